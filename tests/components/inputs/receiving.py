@@ -25,7 +25,7 @@ class Receiving:
 
     def look(self) -> bool:
         """Take what has landed; return whether the input has ended."""
-        latest = self.source.latest(self._at, 0, Limit())
+        latest = self.source.latest_offset(self._at, 0, Limit())
         self.raws += raws_of(self.source, self._at, latest.offset)
         self._at = latest.offset
         return latest.ended

@@ -75,11 +75,11 @@ output: {{stdout: {{}}}}
 def test_messages_go_through_the_processors_of_all_that_they_are_in() -> None:
     plan = make_plan(parse_config(NESTED))
     source = built(NESTED)
-    end = source.latest_offset(source.initial(), 0, Limit())
+    end = source.latest_offset(source.initial_offset(), 0, Limit())
     stage = StatelessStage(plan)
     frames = [
         frame
-        for number, piece in enumerate(source.split(source.initial(), end.offset, 1))
+        for number, piece in enumerate(source.split(source.initial_offset(), end.offset, 1))
         for frame in stage.frames(source, number, piece)
     ]
     assert [frame.body for frame in frames if frame.kind == 0] == [

@@ -72,7 +72,7 @@ def test_a_name_that_looks_like_a_glob_and_exists_is_that_file(here):
 
 def test_a_glob_without_a_match_is_an_input_without_messages(here):
     source = file_input("in/*.jsonl")
-    latest = source.latest(source.initial(), 0, Limit())
+    latest = source.latest_offset(source.initial_offset(), 0, Limit())
     assert latest.ended and latest.waiting == 0
 
 
@@ -122,8 +122,8 @@ def test_a_large_file_is_cut_into_pieces_that_follow_each_other(here):
 def test_a_worker_that_does_not_find_the_file_says_which_and_where(here, scanner):
     path = write("a", "1\n")
     source = file_input("a", more=scanner)
-    start = source.initial()
-    end = source.latest(start, 0, ALL).offset
+    start = source.initial_offset()
+    end = source.latest_offset(start, 0, ALL).offset
     pieces = source.split(start, end, 1)
     os.unlink(path)
     expected = f"there is no file {path} any more, or not on .*: on a cluster workers read files"
@@ -134,24 +134,24 @@ def test_a_worker_that_does_not_find_the_file_says_which_and_where(here, scanner
 def test_a_source_that_is_behind_says_so(here):
     write("a", "line\n" * 100)
     source = file_input("a")
-    assert source.latest(source.initial(), 0, Limit(10)).more
-    assert not source.latest(source.initial(), 0, Limit(1000)).more
+    assert source.latest_offset(source.initial_offset(), 0, Limit(10)).more
+    assert not source.latest_offset(source.initial_offset(), 0, Limit(1000)).more
 
 
 def test_the_count_of_what_waits_is_about_right(here):
     write("a", "line\n" * 1000)
     write("b", "a longer line\n" * 500)
     source = file_input("a", "b")
-    assert source.latest(source.initial(), 0, Limit()).waiting == 1500
+    assert source.latest_offset(source.initial_offset(), 0, Limit()).waiting == 1500
 
 
 def test_a_restart_goes_on_at_the_offset(here):
     write("a", "1\n2\n3\n")
     write("b", "4\n5\n")
     first = file_input("a", "b")
-    after = first.latest(first.initial(), 0, Limit(2)).offset
+    after = first.latest_offset(first.initial_offset(), 0, Limit(2)).offset
     again = file_input("a", "b", known=first.files)
-    latest = again.latest(after, 0, Limit())
+    latest = again.latest_offset(after, 0, Limit())
     assert raws_of(again, after, latest.offset) == [b"3", b"4", b"5"]
     assert latest.ended
 
@@ -163,8 +163,8 @@ def test_a_restart_keeps_the_order_and_takes_new_files_last(here):
     write("in/a")
     again = file_input("in/*", known=first.files)
     assert [os.path.basename(path) for path in again.files] == ["b", "c", "a"]
-    end = first.latest(first.initial(), 0, Limit()).offset
-    assert raws_of(again, end, again.latest(end, 0, Limit()).offset) == [b"in/a"]
+    end = first.latest_offset(first.initial_offset(), 0, Limit()).offset
+    assert raws_of(again, end, again.latest_offset(end, 0, Limit()).offset) == [b"in/a"]
 
 
 def test_a_restart_does_not_mind_files_that_have_been_deleted_since(here):
@@ -172,19 +172,19 @@ def test_a_restart_does_not_mind_files_that_have_been_deleted_since(here):
     after = {"file": 1, "pos": 2}
     os.unlink(paths[0])
     again = file_input("a", "b", known=tuple(paths))
-    assert raws_of(again, after, again.latest(after, 0, Limit()).offset) == [b"2"]
+    assert raws_of(again, after, again.latest_offset(after, 0, Limit()).offset) == [b"2"]
     # Not even the one that it was in the middle of: what is gone is at its end.
     os.unlink(paths[1])
     gone = file_input("a", "b", known=tuple(paths))
-    assert gone.latest(after, 0, Limit()).ended
+    assert gone.latest_offset(after, 0, Limit()).ended
 
 
 def test_messages_carry_the_path_as_written_and_the_time_of_the_file(here):
     path = write("in/a", "1\n")
     os.utime(path, (1_700_000_000, 1_700_000_000))
     source = file_input("./in/*")
-    end = source.latest(source.initial(), 0, Limit()).offset
-    [[message]] = batches_of(source, source.initial(), end)
+    end = source.latest_offset(source.initial_offset(), 0, Limit()).offset
+    [[message]] = batches_of(source, source.initial_offset(), end)
     assert dict(message.meta) == {
         "path": "./in/a",
         "mod_time_unix": 1_700_000_000,
@@ -195,7 +195,7 @@ def test_messages_carry_the_path_as_written_and_the_time_of_the_file(here):
 def test_a_restart_shows_the_path_as_it_is_written(here):
     known = (write("in/a"), write("b"))
     again = file_input("in/*", "./b", known=known)
-    assert [piece.shown for piece in again.split(again.initial(), {"file": 1, "pos": 2}, 1)] == [
+    assert [piece.shown for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)] == [
         "in/a",
         "./b",
     ]
@@ -205,8 +205,8 @@ def test_too_long_lines_are_left_out_counted_and_logged_with_the_file(here):
     write("a", "short\n" + "x" * 50 + "\nend\n")
     source = file_input("a", more=", scanner: {lines: {max_buffer_size: 20}}")
     said = Said()
-    end = source.latest(source.initial(), 0, Limit()).offset
-    found = batches_of(source, source.initial(), end, ex=said.execution())
+    end = source.latest_offset(source.initial_offset(), 0, Limit()).offset
+    found = batches_of(source, source.initial_offset(), end, ex=said.execution())
     assert [message.raw for [message] in found] == [b"short", b"end"]
     assert said.counts == {"input_dropped": 1}
     assert [level for level, _ in said.log] == ["WARN"]
@@ -226,7 +226,7 @@ def test_files_are_deleted_when_the_checkpoint_has_all_of_them(here):
     for name in "abc":
         write(name, "1\n2\n")
     source = deleting("a", "b", "c")
-    source.committed({"file": 1, "pos": 2})
+    source.on_committed({"file": 1, "pos": 2})
     assert sorted(os.listdir()) == ["b", "c"]
     source.committed({"file": 1, "pos": 4})
     assert os.listdir() == ["c"]
@@ -237,15 +237,15 @@ def test_files_are_deleted_when_the_checkpoint_has_all_of_them(here):
 def test_files_stay_when_nothing_is_said(here):
     write("a")
     source = file_input("a")
-    source.committed({"file": 0, "pos": 2})
+    source.on_committed({"file": 0, "pos": 2})
     source.on_finished()
     assert os.listdir() == ["a"]
 
 
 def begun(source, limit: Limit):
     """Read the first messages; return them and the offset behind them."""
-    start = source.initial()
-    end = source.latest(start, 0, limit).offset
+    start = source.initial_offset()
+    end = source.latest_offset(start, 0, limit).offset
     return raws_of(source, start, end), end
 
 
@@ -283,12 +283,12 @@ def test_a_file_that_was_replaced_is_never_read_on(here, change, scanner, head):
     change("in.log", head + OTHERS)
     source = file_input("in.log", more=scanner)
     with pytest.raises(StreamerError, match=r"in.log was replaced or .*on_replaced"):
-        source.latest(after, 0, ALL)
+        source.latest_offset(after, 0, ALL)
     # What was planned before is not read from the other file either.
     with pytest.raises(StreamerError, match="was replaced or cut short"):
-        source.split(source.initial(), after, 1)
+        source.split(source.initial_offset(), after, 1)
     again = file_input("in.log", more=scanner + ", on_replaced: restart")
-    assert again.split(again.initial(), after, 1) == []
+    assert again.split(again.initial_offset(), after, 1) == []
     found = [
         raw.decode()
         for start, latest in planned(again, Limit(800), after)
@@ -303,13 +303,13 @@ def test_a_file_that_is_begun_anew_is_said_and_replayed_alike(here):
     _, after = begun(file_input("in.log", "next.log"), Limit(1000))
     put_in_place("in.log", "c1\nc2\n")
     source = file_input("in.log", "next.log", more=", on_replaced: restart")
-    latest = source.latest(after, 0, ALL)
+    latest = source.latest_offset(after, 0, ALL)
     for _ in range(2):
         said = Said()
         found = batches_of(source, after, latest.offset, ex=said.execution())
         assert [one.raw for (one,) in found] == [b"c1", b"c2", b"n1"]
         assert [level for level, text in said.log if "was replaced" in text] == ["WARN"]
-    more = source.latest(latest.offset, 0, ALL)
+    more = source.latest_offset(latest.offset, 0, ALL)
     assert more.waiting == 0 and not source.split(latest.offset, more.offset, 1)
 
 
@@ -318,7 +318,7 @@ def test_what_is_appended_or_copied_is_the_same_file(here):
     read, after = begun(file_input("in.log"), Limit(1000))
     put_in_place("in.log", LINES + "more\n")
     source = file_input("in.log")
-    rest = raws_of(source, after, source.latest(after, 0, ALL).offset)
+    rest = raws_of(source, after, source.latest_offset(after, 0, ALL).offset)
     assert rest[-1:] == [b"more"] and len(read) + len(rest) == 3001
 
 
@@ -326,7 +326,7 @@ def test_offsets_of_version_0_1_are_taken_as_they_are(here):
     write("in.log", OTHERS)
     source = file_input("in.log")
     after = {"file": 0, "pos": 3}
-    assert raws_of(source, after, source.latest(after, 0, ALL).offset)[:1] == [b"b1"]
+    assert raws_of(source, after, source.latest_offset(after, 0, ALL).offset)[:1] == [b"b1"]
 
 
 def test_an_offset_stays_small_whatever_a_glob_finds(here):

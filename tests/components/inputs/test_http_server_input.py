@@ -42,7 +42,7 @@ class Served:
 
     def taken(self) -> list[list[Message]]:
         """Return what has landed since the last call, and answer what waits."""
-        end = self.source.latest(self._at, 0, Limit()).offset
+        end = self.source.latest_offset(self._at, 0, Limit()).offset
         found = batches_of(self.source, self._at, end, ex=Said().execution())
         self._at = end
         return found
@@ -202,7 +202,7 @@ def answering(server: Served, how: Callable[[list[Message]], list[Message]]) -> 
     def run() -> None:
         at = server.source.initial()
         while not over.wait(0.005):
-            end = server.source.latest(at, 0, Limit()).offset
+            end = server.source.latest_offset(at, 0, Limit()).offset
             ex = Said().execution()
             for batch in batches_of(server.source, at, end, ex=ex):
                 add_answers(how(batch), ex)
@@ -259,7 +259,7 @@ def test_who_has_sent_a_rejected_message_gets_the_reason_at_once(tmp_path):
         def reject() -> None:
             at = server.source.initial()
             while not over.wait(0.005):
-                end = server.source.latest(at, 0, Limit()).offset
+                end = server.source.latest_offset(at, 0, Limit()).offset
                 ex = Said().execution()
                 for batch in batches_of(server.source, at, end, ex=ex):
                     if batch[0].raw == b"bad":
@@ -465,7 +465,7 @@ def test_a_path_that_another_input_serves_is_refused_at_the_start(tmp_path):
         open_input(built("input: {http_server: {path: '/{a}'}}"), lodged.room.child("1"))
         other = built("input: {http_server: {path: '/{b}', ws_path: /other}}")
         with pytest.raises(StreamerError, match="another path, or an address of its own"):
-            open_input(other, lodged.room.inner("2"))
+            open_input(other, lodged.room.child("2"))
         assert set(endpoints.list_paths()) == {"/{a}", "/post/ws"}
 
 
@@ -475,9 +475,9 @@ def test_one_after_the_other_may_serve_the_same_path(tmp_path):
     with lodging(tmp_path) as lodged:
         lodged.house.endpoints = endpoints
         first = lodged.room.stoppable_child("1")
-        open_input(built("input: {http_server: {}}"), first.room)
+        open_input(built("input: {http_server: {}}"), first.context)
         first.stop()
-        open_input(built("input: {http_server: {}}"), lodged.room.inner("2"))
+        open_input(built("input: {http_server: {}}"), lodged.room.child("2"))
 
 
 def test_without_an_address_and_a_server_it_says_what_to_do(tmp_path):

@@ -46,7 +46,7 @@ def test_messages_are_those_of_benthos(
     head = f"input:\n  {case['input']}\npipeline:\n  processors:\n"
     plan = make_plan(parse_config(f"{head}{case['processors']}{SHOWN}output: {{drop: {{}}}}\n"))
     context, ex = plan.context(), Execution(lambda: 0)
-    source: Any = context.build(plan.input).resume([])
+    source: Any = context.build(plan.input).continue_from([])
     processors = context.build_all(plan.processors)
     found, at, ended = [], source.initial(), False
     while not ended:

@@ -77,9 +77,9 @@ def test_a_restart_goes_on_in_the_middle_of_a_file(here: Path) -> None:
     Path("a").write_text(csv(10))
     Path("b").write_text(csv(10))
     first = source("scanner: {csv: {}}", "a", "b")
-    after = first.latest(first.initial(), 0, Limit(7)).offset
+    after = first.latest_offset(first.initial_offset(), 0, Limit(7)).offset
     again = source("scanner: {csv: {}}", "a", "b", known=first.files)
-    latest = again.latest(after, 0, ALL)
+    latest = again.latest_offset(after, 0, ALL)
     assert len(raws_of(again, after, latest.offset)) == 13
     assert latest.ended
     assert [m.meta["csv_row"] for [m] in batches_of(again, after, latest.offset)][:3] == [7, 8, 9]
@@ -89,20 +89,20 @@ def test_new_files_follow_and_files_that_have_gone_are_left_out(here: Path) -> N
     for name in "ab":
         Path(name).write_text(f"[{name!r}]".replace("'", '"'))
     first = source("scanner: {json_array: {}}", "*")
-    end = first.latest(first.initial(), 0, ALL).offset
+    end = first.latest_offset(first.initial_offset(), 0, ALL).offset
     Path("0").write_text("[0]")
     again = source("scanner: {json_array: {}}", "*", known=first.files)
-    assert raws_of(again, end, again.latest(end, 0, ALL).offset) == [b"0"]
+    assert raws_of(again, end, again.latest_offset(end, 0, ALL).offset) == [b"0"]
     os.unlink("a")
-    start = again.initial()
-    assert raws_of(again, start, again.latest(start, 0, ALL).offset) == [b'"b"', b"0"]
+    start = again.initial_offset()
+    assert raws_of(again, start, again.latest_offset(start, 0, ALL).offset) == [b'"b"', b"0"]
 
 
 def test_every_message_has_the_files_metadata_and_the_scanners(here: Path) -> None:
     Path("a").write_text("h\n1\n")
     os.utime("a", (1_700_000_000, 1_700_000_000))
     of = source("scanner: {csv: {}}", "./a")
-    [[message]] = batches_of(of, of.initial(), of.latest(of.initial(), 0, ALL).offset)
+    [[message]] = batches_of(of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset)
     assert dict(message.meta) == {
         "path": "./a",
         "mod_time_unix": 1_700_000_000,
@@ -140,7 +140,7 @@ def test_messages_of_one_size_are_cut_into_pieces_without_a_look_into_the_file(
         patch.setattr("builtins.open", None)
         steps = list(planned(of, Limit(2500)))
         assert [latest.waiting for _, latest in steps][0] == 2500
-        pieces = of.split(of.initial(), steps[-1][1].offset, 3)
+        pieces = of.split(of.initial_offset(), steps[-1][1].offset, 3)
     assert [type(piece) for piece in pieces] == [ScannedPiece] * 3
     assert b"".join(everything(of, Limit(2500), 3)) == data
     assert b"".join(everything(of)) == data
@@ -156,7 +156,7 @@ def test_files_are_deleted_when_the_checkpoint_has_all_of_them(here: Path) -> No
     for name in "abc":
         Path(name).write_text(csv(10))
     of = source("scanner: {csv: {}}, delete_on_finish: true", "a", "b", "c")
-    of.committed(of.latest(of.initial(), 0, Limit(15)).offset)
+    of.on_committed(of.latest_offset(of.initial_offset(), 0, Limit(15)).offset)
     assert sorted(os.listdir()) == ["b", "c"]
     of.on_finished()
     assert os.listdir() == []

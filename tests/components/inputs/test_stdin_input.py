@@ -26,20 +26,20 @@ def spooled(directory, *appends: bytes, segment_size: int = 1 << 20) -> ByteSpoo
 
 def test_nothing_is_there_before_the_first_line(tmp_path):
     source = stdin_input(tmp_path)
-    assert source.latest(source.initial(), 0, Limit()).waiting == 0
+    assert source.latest_offset(source.initial(), 0, Limit()).waiting == 0
     spooled(tmp_path, b"half a line")
-    latest = source.latest(source.initial(), 0, Limit())
+    latest = source.latest_offset(source.initial(), 0, Limit())
     assert (latest.waiting, latest.ended, latest.offset) == (0, False, source.initial())
 
 
 def test_lines_are_read_when_they_are_safe_and_the_input_ends_with_the_pipe(tmp_path):
     source, start = stdin_input(tmp_path), {"segment": 1, "pos": 0}
     spool = spooled(tmp_path, b"1\n2\nthr")
-    latest = source.latest(start, 0, Limit())
+    latest = source.latest_offset(start, 0, Limit())
     assert raws_of(source, start, latest.offset) == [b"1", b"2"] and not latest.ended
     spool.append(b"ee\n4")
     spool.close()
-    last = source.latest(latest.offset, 0, Limit())
+    last = source.latest_offset(latest.offset, 0, Limit())
     assert raws_of(source, latest.offset, last.offset) == [b"three", b"4"] and last.ended
 
 
@@ -60,7 +60,7 @@ def test_segments_are_one_stream_however_micro_batches_are_cut(tmp_path):
 def test_a_replay_reads_the_same_when_more_has_come(tmp_path):
     source, start = stdin_input(tmp_path), {"segment": 1, "pos": 0}
     spool = spooled(tmp_path, b"1\n2\n", segment_size=6)
-    end = source.latest(start, 0, Limit()).offset
+    end = source.latest_offset(start, 0, Limit()).offset
     spool.append(b"3\n4\n5\n")
     assert raws_of(source, start, end) == [b"1", b"2"]
 
@@ -68,19 +68,19 @@ def test_a_replay_reads_the_same_when_more_has_come(tmp_path):
 def test_a_new_start_goes_on_where_the_checkpoint_is(tmp_path):
     source, start = stdin_input(tmp_path), {"segment": 1, "pos": 0}
     spooled(tmp_path, b"1\n2\n3\n")
-    after = source.latest(start, 0, Limit(2)).offset
+    after = source.latest_offset(start, 0, Limit(2)).offset
     spooled(tmp_path, b"4\n").close()
-    last = source.latest(after, 0, Limit())
+    last = source.latest_offset(after, 0, Limit())
     assert raws_of(source, after, last.offset) == [b"3", b"4"] and last.ended
 
 
 def test_segments_are_forgotten_when_the_checkpoint_has_all_of_them(tmp_path):
     spooled(tmp_path, b"1\n", b"2\n", b"3\n", segment_size=2)
     source = stdin_input(tmp_path)
-    source.committed({"segment": 3, "pos": 0})
+    source.on_committed({"segment": 3, "pos": 0})
     assert sorted(path.stem for path in tmp_path.glob("*.seg")) == ["0000000003", "0000000004"]
     after = {"segment": 3, "pos": 0}
-    assert raws_of(source, after, source.latest(after, 0, Limit()).offset) == [b"3"]
+    assert raws_of(source, after, source.latest_offset(after, 0, Limit()).offset) == [b"3"]
     assert read_durable(tmp_path).segment == 4
 
 

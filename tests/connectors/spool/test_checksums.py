@@ -45,8 +45,8 @@ def test_damage_of_what_was_piped_in_stops_the_stream_and_is_counted(tmp_path, d
     chance = random.Random(f"{damage.__name__}{seed}")
     lines = spooled(tmp_path, 0, 40)
     source = built("input: {stdin: {scanner: {lines: {}}}}\n").continue_from(tmp_path)
-    start = source.latest_offset(source.initial(), 0, Limit(chance.randrange(1, 40))).offset
-    read = raws_of(source, source.initial(), start)
+    start = source.latest_offset(source.initial_offset(), 0, Limit(chance.randrange(1, 40))).offset
+    read = raws_of(source, source.initial_offset(), start)
     source.committed(start)
     path = chance.choice([one for one in segments(tmp_path) if one.stat().st_size > 1])
     damage(path, chance.randrange(1 << 20))

@@ -36,7 +36,7 @@ def rows_of(directory: Path, yaml: str) -> list[Any]:
     with open_input(directory, yaml) as (lodged, source):
         at, end = source.initial_offset(), time.monotonic() + 60
         while True:
-            latest = source.latest(at, 0, Limit())
+            latest = source.latest_offset(at, 0, Limit())
             batches = batches_of(source, at, latest.offset)
             assert all(len(batch) == 1 for batch in batches)
             found += [json.loads(message.raw) for batch in batches for message in batch]
@@ -86,10 +86,10 @@ def test_a_query_that_fails_is_tried_again(db: Place, tmp_path: Path) -> None:
             assert time.monotonic() < end
             time.sleep(0.005)
         db.run(f"CREATE TABLE {db.table}_later AS SELECT 7 AS id")
-        while not (latest := source.latest_offset(source.initial(), 0, Limit())).ended:
+        while not (latest := source.latest_offset(source.initial_offset(), 0, Limit())).ended:
             assert time.monotonic() < end
             time.sleep(0.005)
-        [[message]] = batches_of(source, source.initial(), latest.offset)
+        [[message]] = batches_of(source, source.initial_offset(), latest.offset)
         assert message.raw == b'{"id":7}'
     assert lodged.log[0][1].startswith("Connection of sql_raw lost: ")
 

@@ -18,7 +18,7 @@ def test_rooms_of_inputs_have_names_and_directories_of_their_own(tmp_path):
         assert (outer.name, outer.directory) == ("", tmp_path)
         assert one.name != other.name
         assert one.directory.parent == other.directory.parent == tmp_path
-        assert one.inner("c").directory.parent == one.directory
+        assert one.child("c").directory.parent == one.directory
 
 
 def test_what_is_remembered_is_known_at_the_next_start(tmp_path):
@@ -26,7 +26,7 @@ def test_what_is_remembered_is_known_at_the_next_start(tmp_path):
         first.room.child("orders").save_state(["a", "b"])
         remembered = first.house.remembered
     with lodging(tmp_path, remembered) as second:
-        assert second.room.inner("orders").known() == ["a", "b"]
+        assert second.room.child("orders").known() == ["a", "b"]
         assert second.room.known() is None
 
 
@@ -35,7 +35,7 @@ def test_what_is_remembered_later_is_kept_at_once(tmp_path):
     with lodging(tmp_path) as lodged:
         lodged.room.child("a").save_state(1)
         lodged.house.save = lambda remembered: saved.append(dict(remembered))
-        lodged.room.inner("b").save_state(2)
+        lodged.room.child("b").save_state(2)
     assert saved == [{"/a": 1, "/b": 2}]
 
 
@@ -43,7 +43,7 @@ def test_a_claim_is_for_one(tmp_path):
     with lodging(tmp_path) as lodged:
         lodged.room.child("a").claim("the standard input")
         with pytest.raises(StreamerError, match="two inputs read the standard input"):
-            lodged.room.inner("b").claim("the standard input")
+            lodged.room.child("b").claim("the standard input")
 
 
 def test_a_receiver_that_breaks_down_says_so(tmp_path):

@@ -75,8 +75,8 @@ def test_what_waits_is_added_up_and_asked_beyond_what_was_planned(signals):
 
 def test_a_stream_is_behind_when_one_input_has_more_than_a_micro_batch_takes(signals):
     assert gate(signals, Topic(stands(101)))[0].read_backlog().more
-    assert gate(signals, Topic(stands(1)), Topic(stands(1, True)))[0].waiting().more
-    assert not gate(signals, Topic(stands(100)))[0].waiting().more
+    assert gate(signals, Topic(stands(1)), Topic(stands(1, True)))[0].read_backlog().more
+    assert not gate(signals, Topic(stands(100)))[0].read_backlog().more
 
 
 def test_a_broker_that_is_away_is_waited_for_ever_longer_and_the_driver_hears_it(signals):
@@ -146,4 +146,4 @@ def test_what_the_driver_says_is_whole_or_not_there(signals, tmp_path):
     signals.set_planned_ends([{"a": {"0": 1}}])
     assert json.loads((tmp_path / "signals" / "known").read_text()) == [{"a": {"0": 1}}]
     signals.clear()
-    assert signals.known() == []
+    assert signals.planned_ends() == []

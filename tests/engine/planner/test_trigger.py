@@ -103,10 +103,10 @@ def test_a_source_rests_between_looks_that_find_nothing_and_only_then(tmp_path):
     rest.wait()
     assert sleeper.at == 0, "nobody has looked yet"
     rest.note_poll(False)
-    rest.take()
+    rest.wait()
     assert sleeper.at == 3.0
     rest.note_poll(True)
-    rest.take()
+    rest.wait()
     assert sleeper.at == 3.0, "there was something: there may be more"
 
 
@@ -128,7 +128,7 @@ def test_a_window_that_is_due_and_a_stop_end_a_rest(tmp_path):
     signals.set_due(None)
     rest.note_poll(False)
     sleeper.meanwhile = lambda: signals.stop() if sleeper.at >= 8 else None
-    rest.take()
+    rest.wait()
     assert 8 <= sleeper.at <= 8.25
 
 
@@ -136,7 +136,7 @@ def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     signals = paced(tmp_path, 9.0)
     pace = PollSettings(signals)
     pace.update(2.5, 4.0)
-    assert (signals.poll_interval(), signals.patience()) == (2.5, 4.0)
+    assert (signals.poll_interval(), signals.min_wait()) == (2.5, 4.0)
     pace.update(2.9, 4.5)
     assert (signals.pace(), signals.patience()) == (2.5, 4.0), "about the same"
     pace.update(3.1, 0.0)

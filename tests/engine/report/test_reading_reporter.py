@@ -78,7 +78,7 @@ def test_the_bytes_of_a_file_are_counted_while_it_is_read(scanner: str, tmp_path
     path.write_bytes(gzip.compress(data) if "gzip" in scanner else data)
     size = path.stat().st_size
     source = built(f"input: {{file: {{paths: ['{path}'], scanner: {{{scanner}}}}}}}").continue_from([])
-    start = source.initial()
+    start = source.initial_offset()
     end = source.latest(start, 0, Limit()).offset
     extent = source.extent(start, end)
     assert extent == ("in", 0, size, size)

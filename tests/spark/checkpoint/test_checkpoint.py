@@ -186,7 +186,7 @@ def test_after_a_finished_run_nothing_is_left_that_a_new_one_could_take_for_its_
     assert held.clear_finished_run()
     assert os.listdir(held.directory) == ["lock"]
     assert held.read_record() == {} and not held.is_resumable
-    assert not held.begin()
+    assert not held.clear_finished_run()
 
 
 def test_the_lock_stays_over_a_new_beginning(held, tmp_path):

@@ -110,9 +110,9 @@ def _wait_for_executors(context: SparkContext, timeout: float) -> int:
         if time.monotonic() >= until:
             raise StreamerError(
                 f"the cluster {context.master} gave no worker within {timeout:.0f} s: see on the "
-                f"{_MANAGER_NAMES.get(context.master, 'master')}'s page whether workers are there, and "
-                "have the cores and the memory (spark.executor.memory, spark.executor.cores) that "
-                "are asked for"
+                f"{_MANAGER_NAMES.get(context.master, 'master')}'s page whether workers are there, "
+                "and have the cores and the memory (spark.executor.memory, spark.executor.cores) "
+                "that are asked for"
             )
         time.sleep(0.2)
 

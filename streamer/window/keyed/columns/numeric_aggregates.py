@@ -104,7 +104,7 @@ class NumericAggregates:
         return list(zip(*(self._list_by_part(numbers, counts.tolist())), strict=True))
 
     def dump_states(self, columns: Sequence[NumberColumn], counts: Ints) -> list[list[Any]]:
-        """Return by session the states of its parts, as plain values: see `MappingAggregation.dump`."""
+        """Return by session the states of its aggregates, as `MappingAggregation.dump` does."""
         numbers = (
             [dump_value(int(n) if whole else n) for n, whole in zip(*listed, strict=True)]
             for listed in ((c.values.tolist(), c.whole.tolist()) for c in columns)

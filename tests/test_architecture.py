@@ -52,8 +52,8 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     "components": (COMPONENT_KINDS, "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
-        *(("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster"), "jars", "kafka", "query"),
-        *("fork_server", "session"),
+        *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
+        *("jars", "kafka", "query", "fork_server", "session"),
     ),
     "tools": (*("drawing", ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run")),),
     "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),

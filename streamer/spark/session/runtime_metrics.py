@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from streamer.spark.cluster.executors import list_executors
+from streamer.spark.compat import FALLBACKS
 
 _READ_LOCK: Final = threading.Lock()
 
@@ -44,4 +45,5 @@ def _read_metrics(context: SparkContext) -> dict[str, float]:
         "jvm_threads": management.getThreadMXBean().getThreadCount(),
         "spark_executors": sum(one.active for one in known_executors),
         "spark_executors_lost_total": sum(not one.active for one in known_executors),
+        **FALLBACKS.counts(),
     }

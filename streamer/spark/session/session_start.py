@@ -37,6 +37,9 @@ from streamer.spark.cluster.worker_setup import (
 from streamer.spark.cluster.yarn import MASTER as YARN
 from streamer.spark.cluster.yarn import SETTINGS as YARN_SETTINGS
 from streamer.spark.cluster.yarn import check_configuration, check_manager
+from streamer.spark.compat import note_missing_modules
+from streamer.spark.fork_server.fork_client import DAEMONS, PLANNERS
+from streamer.spark.fork_server.worker_daemon import WORKER_MODULES
 from streamer.spark.jvm.class_preload import ClassPreload
 from streamer.spark.jvm.gateway import (
     JvmExitError,
@@ -332,6 +335,7 @@ class SessionStart:
             self.cancel()
             reason = _failure_reason(e, self._jvm_log)
             raise StreamerError(f"Spark did not start (master {self._master}):\n  {reason}") from e
+        note_missing_modules((*PLANNERS, *DAEMONS, *WORKER_MODULES))
         preload.join()
         session = SparkSession(context)
         if self._checks_workers:

@@ -10,6 +10,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from streamer.spark.compat import is_spark_alive
 from streamer.spark.fork_server.fork_server import ForkServer, publish_fork_socket
 
 SETTINGS: Mapping[str, str] = {
@@ -97,10 +98,7 @@ class SharedSpark:
 
     def is_alive(self) -> bool:
         """Whether there is still a JVM."""
-        try:
-            return not self._session.sparkContext._jsc.sc().isStopped()
-        except (Py4JError, OSError):
-            return False
+        return is_spark_alive(self._session.sparkContext)
 
     def kill(self) -> None:
         """End the JVM before it writes anything more."""

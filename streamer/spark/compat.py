@@ -118,11 +118,26 @@ def note_missing_modules(names: Iterable[str], fallbacks: Fallbacks = FALLBACKS)
             fallbacks.add(Fallback.MISSING_MODULE, name)
 
 
+def java_spark(context: SparkContext) -> Any:
+    """Return Java's own context, as py4j has it."""
+    return context._jsc.sc()
+
+
+def java_packages(context: SparkContext) -> Any:
+    """Return the packages and classes of Spark's JVM, as py4j has them."""
+    return context._jvm
+
+
+def java_gateway(context: SparkContext) -> Any:
+    """Return py4j's gateway to Spark's JVM."""
+    return context._gateway
+
+
 def is_spark_alive(context: SparkContext) -> bool:
     """Tell whether there is still a JVM, with a Spark that was not stopped."""
     from py4j.protocol import Py4JError
 
     try:
-        return not context._jsc.sc().isStopped()
+        return not java_spark(context).isStopped()
     except (Py4JError, OSError, AttributeError):
         return False

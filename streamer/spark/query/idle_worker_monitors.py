@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from streamer.spark.compat import FALLBACKS, Fallback, Fallbacks, is_spark_alive
+from streamer.spark.compat import FALLBACKS, Fallback, Fallbacks, is_spark_alive, java_packages
 
 _OUTER_FIELD = (
     "org$apache$spark$api$python$PythonWorkerFactory$MonitorThread$$$outer"  # as Scala names it
@@ -43,7 +43,7 @@ def is_of_tasks(monitor: Any) -> bool:
 
 def _find_monitors(session: SparkSession) -> list[Any]:
     context = session.sparkContext
-    jvm: Any = context._jvm
+    jvm = java_packages(context)
     # An array, since the end of a Java iterator is an exception: to be told which one costs PySpark
     # a score of calls, for which all streams of a service wait.
     matches = jvm.org.apache.commons.lang3.ThreadUtils.findThreadsByName(

@@ -22,59 +22,42 @@ from tests.slowness import slowness
 
 ROOT = Path(__file__).parents[1]
 
-COMPONENT_PACKAGES = frozenset(
-    module_name(kind, "x").split(".")[1] for kind in COMPONENTS
-)  # inputs, buffers, processors, …
-# Low to high: a part imports nothing of its own line or of a later one, but for itself.
-ORDER: tuple[frozenset[str], ...] = (
-    frozenset(
-        {
-            "",
-            "disk",
-            "errors",
-            "extras",
-            "timestamps",
-            "durations",
-            "jsontext",
-            "svg",
-            "tally",
-            "lasting",
-            "limits",
-            "urls",
-            "zstd",
-        }
-    ),
-    frozenset({"figures", "permissions", "redaction", "time_limit"}),
-    frozenset({"deadline", "value", "yaml_scalars"}),
-    frozenset({"message"}),
-    frozenset({"lazy_batch", "sampling"}),
-    frozenset({"answering", "documents", "logs"}),
-    frozenset({"bloblang"}),
-    frozenset({"grok", "syslog"}),
-    frozenset({"spec"}),
-    frozenset({"retention", "source", "window"}),
-    frozenset({"failure", "formats", "query", "lanes", "patterns"}),
-    frozenset({"metafilter", "tls"}),
-    frozenset({"pipeline", "rate_limiting"}),
-    frozenset({"backoff", "caching", "running", "windowing"}),
-    frozenset({"http", "sending"}),
-    frozenset({"landing"}),
-    frozenset({"kafka", "mqtt", "redisdb", "sql"}),
-    frozenset({"endpoints"}),
-    COMPONENT_PACKAGES,
-    frozenset({"catalog"}),
-    frozenset({"config"}),
-    frozenset({"plan", "trials"}),
-    frozenset({"graph"}),
-    frozenset({"engine"}),
-    frozenset({"packing"}),
-    frozenset({"spark", "tap", "timeline", "unit_tests"}),
-    frozenset({"dryrun"}),
-    frozenset({"service"}),
-    frozenset({"cli"}),
-    frozenset({"__main__"}),
+# Low to high: a room imports nothing of a later one.
+ROOMS = (
+    *("core", "bloblang", "window", "sdk", "connectors", "components", "config", "plan", "engine"),
+    *("spark", "tools", "service", "cli"),
 )
-RANKS = {part: rank for rank, parts in enumerate(ORDER) for part in parts}
+# The wheel carries its licence in the package, and so do the image and the workers' archive.
+BESIDE_ROOMS = {"docs", "__init__.py", "__main__.py", "py.typed", "LICENSE"}
+
+COMPONENT_KINDS = tuple(sorted({module_name(kind, "x").split(".")[2] for kind in COMPONENTS}))
+
+# Low to high inside of a room, of which those of a tuple import nothing of each other.
+INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
+    "window": (
+        *("settings", "contract", "pack", "evaluate", "aggregate", "assign", "state", "fire"),
+        *(("panes", "keyed"), "shard", "rescale"),
+    ),
+    "sdk": (
+        ("spec", "worker_resources"),
+        ("regex_field", "component_ref", "mapping_query", "backoff", "sync_response"),
+        ("metadata_filter", "rate_limit", "cache", "processing", "thread_pool", "window_buffer"),
+        ("input", "output"),
+    ),
+    "connectors": (
+        ("tls", "files", "generated", "merged_source", "subprocess_client"),
+        ("spool", "http_client", "kafka", "mqtt"),
+        ("formats", "http_server", "redis", "sql"),
+    ),
+    "components": (COMPONENT_KINDS, "catalog"),
+    "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
+    "spark": (
+        *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
+        *("jars", "kafka", "query", "fork_server", "session"),
+    ),
+    "tools": (*("drawing", ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run")),),
+    "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),
+}
 
 # A component imports no other component, except what is named here.
 NEIGHBOURS = {
@@ -89,6 +72,12 @@ NEIGHBOURS = {
     ("streamer.components.metrics.metric_names", "streamer.components.metrics.process_metrics"),
     ("streamer.components.metrics.metric_names", "streamer.components.metrics.metric"),
 }
+
+# What workers need is packed without Spark.
+WORKER_ARCHIVE = "streamer.spark.worker_archive"
+
+# Definitions of windows in few lines, which all that `window/` does is compared with.
+TESTS_OF_THEIR_OWN = {"window/oracle"}
 
 TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deploy", "README.md"}
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
@@ -126,9 +115,9 @@ def _dotted(path: Path) -> str:
 SOURCES = {_dotted(path): path for path in sorted((ROOT / "streamer").rglob("*.py"))}
 
 
-def _part(module: str) -> str:
-    """Return the part of `streamer` that a module belongs to; "" for the package itself."""
-    return module.removeprefix("streamer").removeprefix(".").partition(".")[0]
+def _room(module: str, depth: int = 1) -> str:
+    """Return the room of `streamer` that a module is in, or the room in that; "" above them."""
+    return ".".join(module.split(".")[depth : depth + 1])
 
 
 def _targets(node: ast.AST) -> list[str]:
@@ -177,8 +166,25 @@ def _texts(found: list[Import]) -> list[str]:
     return [str(one) for one in found]
 
 
-def test_every_part_has_its_place_in_the_order() -> None:
-    assert {_part(module) for module in SOURCES} == set(RANKS)
+def test_the_package_has_thirteen_rooms() -> None:
+    assert len(ROOMS) == len(set(ROOMS)) == 13
+    below = {path.relative_to(ROOT / "streamer").parts[0] for path in _tracked("streamer")}
+    assert below == {*ROOMS, *BESIDE_ROOMS}
+
+
+@pytest.mark.parametrize("room", INNER_ROOMS)
+def test_rooms_in_rooms_have_their_place_in_the_order(room: str) -> None:
+    inner = {_room(module, 2) for module in SOURCES if _room(module) == room}
+    assert inner - {""} == set(_ranks(INNER_ROOMS[room]))
+
+
+def test_tests_stand_where_what_they_test_does() -> None:
+    places = {path.parent.relative_to(ROOT / "tests") for path in _tracked("tests")}
+    # Of what is no Python, `data/` and the like may stand beside the tests.
+    ours = {one for one in places if one.parts and one.parts[0] in ROOMS}
+    code = {one for one in ours if any((ROOT / "tests" / one).glob("*.py"))}
+    missing = {str(one) for one in code if not any((ROOT / "streamer" / one).glob("*.py"))}
+    assert missing == TESTS_OF_THEIR_OWN
 
 
 def test_imports_are_found_at_the_top_in_functions_and_in_texts() -> None:
@@ -190,14 +196,36 @@ def test_imports_are_found_at_the_top_in_functions_and_in_texts() -> None:
     assert ("streamer.config.components", "streamer.components.catalog", True) in edges
 
 
+def _ranks(order: tuple[str | tuple[str, ...], ...]) -> dict[str, int]:
+    return {
+        room: rank
+        for rank, rooms in enumerate(order)
+        for room in ((rooms,) if isinstance(rooms, str) else rooms)
+    }
+
+
 def test_imports_follow_the_order() -> None:
+    # The package itself is the lowest of all, and what starts it the highest.
+    ranks = {"": -1, **_ranks(ROOMS), "__main__": len(ROOMS)}
     wrong = [
         one
         for one in imports()
-        if one.target.startswith("streamer")
-        and (low := _part(one.target)) != (high := _part(one.module))
-        and not (low in COMPONENT_PACKAGES and high in COMPONENT_PACKAGES)
-        and RANKS[low] >= RANKS[high]
+        if one.target.startswith("streamer") and ranks[_room(one.target)] > ranks[_room(one.module)]
+    ]
+    assert _texts(wrong) == []
+
+
+@pytest.mark.parametrize("room", INNER_ROOMS)
+def test_imports_in_a_room_follow_its_order(room: str) -> None:
+    # What the room itself offers is above all that is in it, and nothing in it imports that.
+    ranks = {**_ranks(INNER_ROOMS[room]), "": len(INNER_ROOMS[room])}
+    wrong = [
+        one
+        for one in imports()
+        if _room(one.module) == _room(one.target) == room
+        and (low := _room(one.target, 2)) != (high := _room(one.module, 2))
+        and ranks[low] >= ranks[high]
+        and (one.module, one.target) not in NEIGHBOURS
     ]
     assert _texts(wrong) == []
 
@@ -206,9 +234,9 @@ def test_components_do_not_import_each_other() -> None:
     between = {
         (one.module, one.target)
         for one in imports()
-        if _part(one.module) in COMPONENT_PACKAGES
-        and _part(one.target) in COMPONENT_PACKAGES
-        and "." in one.target.removeprefix("streamer.")
+        if _room(one.module) == _room(one.target) == "components"
+        and _room(one.module, 2) != "catalog"
+        and _room(one.target, 3)
     }
     assert between == NEIGHBOURS
 
@@ -217,7 +245,7 @@ def test_only_the_spark_package_imports_pyspark() -> None:
     outside = [
         one
         for one in imports()
-        if one.target.startswith("pyspark") and _part(one.module) != "spark"
+        if one.target.startswith("pyspark") and _room(one.module) != "spark"
     ]
     assert _texts(outside) == []
 
@@ -227,6 +255,7 @@ def test_what_is_tested_without_a_jvm_imports_no_pyspark() -> None:
         f"streamer.spark.{name}"
         for name in ("checkpoint.checkpoint", "jvm.java", "jvm.launchers", "tasks.shard_labels")
     }
+    free |= {module for module in SOURCES if module.startswith(WORKER_ARCHIVE)}
     assert free <= set(SOURCES)
     assert [str(one) for one in imports() if one.module in free and "pyspark" in one.target] == []
 
@@ -235,7 +264,9 @@ def test_the_spark_package_is_imported_when_a_stream_starts_and_not_before() -> 
     early = [
         one
         for one in imports()
-        if one.at_start and _part(one.target) == "spark" and _part(one.module) != "spark"
+        if one.at_start
+        and _room(one.target) == "spark" != _room(one.module)
+        and not one.target.startswith(WORKER_ARCHIVE)
     ]
     assert _texts(early) == []
 
@@ -269,10 +300,11 @@ def test_modules_of_bloblang_do_not_import_each_other_in_circles_by_functions_or
 
 
 @cache
-def _tracked() -> tuple[Path, ...]:
+def _tracked(under: str = ".") -> tuple[Path, ...]:
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    command = ["git", "ls-files", "-z", under]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     paths = (ROOT / name for name in listed.stdout.decode().split("\0") if name)
     return tuple(path for path in paths if path.exists())
 

@@ -300,8 +300,8 @@ class _Service:
         if self._host is not None:
             if conf == self._conf and self._host.is_alive():
                 if executor_release is not None:
-                    executor_release.end()
-                    check_session(self._host.first)
+                    executor_release.request_executors()
+                    check_session(self._host.base_session)
                 return
             self._host.stop()
         self._conf = conf
@@ -334,7 +334,7 @@ class _Service:
             start, with_fork_server=local or spark["environment"] != "installed"
         )
         if release_executors and not local:
-            self._executor_release = ExecutorRelease(self._host.first)
+            self._executor_release = ExecutorRelease(self._host.base_session)
         self._stopper.install()
 
     @contextmanager

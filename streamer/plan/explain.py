@@ -53,7 +53,8 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         if plan.key is not None:
             yield f"    {plan.key.source} its expression, once per message, for the shard"
         yield "shuffle: a few rows of packed messages per micro-batch"
-        yield f"stage 2 (workers, {_format_count(plan.shards, 'shard')}): keep packs, release windows"
+        shards = _format_count(plan.shards, "shard")
+        yield f"stage 2 (workers, {shards}): keep packs, release windows"
         yield from _step_lines(None, plan.processors)
         yield from _output_lines(plan)
     yield "driver"

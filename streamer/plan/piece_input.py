@@ -30,8 +30,7 @@ def input_of_piece(component: ParsedComponent, piece: Any, resources: Resources)
 def input_of_path(
     component: ParsedComponent, input_path: Sequence[int], resources: Resources
 ) -> ParsedComponent:
-    """Return what `origin_of` does for a piece that came this way
-    (`source.several.source_path_of`).
+    """Return what `input_of_piece` does for a piece that came by a path of inputs.
 
     A config that was changed meanwhile may have no such input any more: then it is the whole one.
     """

@@ -17,7 +17,7 @@ def rejects(plan: Plan) -> bool:
 
 
 def replays(component: ParsedComponent, resources: Resources) -> bool:
-    """Tell whether an input gives again what is rejected: see `config.lint.rejected_messages.replays_rejected`."""
+    """Tell whether an input gives again what is rejected: see `replays_rejected` of the lint."""
     return rejected_messages.replays_rejected(
         component, partial(resolve_resource, resources=resources)
     )

@@ -66,8 +66,8 @@ class Drawing:
     ) -> None:
         """Draw a rectangle with round corners; the title is shown when it is pointed at."""
         self._add_shape(
-            f'rect x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}" height="{_format_number(height)}" '
-            f'rx="{_format_number(radius)}" class="{style}"',
+            f"rect {_format_lengths(x=x, y=y, width=width, height=height, rx=radius)} "
+            f'class="{style}"',
             "rect",
             title,
         )
@@ -79,7 +79,8 @@ class Drawing:
         anchor_attribute = f' text-anchor="{anchor}"' if anchor != "start" else ""
         class_attribute = f' class="{style}"' if style else ""
         self._parts.append(
-            f'<text x="{_format_number(x)}" y="{_format_number(y)}"{class_attribute}{anchor_attribute}>{_escape_text(text)}</text>'
+            f"<text {_format_lengths(x=x, y=y)}{class_attribute}{anchor_attribute}>"
+            f"{_escape_text(text)}</text>"
         )
 
     def draw_line(
@@ -88,22 +89,21 @@ class Drawing:
         """Draw a line, with a head at its end if it is an arrow."""
         head = ' marker-end="url(#arrow)"' if arrow else ""
         self._parts.append(
-            f'<line x1="{_format_number(x1)}" y1="{_format_number(y1)}" x2="{_format_number(x2)}" y2="{_format_number(y2)}" class="{style}"{head}/>'
+            f'<line {_format_lengths(x1=x1, y1=y1, x2=x2, y2=y2)} class="{style}"{head}/>'
         )
 
     def draw_circle(self, x: float, y: float, radius: float, style: str, title: str = "") -> None:
         """Draw a disc; the title is shown when it is pointed at."""
         self._add_shape(
-            f'circle cx="{_format_number(x)}" cy="{_format_number(y)}" r="{_format_number(radius)}" class="{style}"',
+            f'circle {_format_lengths(cx=x, cy=y, r=radius)} class="{style}"',
             "circle",
             title,
         )
 
     def draw_cross(self, x: float, y: float, size: float, title: str = "") -> None:
         """Draw a cross."""
-        near, far = -size, size
-        way = f"M{_format_number(x + near)} {_format_number(y + near)}L{_format_number(x + far)} {_format_number(y + far)}"
-        way += f"M{_format_number(x + near)} {_format_number(y + far)}L{_format_number(x + far)} {_format_number(y + near)}"
+        left, right, top, bottom = map(_format_number, (x - size, x + size, y - size, y + size))
+        way = f"M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}"
         self._add_shape(f'path d="{way}" class="cross"', "path", title)
 
     def _add_shape(self, opening: str, name: str, title: str) -> None:
@@ -112,16 +112,17 @@ class Drawing:
 
     def render(self, width: float, height: float) -> str:
         """Return the whole drawing as a text of its own."""
+        size = _format_lengths(width=width, height=height)
         return "\n".join(
             (
-                f'<svg xmlns="http://www.w3.org/2000/svg" width="{_format_number(width)}" '
-                f'height="{_format_number(height)}" viewBox="0 0 {_format_number(width)} {_format_number(height)}" role="img">',
+                f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
+                f'viewBox="0 0 {_format_number(width)} {_format_number(height)}" role="img">',
                 f"<title>{_escape_text(self._title)}</title>",
                 f"<style>{_STYLE}</style>",
                 '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
                 'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" class="muted"/></marker>'
                 "</defs>",
-                f'<rect width="{_format_number(width)}" height="{_format_number(height)}" class="ground"/>',
+                f'<rect {size} class="ground"/>',
                 *self._parts,
                 "</svg>\n",
             )
@@ -150,6 +151,11 @@ def _count_units(text: str) -> float:
 
 def _format_number(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
+
+
+def _format_lengths(**lengths: float) -> str:
+    """Return attributes of a shape."""
+    return " ".join(f'{name}="{_format_number(length)}"' for name, length in lengths.items())
 
 
 def _escape_text(text: str) -> str:

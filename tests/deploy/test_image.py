@@ -134,7 +134,10 @@ def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None
     with Container(image, tmp_path / "data", "--version") as container:
         code, said, _ = container.ended()
     assert code == 0 and __version__ in said
-    program = "import os; from streamer.spark.jars.kafka_jars import connector_jars as c; print(*c(os.environ))"
+    program = (
+        "import os; from streamer.spark.jars.kafka_jars import connector_jars as c; "
+        "print(*c(os.environ))"
+    )
     command = ["/opt/streamer/bin/python", "-c", program]
     with Container(image, tmp_path / "data", command=command) as container:
         code, said, _ = container.ended()

@@ -260,7 +260,8 @@ for line in sys.stdin:
     hadoop.set("fs.s3a.endpoint", endpoint)
     began = time.monotonic()
     try:
-        held, _ = start_and_acquire(url, {"XDG_STATE_HOME": sys.argv[2]}, lambda lock: session, said)
+        environ = {"XDG_STATE_HOME": sys.argv[2]}
+        held, _ = start_and_acquire(url, environ, lambda lock: session, said)
         held.root.files.create(url + "/once", b"first")
         try:
             held.root.files.create(url + "/once", b"second")

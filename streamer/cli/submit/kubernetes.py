@@ -129,7 +129,8 @@ def _check_submission(bundle: DriverBundle, conf: Mapping[str, str], name: str) 
         )
     if not any(key in conf for key in (_IMAGE_SETTING, "spark.kubernetes.driver.container.image")):
         raise StreamerError(
-            f"submit to Kubernetes needs the program's image: name it in spark.conf, {_IMAGE_SETTING}"
+            "submit to Kubernetes needs the program's image: name it in spark.conf, "
+            f"{_IMAGE_SETTING}"
         )
     for variable in bundle.collect_variables():
         secret = f"spark.kubernetes.driver.secretKeyRef.{variable}"

@@ -53,4 +53,32 @@ PROCESS_METRICS: Final = (
         "Executors that are gone since the start, by Spark's memory of them.",
         "The log says why each has gone.",
     ),
+    Metric(
+        "spark_unforked_python_total",
+        MetricKind.COUNTER,
+        (),
+        "processes",
+        "Python processes of Spark's on this machine that were started whole, where they are forked"
+        " from one that has imported all: each takes a second of CPU more.",
+        "The log says why the first was; memory or process limits that are reached, or another "
+        "PySpark.",
+    ),
+    Metric(
+        "spark_missing_modules_total",
+        MetricKind.COUNTER,
+        (),
+        "modules",
+        "Modules that Spark's Python processes import ahead and that are not there, so that workers"
+        " start more slowly.",
+        "Install the version of PySpark that streamer requires.",
+    ),
+    Metric(
+        "spark_unknown_monitors_total",
+        MetricKind.COUNTER,
+        (),
+        "times",
+        "How often the threads that Spark leaves behind a stream were not found to be ended: the "
+        "JVM's heap grows with each start of a stream.",
+        "Install the version of PySpark that streamer requires.",
+    ),
 )

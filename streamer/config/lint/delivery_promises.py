@@ -72,15 +72,16 @@ class _OutputWalk:
         if output.config.get(_TRANSACTIONAL_FIELD) is True and not at_end:
             self._report(
                 output,
-                f"field {_TRANSACTIONAL_FIELD}: {output.name} is not the stream's `output` itself, and "
-                "what stands around it could send messages elsewhere that are taken back here",
+                f"field {_TRANSACTIONAL_FIELD}: {output.name} is not the stream's `output` itself, "
+                "and what stands around it could send messages elsewhere that are taken back here",
                 "write it under `output`, with nothing around it, or take dedupe_headers",
             )
         if output.config.get(_DEDUPE_FIELD) is True and renumbered:
             self._report(
                 output,
-                f"field {_DEDUPE_FIELD}: the processors of {renumbered} change the messages on their way "
-                f"to {output.name}, and the numbers of what they make would not be their own",
+                f"field {_DEDUPE_FIELD}: the processors of {renumbered} change the messages on "
+                f"their way to {output.name}, and the numbers of what they make would not be their "
+                "own",
                 "put the processors into pipeline.processors, or beside the stream's output",
             )
         self._visit_children(output, renumbered)

@@ -106,8 +106,8 @@ class EndpointRegistry:
             for stream, other in () if apart else self.fallback():
                 for entry in other._active_entries(shapes, of_resource):
                     raise StreamerError(
-                        f"{owner} wants the path {shapes[entry.path.shape]}, which {entry.owner} of "
-                        f"the stream {stream} serves on the same server: {change}"
+                        f"{owner} wants the path {shapes[entry.path.shape]}, which {entry.owner} "
+                        f"of the stream {stream} serves on the same server: {change}"
                     )
             for entry in self._active_entries(shapes, of_resource):
                 raise StreamerError(

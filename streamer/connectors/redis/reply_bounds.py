@@ -59,7 +59,8 @@ class _BoundedBuffer(SocketBuffer):
         self._read_bytes += length
         if self._read_bytes > MAX_REPLY_BYTES:
             raise InvalidResponse(
-                f"the reply has {self._read_bytes} bytes or more; expected {MAX_REPLY_BYTES} at most"
+                f"the reply has {self._read_bytes} bytes or more; expected {MAX_REPLY_BYTES} at "
+                "most"
             )
         return super().read(length, timeout)
 

@@ -102,8 +102,8 @@ def recover_durable(directory: Path) -> DurablePosition:
     if sums or not newest or segment_path(directory, newest).stat().st_size == 0:
         return DurablePosition(newest, sums[-1].end if sums else 0)
     raise StreamerError(
-        f"the spool is damaged: {directory / DURABLE_FILE} is gone or cannot be read, and no check sums "
-        "are there that would say what is safe; restore it from a backup, or delete "
+        f"the spool is damaged: {directory / DURABLE_FILE} is gone or cannot be read, and no check "
+        "sums are there that would say what is safe; restore it from a backup, or delete "
         f"{directory} to go on without what has come in and was not read"
     )
 

@@ -102,14 +102,15 @@ class Damage(NamedTuple):
     def __str__(self) -> str:
         if self.missing:
             return f"{self.path} is missing, and with it {self.lost_text} that came in"
-        return f"{self.path} is damaged at byte {self.byte:,}; {self.lost_text} that came in cannot be read"
+        where = f"{self.path} is damaged at byte {self.byte:,}"
+        return f"{where}; {self.lost_text} that came in cannot be read"
 
 
 def damage_error(damages: Sequence[Damage]) -> StreamerError:
     """Return the error about damage."""
     return StreamerError(
-        f"{DAMAGE_PREFIX}{'; '.join(map(str, damages))}; restore what is damaged from a backup, or start once "
-        f"with {SKIP_OPTION} to go on without these messages"
+        f"{DAMAGE_PREFIX}{'; '.join(map(str, damages))}; restore what is damaged from a backup, or "
+        f"start once with {SKIP_OPTION} to go on without these messages"
     )
 
 
@@ -122,9 +123,9 @@ def is_store_behind(safe: SafePosition, at: Position) -> bool:
 def behind_error(directory: Path, at: Position) -> StreamerError:
     """Return the error about a store that ends before a position that was read."""
     return StreamerError(
-        f"{DAMAGE_PREFIX}{directory} does not hold what was read of it up to segment {at.segment}, byte "
-        f"{at.pos:,}: it was emptied, or an older copy was put there, and what came in later is "
-        f"lost; restore it from a backup, or start once with {SKIP_OPTION} to go on with what "
+        f"{DAMAGE_PREFIX}{directory} does not hold what was read of it up to segment {at.segment}, "
+        f"byte {at.pos:,}: it was emptied, or an older copy was put there, and what came in later "
+        f"is lost; restore it from a backup, or start once with {SKIP_OPTION} to go on with what "
         "comes from now on"
     )
 
@@ -157,8 +158,8 @@ class SkippedDamage:
             self._ends = {(a, b): Position(*end) for a, b, *end in ends}
         except (ValueError, TypeError) as e:
             raise StreamerError(
-                f"{DAMAGE_PREFIX}{self._path} says what is passed over, and cannot be read ({e}). Restore "
-                f"it from a backup, or delete it and start once with {SKIP_OPTION}"
+                f"{DAMAGE_PREFIX}{self._path} says what is passed over, and cannot be read ({e}). "
+                f"Restore it from a backup, or delete it and start once with {SKIP_OPTION}"
             ) from None
 
     def skip_to(self, at: Position) -> Position | None:

@@ -220,9 +220,9 @@ class SpoolStore:
             unread = next(one for one in ends if one.unread)
             if not (self._directory / SKIP_MARKS_FILE).exists():
                 raise StreamerError(
-                    f"{DAMAGE_PREFIX}{unread.path} cannot be read at byte {unread.unread_at:,}, where the "
-                    "newest note of how far the input has come may be; restore it from a backup, "
-                    f"or start once with {SKIP_OPTION} to go on from the note before: some "
+                    f"{DAMAGE_PREFIX}{unread.path} cannot be read at byte {unread.unread_at:,}, "
+                    "where the newest note of how far the input has come may be; restore it from a "
+                    f"backup, or start once with {SKIP_OPTION} to go on from the note before: some "
                     "messages may come twice"
                 )
         return next((one.mark for one in reversed(ends) if one.mark is not None), None)
@@ -287,10 +287,10 @@ def _read_end(directory: Path, number: int, safe: SafePosition) -> _StoreEnd:
         # Behind all that can be read, and all that was safe: it was half written.
         if torn is not None and torn.place is not None and not safe.segment:
             raise StreamerError(
-                f"{DAMAGE_PREFIX}{path} is damaged at byte {end.unread_at:,}, and {directory / SAFE_FILE} "
-                f"cannot be read, which says whether the {torn.messages:,} messages there were "
-                "half written or safe; restore one of them from a backup, or delete what is behind "
-                "this byte to go on without these messages"
+                f"{DAMAGE_PREFIX}{path} is damaged at byte {end.unread_at:,}, and "
+                f"{directory / SAFE_FILE} cannot be read, which says whether the {torn.messages:,} "
+                "messages there were half written or safe; restore one of them from a backup, or "
+                "delete what is behind this byte to go on without these messages"
             )
         end = end._replace(unread=False)
     return end._replace(size=max(end.size, min(kept, size)))

@@ -66,7 +66,7 @@ def has_odd_number(raw: bytes) -> bool:
 
 
 def has_long_number(raw: bytes) -> bool:
-    """Whether there is a number of so many digits that orjson may change it; `keeps_long_numbers` knows."""
+    """Whether a number has so many digits that `keeps_long_numbers` must look at it."""
     return raw.translate(_DIGITS).find(_MANY_DIGITS) >= 0
 
 

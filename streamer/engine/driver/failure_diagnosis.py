@@ -165,8 +165,8 @@ def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
         file = re.search(re.escape(checkpoint) + _STATE_FILE, error)
         what = file[0] if file else f"the checkpoint {checkpoint}"
         return Diagnosis(
-            f"what {what} holds cannot be read: {root_cause_line(error)}; if that stays so, restore the "
-            "checkpoint from a backup, or start anew with another one",
+            f"what {what} holds cannot be read: {root_cause_line(error)}; if that stays so, "
+            "restore the checkpoint from a backup, or start anew with another one",
             labels.state,
             is_permanent=True,
         )

@@ -51,14 +51,15 @@ def explain_unusable(path: str, append: bool) -> str:
         append: whether it is appended to; else it is replaced.
     """
     tried = path if append else draft_path(path)
+    refusal = f"cannot write to the file {path[:_MAX_SHOWN_CHARACTERS]!r}"
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(tried, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666))
         if not append and os.path.isdir(path):
             os.unlink(tried)
-            return f"cannot write to the file {path[:_MAX_SHOWN_CHARACTERS]!r}: {os.strerror(errno.EISDIR)}"
+            return f"{refusal}: {os.strerror(errno.EISDIR)}"
     except ValueError as error:
-        return f"cannot write to the file {path[:_MAX_SHOWN_CHARACTERS]!r}: {error}"
+        return f"{refusal}: {error}"
     except OSError as error:
         if error.errno in _UNUSABLE_ERRNOS:
             return f"cannot write to the file {path[:_MAX_SHOWN_CHARACTERS]!r}: {error.strerror}"

@@ -64,7 +64,8 @@ def make_rejected_error(rejected: Sequence[RejectedMessages]) -> RejectedError:
     error = first.text.removeprefix("rejecting due to failed processing: ")
     return RejectedError(
         f"{what} failed and must not be written to {first.labels['path']}, since "
-        f"error_handling.strict is set; the first{_format_source(first.source)}: {' '.join(error.split())}"
+        f"error_handling.strict is set; the first{_format_source(first.source)}: "
+        f"{' '.join(error.split())}"
     )
 
 

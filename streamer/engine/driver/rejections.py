@@ -27,7 +27,12 @@ from streamer.engine.driver.rejected_files import (
     make_waiting,
 )
 from streamer.engine.planner.checkpoint_path import CheckpointPath, remove_file, replace_file
-from streamer.engine.report.rejected_messages import Fate, RejectedMessages, decode_rejected
+from streamer.engine.report.rejected_messages import (
+    UNSENT,
+    Fate,
+    RejectedMessages,
+    decode_rejected,
+)
 from streamer.engine.report.result_frame import Frame, FrameKind
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
@@ -48,8 +53,6 @@ _SAMPLE_CHARACTERS: Final = 200
 _STATE_NAME: Final = "state"
 _FILE_MODE: Final = 0o600
 _WRITE_KINDS: Final = (FrameKind.DATA, FrameKind.MULTI_PART)
-UNSENT: Final = "unsent"
-"""The reason of what was sent again to a receiver that does not answer."""
 
 Resend = Callable[[Sequence[RejectedMessages]], list[Frame]]
 """Sends messages again; what was not sent is in frames of kind `REJECTED`, with their numbers."""

@@ -51,7 +51,8 @@ def _read_lines(file: BinaryIO, path: str) -> Iterator[Batch]:
     while line := file.readline(MAX_LINE_BYTES + 1):
         if len(line) > MAX_LINE_BYTES:
             raise StreamerError(
-                f"--input {path}: a line has more than {MAX_LINE_BYTES:,} bytes; expected a message a line"
+                f"--input {path}: a line has more than {MAX_LINE_BYTES:,} bytes; expected a "
+                "message a line"
             )
         if line := line.rstrip(b"\r\n"):
             yield [Message(line)]

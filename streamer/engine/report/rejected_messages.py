@@ -24,6 +24,9 @@ _SAMPLE_BYTES: Final = 1_000
 PIPELINE_PATH: Final = (-1,)
 """The way of what a `memory` buffer gives: through the processors of the pipeline alone."""
 
+UNSENT: Final = "unsent"
+"""The reason of what was sent again to a receiver that does not answer."""
+
 ROUTE_METADATA: Final = "streamer_route"
 """Metadata of bytes that an output has made already: where the driver writes them."""
 

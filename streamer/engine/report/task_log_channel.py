@@ -91,7 +91,7 @@ class TaskLogSender:
     """Says, in a task, what it waits for: not at once, and then ever more seldom."""
 
     def __init__(self, address: str, now: Callable[[], float]) -> None:
-        """Take an `TaskLogReceiver`'s address, empty for none, and a clock that never runs backwards."""
+        """Take a `TaskLogReceiver`'s address, empty for none, and a monotonic clock."""
         self._address = address
         self._now = now
         self._next: float | None = None

@@ -76,9 +76,9 @@ class TaskReport:
         wait_budget: int = 0,
         replay_rules: ReplayRules = _DEFAULT_REPLAY_RULES,
     ) -> None:
-        """Begin; lines less severe than `level` are left out. `live` is an `TaskLogReceiver`'s
-        address.
+        """Begin; lines less severe than `level` are left out.
 
+        `live` is a `TaskLogReceiver`'s address.
         `tracing` notes what the task does, where somebody wants to know. `limits` hold in this
         process from now on. `wait_budget` is how long it waits for outputs in all, ns; 0 for ever.
         `origins` says how the task's messages are given again.

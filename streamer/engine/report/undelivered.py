@@ -14,7 +14,7 @@ from streamer.engine.report.metric_labels import Labels
 from streamer.window.pack.metadata_codec import decode_meta, encode_meta
 
 CHUNK_MESSAGES: Final = 1_000
-"""Messages from which on a further batch begins a new `UndeliveredBatches`: the driver tries one first."""
+"""Messages from which on a batch begins new `UndeliveredBatches`: the driver tries one first."""
 
 _DOCUMENT: Final = "document"
 

@@ -197,8 +197,8 @@ def _row_kind(window: AnyWindow, label: str) -> RowKind:
     if label not in (join.left, join.right):
         origin_text = f"of the input {label!r}" if label else "of an input without a label"
         raise StreamerError(
-            f"a window_join of {join.left} and {join.right} got messages {origin_text}; expected those "
-            "two: correct the label"
+            f"a window_join of {join.left} and {join.right} got messages {origin_text}; expected "
+            "those two: correct the label"
         )
     return RowKind.RIGHT if label == join.right else RowKind.PACK
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from streamer.core.message import Batch, Execution, IndexedMessage, MicroBatch
-from streamer.engine.driver.rejections import UNSENT
 from streamer.engine.report.rejected_messages import (
     PIPELINE_PATH,
     ROUTE_METADATA,
+    UNSENT,
     Fate,
     InputPath,
     RejectedMessages,

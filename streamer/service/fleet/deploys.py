@@ -212,8 +212,8 @@ class Deploys:
         if change.judgement.resets:
             if change.on_reset == OnReset.DRAIN:
                 raise RefusedError(
-                    f"open windows of a stream that is {former_state} cannot be let out: resume it first, "
-                    "or ask for on_reset=discard"
+                    f"open windows of a stream that is {former_state} cannot be let out: resume it "
+                    "first, or ask for on_reset=discard"
                 )
             checkpoint_location = self._registry.checkpoints.acquire(managed.stream_id, managed.log)
             begin_new_generation(checkpoint_location, change.config, managed.stream_id, change)

@@ -54,7 +54,8 @@ def render_text(registry: CollectorRegistry) -> bytes:
         out.append(generate_latest(_SingleMetric(metric)))
         out.append(
             "".join(
-                f"{_format_name(each.name, tuple(each.labels.items()))} {_format_number(each.value)}\n"
+                f"{_format_name(each.name, tuple(each.labels.items()))} "
+                f"{_format_number(each.value)}\n"
                 for each in samples
             ).encode()
         )

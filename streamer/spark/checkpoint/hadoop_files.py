@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamer.core.errors import StreamerError
+from streamer.spark.compat import java_gateway, java_packages, java_spark
 
 T = TypeVar("T")
 
@@ -62,10 +63,10 @@ class HadoopFiles:
         Raises:
             FilesError: there is no such file system, or it refuses.
         """
-        self._jvm: Any = session._jvm
-        self._gateway: Any = session.sparkContext._gateway
+        self._jvm = java_packages(session.sparkContext)
+        self._gateway = java_gateway(session.sparkContext)
         hadoop = self._jvm.org.apache.hadoop
-        conf = hadoop.conf.Configuration(session.sparkContext._jsc.hadoopConfiguration())
+        conf = hadoop.conf.Configuration(java_spark(session.sparkContext).hadoopConfiguration())
         for name, value in _TIMEOUT_SETTINGS.items():
             conf.set(name, value)
         where = self._jvm.java.net.URI.create(url)

@@ -35,7 +35,9 @@ _RENAMING_FILE_MANAGER: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager"
 )
 _S3_SETTINGS: Final = {
-    _FILE_MANAGER_SETTING: "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager",
+    _FILE_MANAGER_SETTING: (
+        "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+    ),
     # Files of state are sent like all others: the other way is by a second client, with which not
     # every server that speaks S3 gets on.
     "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
@@ -208,8 +210,8 @@ def _clear_directory(directory: Path) -> None:
 def unreachable_error(url: str, reason: str) -> CheckpointError:
     """Return what is wrong when a file system refuses."""
     return CheckpointError(
-        f"the checkpoint {url} cannot be used: {reason}; see that it is there and may be written, and "
-        "what spark.conf says of it (spark.hadoop.fs.…)"
+        f"the checkpoint {url} cannot be used: {reason}; see that it is there and may be written, "
+        "and what spark.conf says of it (spark.hadoop.fs.…)"
     )
 
 

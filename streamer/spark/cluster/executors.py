@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from streamer.spark.compat import java_spark
+
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _POLL_INTERVAL_S: Final = 5.0
@@ -86,7 +88,7 @@ def _watch_executors(context: SparkContext, executor_log: ExecutorLog) -> None:
             time.sleep(_POLL_INTERVAL_S)
             current = list_executors(context)
             # Those that go when Spark is stopped are no news.
-            if context._jsc is None or context._jsc.sc().isStopped():
+            if context._jsc is None or java_spark(context).isStopped():
                 return
             executor_log.log_changes(current)
     except (Py4JError, OSError, AttributeError):
@@ -95,7 +97,7 @@ def _watch_executors(context: SparkContext, executor_log: ExecutorLog) -> None:
 
 def list_executors(context: SparkContext) -> list[Executor]:
     """Return the executors that there are, and those that are gone."""
-    listed = context._jsc.sc().statusStore().executorList(False)
+    listed = java_spark(context).statusStore().executorList(False)
     result = []
     for number in range(listed.size()):
         one = listed.apply(number)

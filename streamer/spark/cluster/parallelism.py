@@ -73,8 +73,8 @@ class ParallelismReporter:
             self._has_warned = True
             self._log(
                 "WARN",
-                f"The cluster gives {core_count} cores, and windows are cut into {shards} shards: no "
-                "more cores than these keep them. Set spark.shards before the first start, or stop "
-                "the stream and run `streamer rescale`",
+                f"The cluster gives {core_count} cores, and windows are cut into {shards} shards: "
+                "no more cores than these keep them. Set spark.shards before the first start, or "
+                "stop the stream and run `streamer rescale`",
                 {},
             )

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from streamer.spark.cluster.executors import list_executors
+from streamer.spark.compat import java_packages, java_spark
 
 _POLL_INTERVAL_S: Final = 0.5
 """Seconds between two looks whether an executor has come."""
@@ -45,8 +46,8 @@ class ExecutorRelease:
 
     def _release_executors(self) -> None:
         try:
-            spark = self._context._jsc.sc()
-            nothing = self._context._jvm.scala.Predef.Map().empty()
+            spark = java_spark(self._context)
+            nothing = java_packages(self._context).scala.Predef.Map().empty()
             spark.requestTotalExecutors(0, 0, nothing)
             # Those that were on their way still come.
             while not self._ended.wait(_POLL_INTERVAL_S):
@@ -62,4 +63,4 @@ class ExecutorRelease:
             return
         self._ended.set()
         self._thread.join()
-        self._context._jsc.sc().requestExecutors(self._executor_count)
+        java_spark(self._context).requestExecutors(self._executor_count)

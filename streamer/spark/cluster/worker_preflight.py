@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.failure_diagnosis import root_cause_line
 from streamer.engine.planner.checkpoint_path import CheckpointPath, remove_tree
+from streamer.spark.compat import java_spark
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ _MANAGER_NAMES: Final = {"yarn": "ResourceManager"}
 
 def _wait_for_executors(context: SparkContext, timeout: float) -> int:
     until = time.monotonic() + timeout
-    tracker = context._jsc.sc().statusTracker()
+    tracker = java_spark(context).statusTracker()
     while True:
         # The driver is one of them.
         count = len(tracker.getExecutorInfos()) - 1
@@ -110,9 +111,9 @@ def _wait_for_executors(context: SparkContext, timeout: float) -> int:
         if time.monotonic() >= until:
             raise StreamerError(
                 f"the cluster {context.master} gave no worker within {timeout:.0f} s: see on the "
-                f"{_MANAGER_NAMES.get(context.master, 'master')}'s page whether workers are there, and "
-                "have the cores and the memory (spark.executor.memory, spark.executor.cores) that "
-                "are asked for"
+                f"{_MANAGER_NAMES.get(context.master, 'master')}'s page whether workers are there, "
+                "and have the cores and the memory (spark.executor.memory, spark.executor.cores) "
+                "that are asked for"
             )
         time.sleep(0.2)
 

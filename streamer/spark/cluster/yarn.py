@@ -58,9 +58,10 @@ def check_configuration(environ: Mapping[str, str]) -> None:
     description = " and ".join(
         f"{name} is {place}, without {_SITE_FILE}" for name, place in directories.items()
     )
+    first, second = _DIRECTORY_VARIABLES
     raise StreamerError(
         f"spark.master is yarn, which takes Hadoop's configuration, and "
-        f"{description or f'neither {_DIRECTORY_VARIABLES[0]} nor {_DIRECTORY_VARIABLES[1]} is set'}: let one of them "
+        f"{description or f'neither {first} nor {second} is set'}: let one of them "
         f"name the directory with {_SITE_FILE} and core-site.xml"
     )
 
@@ -95,8 +96,9 @@ def _connect_client(jvm: Any, conf: Mapping[str, str]) -> Any:
         client.stop()
         at = settings.get("yarn.resourcemanager.address")
         raise StreamerError(
-            f"YARN's ResourceManager does not answer at {at}: {root_cause(e)}; expected is the one that "
-            f"{_SITE_FILE} names, yarn.resourcemanager.address or yarn.resourcemanager.hostname"
+            f"YARN's ResourceManager does not answer at {at}: {root_cause(e)}; expected is the one "
+            f"that {_SITE_FILE} names, yarn.resourcemanager.address or "
+            "yarn.resourcemanager.hostname"
         ) from None
     return client
 

@@ -13,6 +13,9 @@ import sys
 SOCKET_VARIABLE = "STREAMER_FORKS"
 """The variable with the path of the socket at which to ask."""
 
+NOTES_FILE = "unforked"
+"""A file beside the socket, with a line for each Python that was to be forked and was not."""
+
 PLANNERS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
@@ -68,13 +71,25 @@ def main(arguments: list) -> None:  # type: ignore[type-arg]
             connection.connect(os.environ[SOCKET_VARIABLE])
             send_request(connection, request)
             pid = int(connection.recv(20) or 0)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
         pid = 0
+        _note_unforked(request["module"], error)
     if not pid:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINATION_SIGNALS)
         os.execv(sys.executable, [sys.executable, *arguments])
     if request["module"] in DAEMONS:
         _wait_as_proxy(pid, connection)
+
+
+def _note_unforked(module: str, error: Exception) -> None:
+    """Leave a line for the driver, which counts them and warns."""
+    path = os.path.join(os.path.dirname(os.environ[SOCKET_VARIABLE]), NOTES_FILE)
+    text = " ".join(f"{module}: {error!r}".split())
+    try:
+        with open(path, "a") as notes:
+            notes.write(text + "\n")
+    except OSError:
+        pass  # The driver has gone, and its directory too.
 
 
 def _wait_as_proxy(pid: int, connection: socket.socket) -> None:
@@ -93,8 +108,10 @@ def _remove_abandoned_socket(path: str) -> None:
             connection.connect(path)
     except ConnectionRefusedError:
         try:
-            os.unlink(path)
-            os.rmdir(os.path.dirname(path))
+            directory = os.path.dirname(path)
+            for name in os.listdir(directory):
+                os.unlink(os.path.join(directory, name))
+            os.rmdir(directory)
         except OSError:
             pass  # Another one was faster.
     except OSError:

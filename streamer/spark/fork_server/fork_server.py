@@ -29,14 +29,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from streamer.spark.compat import FALLBACKS
 from streamer.spark.fork_server.fork_client import (
     DAEMONS,
+    NOTES_FILE,
     PLANNERS,
     SOCKET_VARIABLE,
     receive_request,
 )
 from streamer.spark.fork_server.parent_watch import end_children_with_this_process
-from streamer.spark.fork_server.worker_daemon import WORKER_MODULES
+from streamer.spark.fork_server.worker_daemon import WORKER_MODULES, import_modules
 
 _PRELOADED_MODULES: Final = (*WORKER_MODULES, "streamer.spark.query.source", *PLANNERS)
 _LISTEN_BACKLOG: Final = 128
@@ -57,6 +59,8 @@ class ForkServer:
         # Sockets have short paths, and nobody else is to reach this one.
         self._directory = tempfile.mkdtemp(prefix=_DIRECTORY_PREFIX)
         self.path = os.path.join(self._directory, "socket")
+        self._notes = Path(self._directory, NOTES_FILE)
+        FALLBACKS.watch_notes(self._notes)
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         # Who asks before it serves is to find it, and wait.
@@ -111,6 +115,7 @@ class ForkServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        FALLBACKS.forget_notes(self._notes)
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
@@ -158,8 +163,7 @@ def main(listener: socket.socket, directory: str) -> None:
         listener: where they ask.
         directory: a directory to delete at the end.
     """
-    for name in _PRELOADED_MODULES:
-        importlib.import_module(name)
+    import_modules(_PRELOADED_MODULES)
     gc.collect()
     # A collection that wrote marks into what is shared would make it every fork's own.
     gc.freeze()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+from collections.abc import Iterable
 
 from streamer.spark.fork_server.parent_watch import end_children_with_this_process
 
@@ -26,14 +27,19 @@ WORKER_MODULES = (
 """What workers import; none of it starts a thread."""
 
 
-def main() -> None:
-    """Import, then serve forks as Spark's own daemon does."""
-    for name in WORKER_MODULES:
+def import_modules(names: Iterable[str]) -> None:
+    """Import modules ahead; the driver warns of those that are missing when it starts Spark."""
+    for name in names:
         # A worker that needs it will meet the error again and report it through Spark.
         try:
             importlib.import_module(name)
         except ImportError:
             continue
+
+
+def main() -> None:
+    """Import, then serve forks as Spark's own daemon does."""
+    import_modules(WORKER_MODULES)
     gc.collect()
     gc.freeze()
     from pyspark.daemon import manager

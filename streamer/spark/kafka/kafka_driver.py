@@ -24,6 +24,7 @@ from streamer.engine.stage.kafka_messages import NeededColumns
 from streamer.plan import Plan
 from streamer.plan.metadata_read import find_read_metadata
 from streamer.sdk.input.replayable import Limit
+from streamer.spark.compat import java_packages
 from streamer.spark.kafka.kafka_source import kafka_session_settings, make_kafka_rows
 from streamer.spark.tasks.task_properties import set_planned_batch
 
@@ -85,7 +86,7 @@ class KafkaDriver:
         """Return what stage 1 makes of each, for a query in a session of the stream's own."""
         for name, value in kafka_session_settings(self._mean_message_size()).items():
             session.conf.set(name, value)
-        properties = session._jvm.java.lang.System
+        properties = java_packages(session.sparkContext).java.lang.System
         for child in self.children:
             for name, value in child.input.jvm_properties().items():
                 properties.setProperty(name, value)

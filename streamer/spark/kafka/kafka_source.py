@@ -25,6 +25,7 @@ from streamer.engine.stage.kafka_messages import (
 from streamer.engine.stage.pack_stage import pack_piece
 from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.plan import Plan
+from streamer.spark.compat import java_packages
 from streamer.spark.jars.kafka_jars import missing_connector_error
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.stages import (
@@ -113,7 +114,9 @@ def make_kafka_rows(
     # Many streams share a heap, and none knows of the others.
     is_only_stream = session.sparkContext.getConf().get("spark.scheduler.mode") != "FAIR"
     # That of an executor is not asked for; it is 1 GB at least.
-    heap = min(session._jvm.java.lang.Runtime.getRuntime().maxMemory(), 1 << 30)
+    heap = min(
+        java_packages(session.sparkContext).java.lang.Runtime.getRuntime().maxMemory(), 1 << 30
+    )
     fetch_limits = fetch_options(
         sum(map(_partition_count, child_options)) if is_only_stream else _CONSUMER_POOL_SIZE, heap
     )

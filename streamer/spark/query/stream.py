@@ -55,6 +55,7 @@ from streamer.spark.checkpoint.initial_state import seed_for_workers, ship_seed
 from streamer.spark.checkpoint.local_state_check import check_local_state
 from streamer.spark.checkpoint.spool_check import open_checked_input
 from streamer.spark.cluster.parallelism import ParallelismReporter
+from streamer.spark.compat import FALLBACKS
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.kafka.kafka_driver import KafkaDriver
 from streamer.spark.query.drain_source import DrainLimit
@@ -396,6 +397,7 @@ class Stream:
         assert self._query is not None
         self._checkpoint.check_lease()
         self.rejections.tick()
+        FALLBACKS.log_new(self._log)
         try:
             active = self._query.isActive
         except (Py4JError, OSError) as e:
@@ -492,7 +494,7 @@ class Stream:
             return False
         finally:
             if self._session is not None:
-                interrupt_monitors(self._session)
+                interrupt_monitors(self._session, tasks_ran=self.delivered_batches > 0)
             if self._kafka is not None:
                 self._kafka.close()
             if self._caches is not None:

@@ -264,7 +264,8 @@ def check_free(directory: Path) -> None:
     if free < _MIN_FREE_BYTES:
         raise StreamerError(
             f"{directory} has {free >> 20} MB free, and making the archive of classes takes "
-            f"{_MIN_FREE_BYTES >> 20} MB; make room there, or set XDG_CACHE_HOME to another directory"
+            f"{_MIN_FREE_BYTES >> 20} MB; make room there, or set XDG_CACHE_HOME to another "
+            "directory"
         )
 
 

@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from streamer.spark.cluster.executors import list_executors
+from streamer.spark.compat import FALLBACKS, java_packages
 
 _READ_LOCK: Final = threading.Lock()
 
@@ -29,8 +30,7 @@ def read_runtime_metrics() -> dict[str, float]:
 
 
 def _read_metrics(context: SparkContext) -> dict[str, float]:
-    jvm = context._jvm
-    assert jvm is not None
+    jvm = java_packages(context)
     management = jvm.java.lang.management.ManagementFactory
     heap = management.getMemoryMXBean().getHeapMemoryUsage()
     collecting = sum(
@@ -44,4 +44,5 @@ def _read_metrics(context: SparkContext) -> dict[str, float]:
         "jvm_threads": management.getThreadMXBean().getThreadCount(),
         "spark_executors": sum(one.active for one in known_executors),
         "spark_executors_lost_total": sum(not one.active for one in known_executors),
+        **FALLBACKS.counts(),
     }

@@ -15,10 +15,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +37,9 @@ from streamer.spark.cluster.worker_setup import (
 from streamer.spark.cluster.yarn import MASTER as YARN
 from streamer.spark.cluster.yarn import SETTINGS as YARN_SETTINGS
 from streamer.spark.cluster.yarn import check_configuration, check_manager
+from streamer.spark.compat import note_missing_modules
+from streamer.spark.fork_server.fork_client import DAEMONS, PLANNERS
+from streamer.spark.fork_server.worker_daemon import WORKER_MODULES
 from streamer.spark.jvm.class_preload import ClassPreload
 from streamer.spark.jvm.gateway import (
     JvmExitError,
@@ -54,8 +55,7 @@ from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS_SETTING
 from streamer.spark.jvm.launchers import write_launcher
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
+from streamer.spark.session.jvm_log import JvmLog, LogLine
 
 _STREAMING_PACKAGE = "org.apache.spark.sql.execution.streaming"
 
@@ -157,40 +157,6 @@ _SECRET_SETTING = re.compile(r"secret|password|token|access[.]?key|account[.]key
 
 SPARK_LEVELS: Mapping[str, str] = {"DEBUG": "warn", "TRACE": "info", "ALL": "info"}
 """How much of Spark's log is let through at a level of ours; nothing at the others."""
-
-
-@dataclass
-class JvmLog:
-    """What the JVM says while it runs: passed on to the log, the last lines kept for a failure.
-
-    Attributes:
-        log: called with level, text and fields.
-        logs_other_lines: whether lines that do not come from Spark's logger are passed on.
-        last_lines: the last lines, for the text of an error.
-    """
-
-    log: LogLine
-    logs_other_lines: bool
-    last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
-
-    def read(self, pipe: int) -> None:
-        """Pass on lines from a pipe until the JVM is gone."""
-        with open(pipe, errors="replace") as lines:
-            for line in lines:
-                self._handle_line(line)
-
-    def _handle_line(self, line: str) -> None:
-        text = line.rstrip("\n")
-        if not text:
-            return
-        self.last_lines.append(text)
-        mark, _, rest = text.partition("\t")
-        parts = rest.split("\t", 2)
-        if mark == "spark" and len(parts) == 3:
-            level = parts[0] if parts[0] in ("ERROR", "WARN", "INFO", "DEBUG") else "DEBUG"
-            self.log(level, parts[2], {"component": f"spark.{parts[1]}"})
-        elif self.logs_other_lines:
-            self.log("DEBUG", text, {"component": "jvm"})
 
 
 def with_task_retries(master: str) -> str:
@@ -367,8 +333,9 @@ class SessionStart:
         except Exception as e:
             self._listener.join(1.0)
             self.cancel()
-            text = f"Spark did not start (master {self._master}):\n  {_failure_reason(e, self._jvm_log)}"
-            raise StreamerError(text) from e
+            reason = _failure_reason(e, self._jvm_log)
+            raise StreamerError(f"Spark did not start (master {self._master}):\n  {reason}") from e
+        note_missing_modules((*PLANNERS, *DAEMONS, *WORKER_MODULES))
         preload.join()
         session = SparkSession(context)
         if self._checks_workers:

@@ -10,6 +10,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from streamer.spark.compat import is_spark_alive, java_gateway
 from streamer.spark.fork_server.fork_server import ForkServer, publish_fork_socket
 
 SETTINGS: Mapping[str, str] = {
@@ -89,7 +90,7 @@ class SharedSpark:
         There is one, with a thread of Python's, for every thread that ever called, and a query has
         several. py4j keeps them when those threads are gone, and opens others for those that stay.
         """
-        client = self._session.sparkContext._gateway._gateway_client
+        client = java_gateway(self._session.sparkContext)._gateway_client
         try:
             JavaObject("GATEWAY_SERVER", client).getCallbackClient().periodicCleanup()
         except (Py4JError, OSError):
@@ -97,14 +98,11 @@ class SharedSpark:
 
     def is_alive(self) -> bool:
         """Whether there is still a JVM."""
-        try:
-            return not self._session.sparkContext._jsc.sc().isStopped()
-        except (Py4JError, OSError):
-            return False
+        return is_spark_alive(self._session.sparkContext)
 
     def kill(self) -> None:
         """End the JVM before it writes anything more."""
-        process = self._session.sparkContext._gateway.proc
+        process = java_gateway(self._session.sparkContext).proc
         # YARN's application master is nobody's child, and ends with this program.
         if process is not None:
             process.kill()

@@ -37,8 +37,8 @@ def split_mark(value: bytes) -> tuple[bytes, int | None]:
     _, batch, checksum = _MARK.unpack(mark)
     if zlib.crc32(head, batch & 0xFFFFFFFF) != checksum:
         raise StreamerError(
-            f"{STATE_DAMAGE_PREFIX}the head of a shard is not what was written; restore the checkpoint from a "
-            "backup, or start anew with another one"
+            f"{STATE_DAMAGE_PREFIX}the head of a shard is not what was written; restore the "
+            "checkpoint from a backup, or start anew with another one"
         )
     return head, batch
 
@@ -56,8 +56,8 @@ def read_checked_head(value: bytes, now: int) -> bytes:
     head, batch = split_mark(value)
     if batch is not None and batch not in (now - 1, now):
         raise StreamerError(
-            f"{STATE_DAMAGE_PREFIX}a shard holds what was written in micro-batch {batch:,}, and micro-batch "
-            f"{now:,} goes on from the one before it: one of its files is a copy of an older one; "
-            "restore the checkpoint from a backup, or start anew with another one"
+            f"{STATE_DAMAGE_PREFIX}a shard holds what was written in micro-batch {batch:,}, and "
+            f"micro-batch {now:,} goes on from the one before it: one of its files is a copy of an "
+            "older one; restore the checkpoint from a backup, or start anew with another one"
         )
     return head

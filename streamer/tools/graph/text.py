@@ -60,7 +60,8 @@ def _format_branches(
             continue
         last = number == len(branches) - 1
         title = branch.title or f"{number + 1}"
-        yield f"{pad}{'└─' if last else '├─'} {style(_shorten_text(title, width - len(pad) - 3), 'detail')}"
+        shown = style(_shorten_text(title, width - len(pad) - 3), "detail")
+        yield f"{pad}{'└─' if last else '├─'} {shown}"
         yield from _format_nodes(branch.nodes, pad + ("   " if last else "│  "), style, width)
 
 

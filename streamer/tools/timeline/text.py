@@ -60,7 +60,8 @@ def _format_lines(timeline: Timeline, style: Style, width: int) -> Iterator[str]
     for span in timeline.spans:
         if span.closed is None:
             pad = " " * len(short_times.format_full(timeline.ended))
-            yield f"{pad}  {style(f'{format_interval(span, window, short_times)} stays open', 'closed')}"
+            interval = format_interval(span, window, short_times)
+            yield f"{pad}  {style(f'{interval} stays open', 'closed')}"
     yield ""
     yield format_summary(timeline)
     yield from _explain_expiry(timeline, short_times)
@@ -97,7 +98,8 @@ def format_interval(span: WindowSpan, window: AnyWindow, short_times: ShortTimes
     if span.start is None or span.end is None:
         return f"window{key}"
     opened, closed = brackets_of(window)
-    return f"{opened}{short_times.format_short(span.start)}, {short_times.format_short(span.end)}{closed}{key}"
+    start, end = map(short_times.format_short, (span.start, span.end))
+    return f"{opened}{start}, {end}{closed}{key}"
 
 
 def _choose_tone(event: Event) -> str:
@@ -144,7 +146,8 @@ def _explain_expiry(timeline: Timeline, short_times: ShortTimes) -> Iterator[str
         first = next(one for one in timeline.events if one.arrived == expired.arrived)
         yield (
             f"windows expired as message #{first.number} moved the clock to "
-            f"{short_times.format_short(first.arrived)}; to say when messages arrive, use --step or --arrival"
+            f"{short_times.format_short(first.arrived)}; to say when messages arrive, use --step "
+            "or --arrival"
         )
 
 

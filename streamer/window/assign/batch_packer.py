@@ -138,8 +138,8 @@ class BatchPacker(ABC, Generic[EvaluatedT]):
     def _set_batch_time(self, batch_time: int) -> None:
         if self._batch_time is not None and self._batch_time != batch_time:
             raise StreamerError(
-                f"a packer was given messages of two micro-batches, at {self._batch_time} and {batch_time} ns: this "
-                "is a bug in the program"
+                f"a packer was given messages of two micro-batches, at {self._batch_time} and "
+                f"{batch_time} ns: this is a bug in the program"
             )
         self._batch_time = batch_time
 

@@ -26,6 +26,6 @@ def check_format(
     newest = max(known)
     wrote = "a newer streamer wrote" if version > newest else "no streamer writes"
     raise error(
-        f"{what} has format {version}, which {wrote}: this program reads formats up to {newest}; run "
-        "the version of streamer that wrote the checkpoint, or start from another one"
+        f"{what} has format {version}, which {wrote}: this program reads formats up to {newest}; "
+        "run the version of streamer that wrote the checkpoint, or start from another one"
     )

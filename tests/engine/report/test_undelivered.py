@@ -22,9 +22,8 @@ from streamer.engine.report.undelivered import (
     encode_undelivered,
 )
 from streamer.engine.stage.resend import resend_undelivered
+from tests.engine.stream import Run, write_lines
 from tests.servers.http import Asked, Reply, http_server
-
-from tests.engine.stream import (Run, write_lines)
 
 CONFIG = """
 input:

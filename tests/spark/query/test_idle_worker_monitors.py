@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from streamer.spark.compat import FALLBACKS
 from streamer.spark.jvm.java import find_java
 from streamer.spark.query.idle_worker_monitors import find_idle_monitors
 from tests.spark.conftest import Runner
@@ -30,6 +31,7 @@ def alive(session: Any, name: str) -> int:
 def test_streams_that_have_ended_are_forgotten(session: Any, run_stream: Runner) -> None:
     # Others of the suite may still have theirs.
     before = alive(session, QUERY)
+    fallbacks = FALLBACKS.counts()
     for turn in range(4):
         ran = run_stream("{}", stdin=b"one", checkpoint=f"c{turn}")
         assert ran.lines == [b"one"]
@@ -37,3 +39,4 @@ def test_streams_that_have_ended_are_forgotten(session: Any, run_stream: Runner)
     while (held := alive(session, QUERY)) > before + 1 or find_idle_monitors(session):
         assert time.monotonic() < until, (before, held, find_idle_monitors(session))
         time.sleep(0.5)
+    assert FALLBACKS.counts() == fallbacks

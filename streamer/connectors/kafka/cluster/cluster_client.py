@@ -199,8 +199,8 @@ class ClusterClient:
                 time.sleep(_POLL_INTERVAL_S)
         if code == GROUP_REFUSED:
             raise KafkaError(
-                f"the group {group!r} is refused{self._user_text()}; grant it READ on the group, or use "
-                "another consumer_group",
+                f"the group {group!r} is refused{self._user_text()}; grant it READ on the group, "
+                "or use another consumer_group",
                 is_final=True,
             )
         if code in COORDINATOR_MOVES:

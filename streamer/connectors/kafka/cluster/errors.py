@@ -119,8 +119,8 @@ def _authentication_error(connection: Connection, text: str) -> KafkaError:
     if sasl and not sasl.user:
         who = sasl.mechanism
     return KafkaError(
-        f"the broker {_broker_in(text, connection)} refuses {who}: {shorten_error(text)}; check mechanism, "
-        "user and password in sasl",
+        f"the broker {_broker_in(text, connection)} refuses {who}: {shorten_error(text)}; check "
+        "mechanism, user and password in sasl",
         is_final=True,
     )
 

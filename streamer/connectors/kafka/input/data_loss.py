@@ -63,8 +63,8 @@ def recreated_topics_text(
     ]
     return (
         f"input {name}: the topic {topics[0]!r} was deleted and made anew, so that the "
-        f"checkpoint's offsets mean other messages: {_join_some(texts)}; use another checkpoint, or set "
-        "fail_on_data_loss: false to go on from those offsets"
+        f"checkpoint's offsets mean other messages: {_join_some(texts)}; use another checkpoint, "
+        "or set fail_on_data_loss: false to go on from those offsets"
     )
 
 

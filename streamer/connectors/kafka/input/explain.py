@@ -19,7 +19,8 @@ _MAX_LISTED: Final = 5
 
 def explain_input(source: KafkaSource) -> Iterator[str]:
     """Return what an input does, in lines."""
-    yield f"reads        {_explain_selection(source.selection)} at {source.bootstrap}{_explain_connection(source)}"
+    server = f"{source.bootstrap}{_explain_connection(source)}"
+    yield f"reads        {_explain_selection(source.selection)} at {server}"
     yield f"begins       {_explain_start(source)}; then the checkpoint says where"
     if source.group:
         often = format_duration(source.commit_period)

@@ -101,7 +101,8 @@ def _check_rights(topics: dict[str, Topic], connection: Connection) -> None:
         more = f" and {len(refused) - _MAX_NAMED} more" if len(refused) > _MAX_NAMED else ""
         listed = ", ".join(map(repr, refused[:_MAX_NAMED]))
         raise KafkaError(
-            f"reading {listed}{more} is refused{_user_text(connection)}; grant it READ on the topic",
+            f"reading {listed}{more} is refused{_user_text(connection)}; grant it READ on the "
+            "topic",
             is_final=True,
         )
 

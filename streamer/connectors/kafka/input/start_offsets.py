@@ -103,8 +103,8 @@ def _offsets_by_rule(
         listed = ", ".join(f"{topic}:{number}" for topic, number in sorted(places)[:_MAX_LISTED])
         raise KafkaError(
             f"the consumer group has committed no offset for {listed}"
-            f"{', …' if len(places) > _MAX_LISTED else ''}, and start_offset is committed; commit one, "
-            "or use earliest or latest",
+            f"{', …' if len(places) > _MAX_LISTED else ''}, and start_offset is committed; commit "
+            "one, or use earliest or latest",
             is_final=True,
         )
     if start.at == "time":

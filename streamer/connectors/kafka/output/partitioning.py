@@ -39,7 +39,7 @@ class PartitionChooser(Protocol):
 
 
 def librdkafka_partitioner(name: str) -> str:
-    """Return librdkafka's setting `partitioner`; where there is a `PartitionChooser` it is but a stopgap."""
+    """Return librdkafka's setting `partitioner`; but a stopgap beside a `PartitionChooser`."""
     return _LIBRDKAFKA_PARTITIONERS.get(name, "random")
 
 

@@ -58,6 +58,6 @@ class TopicCreator:
             cause = error.args[0]
             if cause.code() != _TOPIC_EXISTS:
                 raise StreamerError(
-                    f"the topic {topic!r} cannot be created: {error_text(cause)}; create it by hand, or "
-                    "correct custom_topic_creation"
+                    f"the topic {topic!r} cannot be created: {error_text(cause)}; create it by "
+                    "hand, or correct custom_topic_creation"
                 ) from None

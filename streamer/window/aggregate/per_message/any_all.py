@@ -16,9 +16,9 @@ from streamer.window.aggregate.per_message.message_accumulator import (
 
 
 class AnyAllAccumulator:
-    """See `part.Running`. The state is the arrival of the message that decides, None, or
-    `InvalidState`.
+    """Running aggregate of `any` and `all`: see `MessageAccumulator`.
 
+    The state is the arrival of the message that decides, None, or `InvalidState`.
     `any` is decided by the first value that passes, `all` by the first that does not; what comes
     after it is not asked.
     """

@@ -95,7 +95,7 @@ class CountByAccumulator:
         if type(state) is InvalidState:
             raise RecordedError(insert_index(state.text, state.place), sealed=True)
         counts, number = state
-        counts_by_key: dict[str, int] = counts.at(number)
+        counts_by_key: dict[str, int] = counts.counts_at(number)
         return counts_by_key
 
     def dump(self, state: Any) -> Any:

@@ -100,7 +100,12 @@ class Overlay(Protocol):
 
 
 class StreamWriter:
-    """Writes frames to a stream such as the standard output; a replay repeats them."""
+    """Writes frames to a stream such as the standard output; a replay repeats them.
+
+    When `write` returns, all bytes are handed to the system, and no more: a pipe has no way to say
+    that its reader has them. Spark commits the micro-batch after that, so a crash in between prints
+    it a second time, and none is left out.
+    """
 
     def __init__(self, stream: BinaryIO, overlay: Overlay | None = None) -> None:
         """Take the stream, and what shares its terminal."""

@@ -190,7 +190,7 @@ class StatusLine:
         return self._active
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def hide(self) -> Iterator[None]:
         """Take the line off while the block writes to the terminal, and put it back."""
         with self._lock:
             self.clear()

@@ -301,7 +301,7 @@ class HttpClient:
             if reads_body:
                 body = self._read_body(response, deadline)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            late = deadline.is_over or isinstance(error, httpx2.TimeoutException)
+            late = deadline.has_expired or isinstance(error, httpx2.TimeoutException)
             failure = (
                 self._timeout_text(response)
                 if late and self._parsed[TIMEOUT]
@@ -341,7 +341,7 @@ class HttpClient:
         for block in response.iter_bytes(_BLOCK_BYTES):
             blocks.append(block)
             # What is inflated from little takes time too.
-            if deadline.is_over:
+            if deadline.has_expired:
                 raise httpx2.ReadTimeout("timed out")
         return b"".join(blocks)
 

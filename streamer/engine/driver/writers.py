@@ -95,7 +95,7 @@ class FileWriter:
 class Overlay(Protocol):
     """What stands at the bottom of a terminal and makes room while something is printed."""
 
-    def aside(self) -> AbstractContextManager[None]:
+    def hide(self) -> AbstractContextManager[None]:
         """Take it off the screen for as long as the block runs."""
 
 
@@ -115,7 +115,7 @@ class StreamWriter:
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch and flush it."""
         if frames:
-            with self._overlay.aside() if self._overlay is not None else nullcontext():
+            with self._overlay.hide() if self._overlay is not None else nullcontext():
                 self._stream.writelines(frame.body for frame in frames)
                 self._stream.flush()
 

@@ -107,7 +107,7 @@ class WindowSimulator:
         return self._stream.now
 
     @property
-    def held_messages(self) -> int:
+    def open_messages(self) -> int:
         """How many messages are in open windows."""
         return self._stream.snapshot.held
 

@@ -106,9 +106,9 @@ class TaskLogSender:
             return
         self._wait = min(self._wait * 2, _MAX_SILENCE_S)
         self._next = now + self._wait
-        self.say(level, text, fields)
+        self.send_now(level, text, fields)
 
-    def say(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+    def send_now(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Say a line at once: what comes next may end the process that hears of it otherwise."""
         if not self._address:
             return

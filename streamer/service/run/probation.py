@@ -53,7 +53,7 @@ class Probation:
 
     until: float
 
-    def is_over(self, now: float) -> bool:
+    def has_ended(self, now: float) -> bool:
         """Whether they are over."""
         return now >= self.until
 
@@ -63,6 +63,6 @@ class Probation:
             return f"a micro-batch has failed {health.failures} times: {health.problem}"
         if health.rejected >= MAX_FAILURES:
             return f"all messages are rejected: {health.reason}"
-        if self.is_over(now) and not health.delivered and health.problem:
+        if self.has_ended(now) and not health.delivered and health.problem:
             return f"nothing was delivered: {health.problem}"
         return ""

@@ -20,7 +20,7 @@ _CATCH_UP_DIVISOR: Final = 2
 """A stream that is ahead of the machine's clock goes on at this part of the pace."""
 
 
-class StreamClock:
+class BatchClock:
     """Tells a stream's time, in the process that plans micro-batches."""
 
     def __init__(

@@ -21,7 +21,7 @@ class ServiceCheckpoints:
     """
 
     def __init__(self, named: str | None, standby: bool, env: Mapping[str, str]) -> None:
-        """Find it.
+        """Find the directory.
 
         Args:
             named: what the command line says; None for the user's own directory.

@@ -34,7 +34,7 @@ class WatchOptions:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says beside the config.
+    """Options of the command line beside the config.
 
     Attributes:
         config: the config's file; None without one.

@@ -30,7 +30,7 @@ class NotPermittedError(StreamerError):
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What is permitted; small enough to be sent with every component to workers.
+    """The permissions of a config; small enough to be sent with every component to workers.
 
     Attributes:
         local: open files and Unix sockets, see the environment, and connect to addresses that are

@@ -48,7 +48,7 @@ def redact_secret(value: Any) -> Any:
 
 
 def names_credential(name: str) -> bool:
-    """Tell whether a header or a parameter of this name says who asks: `Authorization`."""
+    """Return whether a header or a parameter of this name says who asks: `Authorization`."""
     return _CREDENTIAL.search(name) is not None
 
 
@@ -95,7 +95,7 @@ def _quoted_spellings(secret: str) -> tuple[str, ...]:
 
 
 def may_begin_in(secret: str, text: str) -> bool:
-    """Tell whether a text may hold a secret, or its beginning."""
+    """Return whether a text may hold a secret, or its beginning."""
     return any(written[:_MIN_WHOLE_MATCH_CHARS] in text for written in _quoted_spellings(secret))
 
 

@@ -26,10 +26,10 @@ _NO_OVERLAY: Final = nullcontext()
 
 
 class Overlay(Protocol):
-    """What stands at the bottom of the terminal and must make room for a line of the log."""
+    """A status line at the bottom of the terminal, which makes space for a line of the log."""
 
     def hide(self) -> AbstractContextManager[None]:
-        """Take it off the screen while the block writes, and put it back."""
+        """Take the line off the screen while the block writes, and put it back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ _REFUSED_FOR_URL: Final = frozenset({404, 405, 410})
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What a server has answered.
+    """The response of a server.
 
     Attributes:
         status: the code.
@@ -154,7 +154,7 @@ class HttpClient:
         self._level = parsed[DUMP_LEVEL]
 
     def is_rejection(self, error: HttpError) -> bool:
-        """Tell whether a request has failed for what it asks, so that no later try succeeds.
+        """Return whether a request has failed for what it asks, so that no later try succeeds.
 
         Codes of `drop_on` are to count so, those of `backoff_on` not, whatever they are.
         """

@@ -1,4 +1,4 @@
-"""How many connections all servers of this process take, so that streams keep their descriptors.
+"""Limits the connections of all servers of this process, so that streams keep their descriptors.
 
 A descriptor that a stranger holds by an open connection is one that a stream lacks for its files.
 So there is a bound on connections in all, which leaves a reserve below `ulimit -n`, and one for

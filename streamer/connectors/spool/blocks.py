@@ -193,7 +193,7 @@ def find_next_header(data: bytes, start: int, end: int, store: int, segment: int
 
 
 def is_whole(body: bytes | memoryview, header: Header) -> bool:
-    """Tell whether a body is what was written."""
+    """Return whether a body is what was written."""
     return zlib.crc32(body) == header.checksum and len(body) == header.end - header.body
 
 

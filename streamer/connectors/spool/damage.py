@@ -49,7 +49,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class Block(NamedTuple):
-    """Where a block stands.
+    """The place of a block.
 
     Attributes:
         segment: number of its segment.
@@ -94,7 +94,7 @@ class Damage(NamedTuple):
 
     @property
     def lost_text(self) -> str:
-        """How many messages are lost, in words."""
+        """The number of lost messages, in words."""
         if self.messages is None:
             return "an unknown number of messages"
         return f"{self.messages:,} message{'' if self.messages == 1 else 's'}"
@@ -114,7 +114,7 @@ def damage_error(damages: Sequence[Damage]) -> StreamerError:
 
 
 def is_store_behind(safe: SafePosition, at: Position) -> bool:
-    """Tell whether a store ends before a position that was read, or is another one."""
+    """Return whether a store ends before a position that was read, or is another one."""
     another = at.store and safe.store and at.store != safe.store
     return bool(another) or at[:2] > (safe.segment, safe.size)
 
@@ -139,7 +139,7 @@ class SkippedDamage:
     """What is to be passed over in a store."""
 
     def __init__(self, directory: Path) -> None:
-        """Read it.
+        """Read the marks.
 
         Raises:
             StreamerError: the file that it is in is damaged.

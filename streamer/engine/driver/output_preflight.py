@@ -1,4 +1,4 @@
-"""What is looked at when a stream starts: whether its outputs can be written at all."""
+"""Checks at the start of a stream: whether its outputs can be written at all."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class CountMetric(Protocol):
 
 
 class Rejections:
-    """What becomes of rejected messages on the driver. Several threads may use it.
+    """The rejected messages of a stream, on the driver. Several threads may use this object.
 
     Attributes:
         resend: sends messages again; None where nothing can.
@@ -170,7 +170,7 @@ class Rejections:
 
     @property
     def messages(self) -> int:
-        """How many messages wait."""
+        """Number of messages that wait."""
         with self._lock:
             return sum(one.messages for one in self._waiting.values() if one.written is None)
 

@@ -93,10 +93,10 @@ class FileWriter:
 
 
 class Overlay(Protocol):
-    """What stands at the bottom of a terminal and makes room while something is printed."""
+    """A status line at the bottom of a terminal, which makes space while text is printed."""
 
     def hide(self) -> AbstractContextManager[None]:
-        """Take it off the screen for as long as the block runs."""
+        """Take the line off the screen for as long as the block runs."""
 
 
 class StreamWriter:

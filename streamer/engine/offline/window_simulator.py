@@ -108,7 +108,7 @@ class WindowSimulator:
 
     @property
     def open_messages(self) -> int:
-        """How many messages are in open windows."""
+        """Number of messages in open windows."""
         return self._stream.snapshot.held
 
     def restart(self) -> None:

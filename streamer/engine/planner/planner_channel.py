@@ -1,4 +1,4 @@
-"""What the driver and the process that plans micro-batches tell each other."""
+"""Channel of hints between the driver and the process that plans micro-batches."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class PlannerChannel:
         self._write("work", work)
 
     def work(self) -> BatchWork | None:
-        """Return it, of a micro-batch for which that was long; None when none was."""
+        """Return the work of a micro-batch for which it took long; None when none did."""
         entry = self._read("work")
         return None if entry is None else BatchWork(*entry)
 
@@ -136,7 +136,7 @@ class PlannerChannel:
         (self._directory / "stop").touch()
 
     def is_stopping(self) -> bool:
-        """Tell whether no further micro-batch is to be started."""
+        """Return whether no further micro-batch is to be started."""
         return os.path.exists(self._directory / "stop")
 
     def _write(self, name: str, what: Any) -> None:

@@ -1,4 +1,4 @@
-"""Which component a failure comes from: said in the worker where it happens, read on the driver.
+"""Attributes failures to components: marked in the worker, read on the driver.
 
 Between the two stands Spark, which passes on a text with a traceback in it, and more around that.
 So what is to arrive is one line of it, with a mark.

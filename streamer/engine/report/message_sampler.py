@@ -43,7 +43,7 @@ class Sampler:
     def wrap(
         self, process: Callable[[Batch, Execution], list[Batch]], key: SampleKey
     ) -> Callable[[Batch, Execution], list[Batch]]:
-        """Return what processes a batch, and takes a sample of it."""
+        """Wrap `process` so that some of the batches it handles are sampled."""
 
         def process_and_sample(batch: Batch, ex: Execution) -> list[Batch]:
             if not self._has_capacity(key, True):

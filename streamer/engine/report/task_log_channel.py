@@ -1,4 +1,4 @@
-"""What tasks say while they run: lines and figures that reach the driver at once.
+"""Log lines and progress of running tasks, which reach the driver at once.
 
 All else that a task says travels with its results, when it is done. A task whose output fails is
 not done, however long that takes; what it waits for, the driver hears from it over UDP, which may

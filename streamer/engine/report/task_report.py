@@ -1,4 +1,4 @@
-"""What one task of a micro-batch says besides its data: log lines, counts, times; kept bounded."""
+"""Report of one task besides its data: log lines, counts, times; of bounded size."""
 
 from __future__ import annotations
 

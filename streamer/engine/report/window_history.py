@@ -1,4 +1,4 @@
-"""What became of a stream's windows of late, as the driver hears it: for those who watch."""
+"""History of a stream's recent windows on the driver, for status pages."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 @dataclass(frozen=True)
 class CrashInstructions:
-    """What the driver says of crashes in a micro-batch.
+    """Instructions of the driver about crashes in a micro-batch.
 
     Attributes:
         search: whether tasks look for messages that end them.
@@ -64,7 +64,7 @@ class CrashInstructions:
     known_crashes: tuple[Crash, ...] = ()
 
     def to_json(self) -> str:
-        """Return it as JSON; empty when there is nothing to say."""
+        """Return the instructions as JSON; empty when there are none."""
         return (
             json.dumps([self.search, self.known_crashes])
             if self.search or self.known_crashes

@@ -1,4 +1,4 @@
-"""What a request passes before it is answered: the server's name, origins, and who asks."""
+"""Middlewares of all requests: the server's name, origins, authentication."""
 
 from __future__ import annotations
 

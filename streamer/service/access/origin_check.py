@@ -1,4 +1,4 @@
-"""Which requests a server on this machine takes: not those that other sites' pages send.
+"""Refuses requests that pages of other sites send to a server on this machine.
 
 A page elsewhere on the web can send requests to a server on this machine, and can give a name of
 its own this machine's address (DNS rebinding). So the name that was asked for must be one of ours,

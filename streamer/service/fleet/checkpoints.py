@@ -1,4 +1,4 @@
-"""Where streams keep their checkpoints: a directory for each, named by its id."""
+"""Directories of the streams' checkpoints, named by their ids."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ class Registry:
         self._update_poll_rates()
 
     def check_open(self) -> None:
-        """See that the service is not about to end.
+        """Check that the service is not about to end.
 
         Raises:
             RefusedError: it is.

@@ -1,4 +1,4 @@
-"""What others than the stream may ask about it: its HTTP server, and what exports metrics."""
+"""Read model of a stream, for its HTTP server and the exporters of metrics."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PROBATION_S: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class RevisionHealth:
-    """What is known of a revision that runs.
+    """Health of a revision that runs.
 
     Attributes:
         failures: how often the micro-batch in hand has failed.
@@ -54,7 +54,7 @@ class Probation:
     until: float
 
     def has_ended(self, now: float) -> bool:
-        """Whether they are over."""
+        """Whether the probation has ended."""
         return now >= self.until
 
     def failure_reason(self, health: RevisionHealth, now: float) -> str:

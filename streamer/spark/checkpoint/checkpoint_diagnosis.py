@@ -66,7 +66,7 @@ def _files_read_at_start(directory: Location) -> Iterator[Location]:
 
 
 def _is_readable(path: Location) -> bool:
-    """Tell whether a file has a version in its first line, and JSON in each of the others.
+    """Return whether a file has a version in its first line, and JSON in each of the others.
 
     Of one that ends behind its version Spark says nothing, and takes it for one without state.
     """

@@ -164,7 +164,7 @@ def delete_checkpoint(root: HadoopPath, directory: Path) -> None:
 
 
 def was_used_here(directory: Path) -> bool:
-    """Tell whether this machine has had the checkpoint whose other part is in a directory."""
+    """Return whether this machine has had the checkpoint whose other part is in a directory."""
     return (directory / _LEASE_MARK_FILE).exists()
 
 

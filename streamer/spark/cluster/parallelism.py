@@ -1,4 +1,4 @@
-"""How many cores a cluster gives, which changes with its workers: who has to hear of it."""
+"""Number of a cluster's cores, which changes with its workers, for the planner."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from streamer.engine.planner.checkpoint_path import CheckpointPath, remove_tree
 
 @dataclass(frozen=True, slots=True)
 class ExecutorVersions:
-    """What an executor has.
+    """The installation of an executor.
 
     Attributes:
         host: where it runs.
@@ -57,7 +57,7 @@ def _report_versions(_: Iterator[int]) -> Iterator[ExecutorVersions]:
 
 
 def check_workers(context: SparkContext, timeout: float = 60.0) -> int:
-    """See that every executor can run this program, before a micro-batch has to.
+    """Check that every executor can run this program, before a micro-batch has to.
 
     Args:
         context: a cluster's.
@@ -118,7 +118,7 @@ def _wait_for_executors(context: SparkContext, timeout: float) -> int:
 
 
 def check_checkpoint(session: SparkSession, checkpoint: CheckpointPath) -> None:
-    """See that every executor writes where the driver reads, before a micro-batch has to.
+    """Check that every executor writes where the driver reads, before a micro-batch has to.
 
     Args:
         session: a cluster's.

@@ -49,7 +49,7 @@ _ARROW_SCHEMA = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("off
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """What the process that plans micro-batches needs.
+    """The stream as the process sees it that plans micro-batches.
 
     Attributes:
         source: the input.

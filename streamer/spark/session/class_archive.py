@@ -255,7 +255,7 @@ def free_bytes(directory: Path) -> int:
 
 
 def check_free(directory: Path) -> None:
-    """See that an archive can be made in a directory.
+    """Check that an archive can be made in a directory.
 
     Raises:
         StreamerError: too little is free.

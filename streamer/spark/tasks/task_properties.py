@@ -1,4 +1,4 @@
-"""How tasks hear which micro-batch they work on: by a local property of Spark's."""
+"""Passes the micro-batch's number and instructions to tasks, by local properties of Spark's."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def _open_locked(path: str, kind: int) -> int:
 
 
 def _is_same_file(descriptor: int, path: str) -> bool:
-    """Tell whether a lock file is still the one at its path."""
+    """Return whether a lock file is still the one at its path."""
     try:
         there = os.stat(path)
     except FileNotFoundError:

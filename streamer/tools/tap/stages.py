@@ -29,7 +29,7 @@ LogLine = tuple[str, str, Mapping[str, Any]]
 
 @dataclass
 class Stage:
-    """What came out of one component.
+    """The output of one component.
 
     Attributes:
         path: where it stands in the config.

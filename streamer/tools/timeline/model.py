@@ -75,7 +75,7 @@ class Emission:
 
 @dataclass
 class Timeline:
-    """What happened.
+    """An event of a timeline.
 
     Attributes:
         name: the stream's name.

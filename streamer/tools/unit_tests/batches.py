@@ -69,7 +69,7 @@ def check_messages(
 
 
 def _is_shown(message: Message, wrong: Sequence[Failure]) -> bool:
-    """Tell whether failures show all that there is of a message, which was only its content."""
+    """Return whether failures show all that there is of a message, which was only its content."""
     if message.meta or message.error is not None:
         return False
     whole = f"  received: {message.raw.decode(errors='replace')}"

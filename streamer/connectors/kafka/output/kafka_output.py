@@ -53,7 +53,7 @@ class WorkerClients:
 
 @dataclass(frozen=True)
 class RetrySettings:
-    """How records that fail are sent again before the batch counts as failed.
+    """Retry policy of records before the batch counts as failed.
 
     Attributes:
         backoff: how tries follow each other.

@@ -1,4 +1,4 @@
-"""Where a service keeps the checkpoints of its streams, and its own part of them."""
+"""Directories of a service's checkpoints, and of the service itself."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ LOG_LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", 
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What is done when the files of a config change while it runs.
+    """The reaction to a change of a config's files while its stream runs.
 
     Attributes:
         on_reset: `drain` or `discard`, for windows that cannot go on; None to refuse the change.

@@ -1,4 +1,4 @@
-"""What a config may do on this machine, and the one door to files, programs and Unix sockets.
+"""Permissions of a config on this machine: the one way to files, programs and Unix sockets.
 
 The addresses at which clouds give a machine its credentials count as the machine's own.
 

@@ -1,4 +1,4 @@
-"""What is shown of texts and values that hold secrets: the one place that takes them out.
+"""Redacts secrets in texts and values: the one place that takes them out.
 
 A *secret* is the value of a secret field, what an environment variable put into a config, the
 password in a URL, or what a header says of who asks. Where such a value would be printed, something

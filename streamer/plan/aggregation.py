@@ -45,7 +45,7 @@ def mapping_index(key: ShardKey | None) -> int:
 def choose_aggregation(
     processors: Sequence[ParsedComponent], key: ShardKey | None, late_output: bool
 ) -> Aggregation:
-    """Return how a window's messages fold for a pipeline.
+    """Return the pre-aggregation of a window's messages for a pipeline.
 
     Args:
         processors: the pipeline.

@@ -65,7 +65,7 @@ class _ChildExecution:
 
 
 class ComponentPool(Generic[Worker]):
-    """Threads, each with a lane of its own; both are made when they are needed first."""
+    """A pool of threads, each with its own instances; both are made when they are needed first."""
 
     def __init__(self, make: Callable[[], Worker], max_threads: int = 0) -> None:
         """Begin with no lane.

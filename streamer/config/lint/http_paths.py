@@ -1,4 +1,4 @@
-"""What the components of a config serve over HTTP: that no two of them want the same place.
+"""Lints the paths that components serve over HTTP: no two of them take the same one.
 
 A server has one answer at a path, and an address has one server.
 """

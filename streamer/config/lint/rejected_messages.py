@@ -1,4 +1,4 @@
-"""What rejects messages by a config's own words, and which inputs give them again."""
+"""Finds components that reject messages by the config's words, and inputs that redeliver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a template's file holds, and the fields of a config that its own `fields` stand for."""
+"""Fields of a template's file, and the fields of a config that its own `fields` stand for."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class RunningComponent(Protocol):
 
     @property
     def since(self) -> int | None:
-        """When it was started; None when it has ended by itself."""
+        """Time of its start; None when it has ended by itself."""
 
     @property
     def document(self) -> Mapping[str, Any]:

@@ -67,7 +67,7 @@ class Block(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """What cannot be read.
+    """A part of a store that cannot be read.
 
     Attributes:
         path: of the segment in which the damage was seen.
@@ -136,7 +136,7 @@ def parse_position(offset: Mapping[str, Any]) -> Position:
 
 
 class SkippedDamage:
-    """What is to be passed over in a store."""
+    """The parts of a store that are skipped."""
 
     def __init__(self, directory: Path) -> None:
         """Read the marks.
@@ -351,7 +351,7 @@ def _first_position(directory: Path) -> Position:
 
 
 def check_positions(spool: Path, offset: Mapping[str, Any], skips: bool, log: LogLine) -> None:
-    """See, before inputs are opened, that their stores are those of which was read.
+    """Check, before inputs are opened, that their stores are those that were read.
 
     Args:
         spool: where they are.
@@ -383,7 +383,7 @@ def check_positions(spool: Path, offset: Mapping[str, Any], skips: bool, log: Lo
 
 
 def check_stores(spool: Path, skips: bool, log: LogLine, count: Callable[[str, int], None]) -> None:
-    """See, once inputs are opened, that what they have received is there and can be read.
+    """Check, once inputs are opened, that the messages they received can be read.
 
     Args:
         spool: where their stores are.

@@ -53,7 +53,7 @@ _MIN_FREE_BYTES: Final = 64 << 10
 
 
 class StoreFullError(StreamerError):
-    """What has landed waits to be read and fills the room that there is; try again later."""
+    """Raised when unread messages fill the store; try again later."""
 
 
 class SpoolStore:

@@ -1,4 +1,4 @@
-"""What a driver must offer, and which there are. Drivers are imported when one is needed."""
+"""Protocol of drivers, and the list of them. Drivers are imported when one is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rejected messages of a stream: kept in the checkpoint, sent again by themselves, let go.
+"""Rejected messages of a stream: kept in the checkpoint, sent again by themselves, removed.
 
 A micro-batch leaves what outputs have rejected in a file of its own, named by its number and
 written before the micro-batch is committed: when it comes again, it writes the same file. What is

@@ -21,7 +21,7 @@ _CATCH_UP_DIVISOR: Final = 2
 
 
 class BatchClock:
-    """Tells a stream's time, in the process that plans micro-batches."""
+    """The clock of batch times, in the process that plans micro-batches."""
 
     def __init__(
         self,

@@ -141,7 +141,7 @@ class PlannedBatch(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> PlannedBatch:
-        """Return what `told` has written."""
+        """Return the micro-batch that `to_json` has written."""
         return cls(*json.loads(text))
 
 

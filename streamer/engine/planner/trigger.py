@@ -146,7 +146,7 @@ def batch_time(offset: Mapping[str, Any]) -> int:
 
 
 def make_batch_info(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> MicroBatchInfo:
-    """Return what shards are told about a micro-batch.
+    """Return the facts about a micro-batch for shards.
 
     Args:
         offset: where our source's part of it ends; `backlog_ends` is where Kafka

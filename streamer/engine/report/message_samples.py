@@ -1,4 +1,4 @@
-"""Samples of messages on the driver: asked for, heard of the tasks, and kept for a while."""
+"""Samples of messages on the driver: requested from tasks, and kept for a while."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def encode_report(token: str, batch: int, task: int, messages: int, size: int) -
 
 
 class TaskLogReceiver:
-    """Hears, on the driver, what the tasks of a stream say.
+    """Receives, on the driver, log lines and progress of a stream's tasks.
 
     Attributes:
         address: where tasks say it, for `TaskLogSender`.
@@ -88,7 +88,7 @@ class TaskLogReceiver:
 
 
 class TaskLogSender:
-    """Says, in a task, what it waits for: not at once, and then ever more seldom."""
+    """Sends, in a task, a line about what it waits for: not at once, and then ever more seldom."""
 
     def __init__(self, address: str, now: Callable[[], float]) -> None:
         """Take an `TaskLogReceiver`'s address, empty for none, and a clock that never runs backwards."""
@@ -98,7 +98,7 @@ class TaskLogSender:
         self._wait = _FIRST_LINE_DELAY_S
 
     def send(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
-        """Say a line, if it is time for one."""
+        """Send a line, if it is time for one."""
         now = self._now()
         if self._next is None:
             self._next = now + self._wait
@@ -109,7 +109,7 @@ class TaskLogSender:
         self.send_now(level, text, fields)
 
     def send_now(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
-        """Say a line at once: what comes next may end the process that hears of it otherwise."""
+        """Send a line at once: the next step may end the process that would report it otherwise."""
         if not self._address:
             return
         host, port, token = self._address.split(":")

@@ -73,7 +73,7 @@ class WindowHistory:
     def record(
         self, batch: int, statuses: Iterable[Mapping[str, Any]], lag: float | None = None
     ) -> None:
-        """Hear what the shards say after a micro-batch.
+        """Record the statuses of shards after a micro-batch.
 
         Args:
             batch: its number; one that comes again is heard once.

@@ -114,10 +114,10 @@ class ReplayableSource(ReadableSource, Protocol):
         """Cut what lies between two offsets into about `parts` pieces, in arrival order."""
 
     def on_committed(self, end: Offset) -> None:
-        """Hear that everything before `end` is safe in the checkpoint."""
+        """Note that everything before `end` is safe in the checkpoint."""
 
     def on_finished(self) -> None:
-        """Hear that a bounded source was read to its end, and that all of it is safe."""
+        """Note that a bounded source was read to its end, and that all of it is safe."""
 
 
 @runtime_checkable

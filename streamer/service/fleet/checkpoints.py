@@ -28,7 +28,7 @@ class Checkpoints:
     """
 
     def __init__(self, directory: Path) -> None:
-        """Make it, if it is not there; what an earlier start was throwing away goes."""
+        """Make the directory, if it is not there; finish deletions of an earlier start."""
         self._directory = directory
         self.service_directory = directory / SERVICE_DIRECTORY
         self._trash = self.service_directory / "trash"

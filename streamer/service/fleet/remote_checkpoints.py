@@ -74,7 +74,7 @@ class RemoteCheckpoints(Checkpoints):
         (self.directory_of(stream_id) / _PREEXISTING_MARK).unlink(missing_ok=True)
 
     def delete(self, stream_id: str) -> None:
-        """See `Checkpoints`; one that no stream of this service has started on stays there."""
+        """Delete a checkpoint; one that no stream of this service has started on stays there."""
         from streamer.spark.checkpoint.remote_checkpoint import was_used_here
 
         directory = self.directory_of(stream_id)

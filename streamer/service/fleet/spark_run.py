@@ -134,7 +134,7 @@ class SparkRun:
         self._stream_run.stream.set_poll_settings(rest_s, min_wait_s)
 
     def interrupt(self) -> None:
-        """Let it give up waiting."""
+        """Abandon the wait."""
         self._stopping.set()
         stream_run = self._stream_run
         if stream_run is not None and stream_run.is_opened:

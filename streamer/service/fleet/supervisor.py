@@ -113,7 +113,7 @@ class RunHandle(Protocol):
         """
 
     def interrupt(self) -> None:
-        """Let it give up waiting for what fails, from another thread; `stop` comes next."""
+        """Abandon the wait for what fails, from another thread; `stop` comes next."""
 
     def replace(self, change: Change) -> None:
         """Let another revision take its place.

@@ -68,7 +68,7 @@ MetricKey = tuple[tuple[MetricsMapping, ...], str, tuple[tuple[str, str], ...]]
 
 
 class ManagedState(NamedTuple):
-    """How a stream stands that is one of many.
+    """The state of a stream that is one of many.
 
     Attributes:
         state: its state.
@@ -163,7 +163,7 @@ class StreamView:
 
     @property
     def waits_for(self) -> str:
-        """What its start waits for, in words, with what the first micro-batch has read so far."""
+        """The phase of the start, in words, with the progress of the first micro-batch."""
         phase = self.start.current
         if phase is None:
             return ""

@@ -1,4 +1,4 @@
-"""What is wrong when Spark says little: which file of a checkpoint is not what was written there.
+"""Finds the file of a checkpoint that is damaged, where Spark's error does not name any.
 
 Of files that were written over, or that a disk has lost, Spark says no more than what it stumbled
 on, such as `Input length = 1`.

@@ -71,12 +71,12 @@ class DriverStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it does not change any more."""
+        """Whether the state is final."""
         return self.state in FINAL_STATES
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has ended in another way than it should."""
+        """Whether the driver has ended in another way than it should."""
         return self.has_ended and self.state != "FINISHED"
 
 

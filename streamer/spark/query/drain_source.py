@@ -56,19 +56,19 @@ class DrainSource:
         return self.source.split(start, end, parts)
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
-        """See `ReplayableSource`."""
+        """Read a piece, as the source does."""
         return self.source.read(piece, ex)
 
     def partition_of(self, piece: Any) -> str:
-        """See `ReplayableSource`."""
+        """Return the source's name of the partition that a piece is from."""
         return self.source.partition_of(piece)
 
     def on_committed(self, end: Offset) -> None:
-        """Hear that everything before `end` is safe in the checkpoint."""
+        """Note that everything before `end` is safe in the checkpoint."""
         self.source.on_committed(end)
 
     def on_finished(self) -> None:
-        """Hear that a bounded source was read to its end, and that all of it is safe."""
+        """Note that a bounded source was read to its end, and that all of it is safe."""
         self.source.on_finished()
 
 

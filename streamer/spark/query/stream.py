@@ -502,7 +502,7 @@ class Stream:
 
     @property
     def is_undelivered(self) -> bool:
-        """Whether it was stopped while an output did not take the micro-batch in hand."""
+        """Whether the stream was stopped while an output did not take the running micro-batch."""
         return isinstance(self._delivery_error, DeliveryStoppedError)
 
     def abandon(self) -> None:

@@ -217,7 +217,7 @@ class ClassArchive:
             self.file.with_suffix(".failed").touch(mode=0o600)
 
     def should_be_made(self) -> bool:
-        """Whether it is not there, and can probably be made."""
+        """Whether the archive is missing, and can probably be made."""
         if self.is_usable():
             return False
         try:

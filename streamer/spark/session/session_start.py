@@ -161,7 +161,7 @@ SPARK_LEVELS: Mapping[str, str] = {"DEBUG": "warn", "TRACE": "info", "ALL": "inf
 
 @dataclass
 class JvmLog:
-    """What the JVM says while it runs: passed on to the log, the last lines kept for a failure.
+    """Output of the JVM: passed on to the log, the last lines kept for a failure.
 
     Attributes:
         log: called with level, text and fields.

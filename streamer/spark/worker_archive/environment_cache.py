@@ -43,7 +43,7 @@ class EnvironmentCache:
     """A directory of environments, which processes of one user share."""
 
     def __init__(self, directory: str, report: Callable[[str], None] = lambda text: None) -> None:
-        """Name it; it is made when something is unpacked.
+        """Name the directory; it is made when something is unpacked.
 
         Args:
             directory: its path.

@@ -1,4 +1,4 @@
-"""What came out against what a test expects, batch by batch and message by message."""
+"""Compares results with a test's expectations, batch by batch and message by message."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.results.query import iterate_results
 from streamer.engine.results.query_model import ResultQuery, WindowResult
 
-from tests.engine.stream import (Run, State, write_lines)
+from tests.engine.stream import Run, State, write_lines
 
 T = 1_700_000_000  # seconds; a multiple of 10
 RECIPE = Path(__file__).parents[3] / "configs" / "recipes" / "ksqldb_pageviews.yaml"

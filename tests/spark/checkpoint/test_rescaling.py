@@ -264,7 +264,10 @@ def refused(plan: Plan, checkpoint: Checkpoint) -> str:
     ("change", "text"),
     [
         (lambda c: c.finish(), "nothing is kept in the checkpoint"),
-        (lambda c: c.write_record({**c.read_record(), "draining": {}}), "was letting open windows out"),
+        (
+            lambda c: c.write_record({**c.read_record(), "draining": {}}),
+            "was letting open windows out",
+        ),
         (
             lambda c: c.write_record({k: v for k, v in c.read_record().items() if k != "seed"}),
             "nothing is kept",

@@ -23,7 +23,7 @@ _MAX_LISTED: Final = 5
 
 
 class StartRule(NamedTuple):
-    """Where partitions are begun that nobody has read.
+    """Start offsets of partitions that were never read.
 
     Attributes:
         at: `earliest`, `latest`, `committed` (nowhere: the group must have read them) or `time`.

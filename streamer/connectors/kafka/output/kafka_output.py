@@ -32,7 +32,7 @@ from streamer.sdk.processing.batching import BatchPolicy
 
 @dataclass(frozen=True)
 class WorkerClients:
-    """What an output has for as long as the worker lasts.
+    """Resources of an output for as long as the worker lasts.
 
     Attributes:
         connection: how Kafka is reached.

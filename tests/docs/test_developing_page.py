@@ -88,7 +88,7 @@ def test_the_table_of_the_state_has_every_reserved_key() -> None:
         int(number)
         for path in (PACKAGE / "window").rglob("*.py")
         for number in re.findall(
-            r"^\w+_(?:SEQ|PLACE): Final = (?:\(0, )?(-\d+)", path.read_text(), re.M
+            r"^\w+_(?:SEQ|PLACE|KEY): Final = (?:\(0, )?(-\d+)", path.read_text(), re.M
         )
     }
     assert named == reserved

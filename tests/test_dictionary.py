@@ -70,12 +70,12 @@ EXCEPTIONS: Final[dict[str, str]] = {
     "_FOLD": _YAML,
     **dict.fromkeys(("KeyNotFoundError", "_NOT_FOUND", "_FILE_NOT_FOUND"), _NOT_FOUND),
     **dict.fromkeys(("_NOT_FOUND_CLASSES", "_NOT_FOUND_LINE"), _NOT_FOUND),
-    **dict.fromkeys(("horizon", "drawers", "folded"), _STATE),
+    "horizon": _STATE,
     **dict.fromkeys(("held", "held_bytes", "held_count"), _STATUS),
 }
 """Names with such a word, and the reason."""
 
-DOCSTRING_LIMITS: Final = {"see": 140, "clause": 122, "pronoun": 20, "dictionary": 312}
+DOCSTRING_LIMITS: Final = {"see": 134, "clause": 100, "pronoun": 7, "dictionary": 268}
 """First lines of docstrings that are left from before, by fault: the number may only fall."""
 
 _TEXT_OR_COMMENT: Final = re.compile(

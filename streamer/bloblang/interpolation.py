@@ -49,7 +49,7 @@ class Interpolation:
         ]
         for part in self._compiled:
             if not isinstance(part, str):
-                part.looks_at_batch = self.uses.batch
+                part.reads_batch = self.uses.batch
         environment.freeze()
 
     def __reduce__(self) -> tuple[Callable[..., Interpolation], tuple[Any, ...]]:

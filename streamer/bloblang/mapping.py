@@ -96,7 +96,7 @@ class Mapping:
 
     def _compile(self, **form: bool) -> CompiledCode:
         made = compile_program(self.program, self._identity, options=self._options, **form)
-        made.looks_at_batch = self.uses.batch
+        made.reads_batch = self.uses.batch
         return made
 
     def apply(self, batch: Batch, index: int, ex: Execution) -> Message | None:

@@ -1,4 +1,4 @@
-"""Where a service keeps the checkpoints of its streams, and its own part of them."""
+"""Directories of a service's checkpoints, and of the service itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ServiceCheckpoints:
     """
 
     def __init__(self, named: str | None, standby: bool, env: Mapping[str, str]) -> None:
-        """Find it.
+        """Find the directory.
 
         Args:
             named: what the command line says; None for the user's own directory.

@@ -1,4 +1,4 @@
-"""How errors look on the terminal."""
+"""Formats errors for the terminal."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _FILES_PER_CHUNK: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class LintJob:
-    """How files are linted.
+    """Settings of linting files.
 
     Attributes:
         options: what to look for.

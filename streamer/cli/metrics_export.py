@@ -1,4 +1,4 @@
-"""What becomes of metrics that nobody asks for: pushed, logged, or written at the end."""
+"""Exports metrics without a request: pushed, logged, or written at the end."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ LOG_LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", 
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What is done when the files of a config change while it runs.
+    """The reaction to a change of a config's files while its stream runs.
 
     Attributes:
         on_reset: `drain` or `discard`, for windows that cannot go on; None to refuse the change.
@@ -34,7 +34,7 @@ class WatchOptions:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says beside the config.
+    """Options of the command line beside the config.
 
     Attributes:
         config: the config's file; None without one.

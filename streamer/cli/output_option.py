@@ -1,4 +1,4 @@
-"""Where a command's result goes: to the standard output, or into a file that is named."""
+"""The option `-o`: writes a command's result to the standard output or into a file."""
 
 from __future__ import annotations
 

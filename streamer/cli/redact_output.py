@@ -1,4 +1,4 @@
-"""What commands must not print of a config that they show the messages of."""
+"""Redacts secrets of a config in what commands print."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from streamer.service.monitoring.stream_view import StreamView
 
 
 def check_server_address(view: StreamView) -> None:
-    """See that an address that somebody asked for can be listened on, before anything is started.
+    """Check that an address that somebody asked for can be listened on, before anything is started.
 
     Raises:
         StreamerError: it cannot.

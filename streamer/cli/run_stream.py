@@ -145,7 +145,7 @@ def _announce_run(
         checkpoint=redact(directory),
         resumed=life.is_resumable,
     )
-    with status.aside():
+    with status.hide():
         print_banner(sys.stderr, info)
     log("INFO", "Starting", {"config": info.config, "checkpoint": info.checkpoint})
     life.should_stop, life.on_rollback = stopper.stop_requested.is_set, on_config

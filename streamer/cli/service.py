@@ -59,7 +59,7 @@ _STREAM_SECTIONS: Final = ("input", "buffer", "pipeline", "output")
 
 @dataclass(frozen=True, slots=True)
 class ServiceOptions:
-    """What the command line says; see the options of `streamer streams`."""
+    """Options of the command line; they are those of `streamer streams`."""
 
     paths: tuple[str, ...]
     root: str | None

@@ -1,4 +1,4 @@
-"""What a run starts first: the checkpoint's lock, Spark's JVM, the Python that workers fork from.
+"""First steps of a run: the checkpoint's lock, Spark's JVM, the Python that workers fork from.
 
 All three take time for themselves, so they begin before anything else and are waited for last.
 """

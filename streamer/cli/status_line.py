@@ -1,4 +1,4 @@
-"""What a person sees on a terminal while a stream starts and runs: a banner, and a line below it.
+"""Status on a terminal while a stream starts and runs: a banner, and a line below it.
 
 The line keeps changing, so that one sees that something happens. Both are silent when the stream is
 not a terminal: what a machine reads is the log.
@@ -33,7 +33,7 @@ _RESET: Final = "\x1b[0m"
 
 @dataclass(frozen=True, slots=True)
 class BannerInfo:
-    """What the banner says.
+    """Content of the banner.
 
     Attributes:
         version: the program's.
@@ -190,7 +190,7 @@ class StatusLine:
         return self._active
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def hide(self) -> Iterator[None]:
         """Take the line off while the block writes to the terminal, and put it back."""
         with self._lock:
             self.clear()

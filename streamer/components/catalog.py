@@ -257,7 +257,7 @@ def _load_own_spec(kind: Kind, name: str) -> Spec | None:
 
 
 def makes_windows(buffer: ParsedComponent) -> bool:
-    """Tell whether a buffer is one of those that keep messages in windows, by its spec."""
+    """Return whether a buffer is one of those that keep messages in windows, by its spec."""
     buffer_spec = find_spec(Kind.BUFFER, buffer.name)
     return buffer_spec is not None and _WINDOWING in buffer_spec.categories
 

@@ -16,7 +16,7 @@ PAGE_NAME: Final = "at-a-glance.md"
 
 
 class Guarantees(NamedTuple):
-    """What holds for a component.
+    """The properties of a component that the table shows.
 
     Attributes:
         runs: where.

@@ -48,7 +48,7 @@ def _map_hidden_values(config: Config, env: Mapping[str, str]) -> dict[str, str]
 
 
 class ConfigRedactor:
-    """What may be shown of a config: parsed values turned back into those that it would write."""
+    """A config that may be shown: parsed values turned back into those of the file."""
 
     def __init__(self, config: Config, env: Mapping[str, str]) -> None:
         """Take the config, and the variables whose values are not to be shown."""

@@ -61,7 +61,7 @@ class Findings:
 
     @property
     def harmful_count(self) -> int:
-        """How many findings leave a value missing or unusable, so that it can't be looked at.
+        """Number of findings that leave a value missing or unusable, whose checks are skipped.
 
         Values that nobody knows are counted too, though they are no findings.
         """

@@ -10,7 +10,7 @@ _BLOCK: Final = re.compile(r"^([ \t]*)```yaml[^\n]*\n(.*?)^[ \t]*```", re.M | re
 
 
 def is_markdown(path: str) -> bool:
-    """Tell whether a file is a page that holds configs, by its name."""
+    """Return whether a file is a page that holds configs, by its name."""
     return path.endswith(".md")
 
 

@@ -1,4 +1,4 @@
-"""What a config says, once it is known to be right."""
+"""A config that was checked."""
 
 from __future__ import annotations
 

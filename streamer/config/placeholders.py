@@ -1,4 +1,4 @@
-"""Where a text holds `${VAR}`, `${VAR:default}`, `${VAR|function}` and the escape `${{VAR}}`.
+"""Finds `${VAR}`, `${VAR:default}`, `${VAR|function}` and the escape `${{VAR}}` in a text.
 
 What they may look like is what Benthos's regular expressions match; they are found by hand here,
 since the expressions take quadratic time on texts that open braces and close none.

@@ -1,4 +1,4 @@
-"""What is carried along while a config's nodes are parsed: findings, options, labels."""
+"""Context of parsing a config's nodes: findings, options, labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamer.sdk.spec import Kind, ParsedComponent
 
 @dataclass(frozen=True, slots=True)
 class LintOptions:
-    """What lint looks at beyond what makes a config fail.
+    """Lints beyond those that make a config fail.
 
     Attributes:
         deprecated: name deprecated fields and components.

@@ -1,4 +1,4 @@
-"""Which values of a config are secrets."""
+"""Finds the secret values of a config."""
 
 from __future__ import annotations
 

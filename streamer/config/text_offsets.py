@@ -1,4 +1,4 @@
-"""Where a character of a scalar's text stands in the file: quotes, folds and indents undone."""
+"""Maps characters of a scalar's text to the file: quotes, folds and indents undone."""
 
 from __future__ import annotations
 

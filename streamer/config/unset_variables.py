@@ -34,12 +34,12 @@ _T = TypeVar("_T")
 
 
 def is_unset(node: Node) -> bool:
-    """Tell whether a scalar has a mark."""
+    """Return whether a scalar has a mark."""
     return isinstance(node, Scalar) and UNSET_MARK in node.text
 
 
 def holds_unset(node: Node) -> bool:
-    """Tell whether there is a mark in a value, or in a key."""
+    """Return whether there is a mark in a value, or in a key."""
     pending = [node]
     while pending:
         one = pending.pop()
@@ -91,7 +91,7 @@ def make_stand_in(field: Field, text: str, other: bool = False) -> Any:
 
 
 def _passes_check(field: Field, text: str) -> bool:
-    """Tell whether the field's own check takes a text: that of the component counts on it."""
+    """Return whether the field's own check takes a text: that of the component counts on it."""
     if field.check is None:
         return True
     shaped = {"scalar": text, "array": (text,), "map": {"x": text}, "2darray": ((text,),)}
@@ -159,7 +159,7 @@ def locate_unfilled(text: str, filling: str, line: int, column: int) -> tuple[in
 
 
 def mentions_mark(message: str) -> bool:
-    """Tell whether a message is about what stands in the place of a mark."""
+    """Return whether a message is about what stands in the place of a mark."""
     return _FILLING_NAME in message
 
 

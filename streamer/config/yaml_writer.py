@@ -113,7 +113,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _is_literal(text: str) -> bool:
-    """Tell whether a text may stand in a literal block, which YAML gives back as it is."""
+    """Return whether a text may stand in a literal block, which YAML gives back as it is."""
     lines = text.split("\n")
     return (
         len(lines) > 1

@@ -138,7 +138,7 @@ class _Process:
             ).start()
 
     def has_ended(self) -> bool:
-        """Tell whether the process is gone already."""
+        """Return whether the process is gone already."""
         return self._popen.poll() is not None
 
     def request(self, text: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What a component has done in one task, and how long it took: cheap to add to, easy to add up.
+"""Statistics of a component in one task: messages, batches and latencies.
 
 Times are counted in buckets, so that those of many workers can be brought together: 16 to each
 doubling, which places a quantile within about three hundredths of its value.
@@ -17,7 +17,7 @@ _MANTISSA_MASK: Final = (1 << _MANTISSA_BITS) - 1
 
 
 class ComponentStats:
-    """What one component was given and gave on.
+    """The numbers of messages that one component received and sent.
 
     Attributes:
         received: messages that came in.
@@ -49,7 +49,7 @@ class ComponentStats:
 
     @property
     def buckets(self) -> dict[int, int]:
-        """How many batches took so long, by bucket."""
+        """Numbers of batches by latency bucket."""
         self.flush_fine()
         return self._buckets
 

@@ -12,7 +12,7 @@ MetricKey = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class CustomMetrics:
-    """What has been counted, set and timed.
+    """The counters, gauges and timings of a config's `metric` processors.
 
     Attributes:
         counts: what counters have grown by.

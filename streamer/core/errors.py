@@ -71,7 +71,7 @@ def as_transient(error: StreamerError, transient: bool) -> StreamerError:
 
 
 def is_transient(error: BaseException, returned: bool = False) -> bool:
-    """Tell whether what failed may work later though nothing of the config changes.
+    """Return whether what failed may work later though nothing of the config changes.
 
     Args:
         error: an error; the first one in its chain of causes that is known decides.

@@ -60,7 +60,7 @@ def install_command(*extras: str) -> str:
 
 
 def is_installed(package: str) -> bool:
-    """Tell whether a package could be imported, by its name; it is not imported."""
+    """Return whether a package could be imported, by its name; it is not imported."""
     try:
         return find_spec(package) is not None
     except (ModuleNotFoundError, ValueError):

@@ -17,7 +17,7 @@ Column = Callable[[list[Any]], list[Any]]
 
 
 class Content(Protocol):
-    """What a batch holds; its documents are shared with other batches: nobody changes them."""
+    """The content of a batch; its documents are shared with other batches: they are not changed."""
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""What one message may come to, so that none takes all memory or all time.
+"""Limits of one message, so that none takes all memory or all time.
 
 One budget for all that unpacks, decodes, repeats and builds: the config's section `limits` sets it,
 each component asks it before it sets memory aside (`streamer.bloblang.limits`), and a message

@@ -47,7 +47,7 @@ _HTML_ESCAPES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """What the three fields of every line are called."""
+    """The names of the three fields of every line."""
 
     time: str = "time"
     level: str = "level"

@@ -194,7 +194,7 @@ Batch = list[Message]
 
 
 class MicroBatch(NamedTuple):
-    """Which part of which micro-batch a run is: the same when it comes again after a failure.
+    """The part of a micro-batch that a run is of: the same when it comes again after a failure.
 
     Attributes:
         stream: names the checkpoint, and so the stream for as long as it goes on.
@@ -208,7 +208,7 @@ class MicroBatch(NamedTuple):
 
 
 class Execution:
-    """What a component may ask of the run that it is in: the time, a log and counters.
+    """The execution that a component runs in: the time, a log and counters.
 
     A worker makes one for every task of a micro-batch; a test makes one with a scripted clock.
 

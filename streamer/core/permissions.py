@@ -1,4 +1,4 @@
-"""What a config may do on this machine, and the one door to files, programs and Unix sockets.
+"""Permissions of a config on this machine: the one way to files, programs and Unix sockets.
 
 The addresses at which clouds give a machine its credentials count as the machine's own.
 
@@ -30,7 +30,7 @@ class NotPermittedError(StreamerError):
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What is permitted; small enough to be sent with every component to workers.
+    """The permissions of a config; small enough to be sent with every component to workers.
 
     Attributes:
         local: open files and Unix sockets, see the environment, and connect to addresses that are
@@ -121,12 +121,14 @@ class Permissions:
         import socket
 
         failure = OSError(f"{host} has no address")
-        wanted = socket.SOCK_STREAM if kind is None else kind
-        for family, found, protocol, _, place in socket.getaddrinfo(host, port, type=wanted):
+        socket_type = socket.SOCK_STREAM if kind is None else kind
+        for family, actual_type, protocol, _, place in socket.getaddrinfo(
+            host, port, type=socket_type
+        ):
             made: socket.socket | None = None
             try:
                 self.address(str(place[0]))
-                made = socket.socket(family, found, protocol)
+                made = socket.socket(family, actual_type, protocol)
                 made.settimeout(timeout)
                 made.connect(place)
                 return made
@@ -192,15 +194,15 @@ def _is_of_machine(address: str) -> bool:
     from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
     try:
-        found = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        elif found in ip_network(_TRANSLATED):
-            found = IPv4Address(int(found) & 0xFFFF_FFFF)
-    return any(found.version == one.version and found in one for one in _networks())
+    if isinstance(ip, IPv6Address):
+        if ip.ipv4_mapped is not None:
+            ip = ip.ipv4_mapped
+        elif ip in ip_network(_TRANSLATED):
+            ip = IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return any(ip.version == one.version and ip in one for one in _networks())
 
 
 ALL: Final = Permissions()

@@ -1,4 +1,4 @@
-"""What is shown of texts and values that hold secrets: the one place that takes them out.
+"""Redacts secrets in texts and values: the one place that takes them out.
 
 A *secret* is the value of a secret field, what an environment variable put into a config, the
 password in a URL, or what a header says of who asks. Where such a value would be printed, something
@@ -48,7 +48,7 @@ def redact_secret(value: Any) -> Any:
 
 
 def names_credential(name: str) -> bool:
-    """Tell whether a header or a parameter of this name says who asks: `Authorization`."""
+    """Return whether a header or a parameter of this name says who asks: `Authorization`."""
     return _CREDENTIAL.search(name) is not None
 
 
@@ -95,7 +95,7 @@ def _quoted_spellings(secret: str) -> tuple[str, ...]:
 
 
 def may_begin_in(secret: str, text: str) -> bool:
-    """Tell whether a text may hold a secret, or its beginning."""
+    """Return whether a text may hold a secret, or its beginning."""
     return any(written[:_MIN_WHOLE_MATCH_CHARS] in text for written in _quoted_spellings(secret))
 
 

@@ -1,4 +1,4 @@
-"""Which mapping of the pipeline folds, so that windows need not keep their messages."""
+"""Chooses the mapping for which windows pre-aggregate, so that they need not keep messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAPPINGS = ("mapping", "bloblang")
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """How the windows of a stream fold.
+    """The pre-aggregation of a stream's windows.
 
     Attributes:
         text: the mapping that their groups are folded for; None when they keep messages.
@@ -31,7 +31,7 @@ class Aggregation:
 
     @property
     def identity(self) -> str:
-        """What tells this mapping from others; empty when windows keep messages."""
+        """The identity of the mapping; empty when windows keep messages."""
         if self.text is None:
             return ""
         return hashlib.blake2b(self.text.encode(errors="replace"), digest_size=8).hexdigest()
@@ -45,7 +45,7 @@ def mapping_index(key: ShardKey | None) -> int:
 def choose_aggregation(
     processors: Sequence[ParsedComponent], key: ShardKey | None, late_output: bool
 ) -> Aggregation:
-    """Return how a window's messages fold for a pipeline.
+    """Return the pre-aggregation of a window's messages for a pipeline.
 
     Args:
         processors: the pipeline.

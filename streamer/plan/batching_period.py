@@ -1,4 +1,4 @@
-"""How long a stream's outputs want messages to be collected before they are sent."""
+"""The longest time for which a stream's outputs collect messages before they send."""
 
 from __future__ import annotations
 

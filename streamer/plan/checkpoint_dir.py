@@ -1,4 +1,4 @@
-"""Where a stream keeps its checkpoint, or a part of it, when nobody says."""
+"""The default directory of a stream's checkpoint, and of its parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def default_checkpoint(config_path: str, env: Mapping[str, str]) -> Path:
 
 
 def is_remote(checkpoint: str) -> bool:
-    """Tell whether a checkpoint is on a file system that only Spark reaches."""
+    """Return whether a checkpoint is on a file system that only Spark reaches."""
     return "://" in checkpoint.removeprefix("file://")
 
 

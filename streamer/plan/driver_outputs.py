@@ -32,7 +32,7 @@ def find_driver_outputs(
 
 
 def is_numbered(output: ParsedComponent, resources: Resources) -> bool:
-    """Tell whether an output, or one inside of it, tells messages apart by their places."""
+    """Return whether an output, or one inside of it, tells messages apart by their places."""
     return any(
         isinstance(one.config, ParsedFields) and one.config.get(_DEDUPE) is True
         for one in flatten_outputs([output], resources)
@@ -44,7 +44,7 @@ _FAILURE_HANDLERS: Final = frozenset({"drop_on", "fallback", "retry"})
 
 
 def may_cut_retries(output: ParsedComponent, resources: Resources) -> bool:
-    """Tell whether nothing hangs on how often an output inside of this one tries by itself.
+    """Return whether nothing hangs on how often an output inside of this one tries by itself.
 
     What it does not take is sent again in any case, unless something around it counts its tries.
     """

@@ -1,4 +1,4 @@
-"""Say in words what a plan will do: stages, shards, windows, and where each processor runs."""
+"""Explains a plan in words: stages, shards, windows, and where each processor runs."""
 
 from __future__ import annotations
 

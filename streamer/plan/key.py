@@ -1,4 +1,4 @@
-"""What messages are sharded by: the expression by which the pipeline groups them first.
+"""The sharding key of messages: the expression by which the pipeline groups them first.
 
 When the first processor after the buffer groups by an expression that looks at one message only,
 the groups are all that the rest of the pipeline ever sees. So each group may live in a shard of
@@ -21,7 +21,7 @@ from streamer.sdk.spec import ParsedComponent
 
 @dataclass(frozen=True, slots=True)
 class ShardKey:
-    """What decides the shard of a message, and groups it before it is kept.
+    """The expression that decides the shard of a message, and groups messages before they are kept.
 
     Attributes:
         expressions: as the config has them: one interpolation, or the checks of a `group_by`.
@@ -92,13 +92,13 @@ def shard_key_of(processors: Sequence[ParsedComponent]) -> ShardKey | None:
 
 
 def _depends_on_one_message(uses: Any, text: str) -> bool:
-    """Tell whether an expression gives for one message, before the window, what it gives in it."""
+    """Return whether an expression gives the same before the window, for one message, as in it."""
     elsewhere = uses.batch or uses.now or uses.random or uses.impure or uses.error
     return not elsewhere and not (uses.meta and _may_see_window(text))
 
 
 def _may_see_window(text: str) -> bool:
-    """Tell whether an expression may read the window's own metadata, which is not there yet.
+    """Return whether an expression may read the window's own metadata, which is not there yet.
 
     Metadata that is named in so many words is looked at; any other access might be to anything.
     """

@@ -1,4 +1,4 @@
-"""Which metadata of an input's messages anything in a stream can read.
+"""The metadata of an input's messages that anything in a stream can read.
 
 What nothing reads need not be made: for every message of Kafka there would be nine entries. Only
 components are looked into that are known to read metadata by their mappings and interpolations

@@ -1,4 +1,4 @@
-"""Which input a piece is from, where there are several, and what its messages go through."""
+"""Resolve a source piece to its input component and that input's processors (brokers may nest)."""
 
 from __future__ import annotations
 

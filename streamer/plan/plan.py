@@ -35,7 +35,7 @@ NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a stream is made of.
+    """A stream that can run: all that is decided once, frozen.
 
     Attributes:
         name: the stream's name, from the config's file.
@@ -143,7 +143,7 @@ class Plan:
 
     @property
     def driver_outputs(self) -> tuple[ParsedComponent, ...]:
-        """What the driver writes, by number: the outputs, then those inside of them that it can.
+        """The outputs that the driver writes, by number: first the outputs, then those in them.
 
         An output that sends everything from the workers leaves it nothing to write.
         """
@@ -156,12 +156,12 @@ class Plan:
 
     @property
     def retention(self) -> int | None:
-        """How long results are kept for queries, ns; None for not at all."""
+        """Time that results are kept for queries, ns; None for not at all."""
         return None if self.window is None else retention_of(self.window)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What a checkpoint's state and offsets are bound to."""
+        """The settings that a checkpoint's state and offsets are bound to."""
         return {
             "input": self._bound_input,
             "window": self.window.fingerprint if self.window else self.buffer.name,
@@ -199,7 +199,7 @@ def count_cores(master: str, conf: Mapping[str, Any] = NO_SETTINGS) -> int:
 
 
 def guesses_shards(config: Config, plan: Plan) -> bool:
-    """Tell whether the shards are as many as the driver's machine has cores, for want of better.
+    """Return whether the shards are as many as the driver's machine has cores, for want of better.
 
     Only where that matters: windows with a key, on a cluster of which nobody has said the size.
     """

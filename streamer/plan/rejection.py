@@ -11,13 +11,13 @@ from streamer.sdk.spec import ParsedComponent
 
 
 def rejects(plan: Plan) -> bool:
-    """Tell whether messages may be rejected since the config says so, and nothing catches them."""
+    """Return whether messages may be rejected as the config says, and nothing catches them."""
     resolve = partial(resolve_resource, resources=plan.resources)
     return plan.strict or any(rejected_messages.may_reject(one, resolve) for one in plan.outputs)
 
 
 def replays(component: ParsedComponent, resources: Resources) -> bool:
-    """Tell whether an input gives again what is rejected: see `replays_rejected` of the lint."""
+    """Return whether an input redelivers rejected messages: as `replays_rejected` of the lint."""
     return rejected_messages.replays_rejected(
         component, partial(resolve_resource, resources=resources)
     )

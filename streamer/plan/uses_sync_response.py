@@ -13,7 +13,7 @@ _SYNC_RESPONSE = "sync_response"
 
 
 def is_answered(plan: Plan) -> bool:
-    """Tell whether anything in a plan answers the requests that its messages came with.
+    """Return whether anything in a plan answers the requests that its messages came with.
 
     What it may reject by its own words it answers with an error. Windows keep messages for longer
     than a request waits, so none waits for them.
@@ -24,7 +24,7 @@ def is_answered(plan: Plan) -> bool:
 
 
 def gives_replies(plan: Plan) -> bool:
-    """Tell whether anything in a plan gives messages back to who has sent some."""
+    """Return whether anything in a plan gives messages back to who has sent some."""
     return any(_sends_reply(one) for one in _walk_components(_root_components(plan)))
 
 

@@ -1,4 +1,4 @@
-"""What a window buffer asks of messages, and what they are sharded by."""
+"""The plan of a window buffer: the mappings it evaluates, and the sharding key."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the author of a component uses."""
+"""Specs, protocols and helpers for the author of a component."""

@@ -68,7 +68,7 @@ def backoff_fields(
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How tries follow each other.
+    """The pauses between tries.
 
     Attributes:
         initial: the first pause, nanoseconds.

@@ -1,4 +1,4 @@
-"""What happens to a message that a component could not process: marked, logged, counted, kept."""
+"""Handles a message that a component could not process: marks, logs, counts and keeps it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ComponentRef:
 
 
 def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:
-    """Do the same for a processor of which nobody knows where it stands."""
+    """As `ComponentRef.fail_batch`, for a processor whose config path is unknown."""
     text = f"{type(error).__name__}: {error}"
     ex.log("ERROR", f"Processor failed: {text}", {})
     ex.count(ERROR_COUNTER, len(batch))

@@ -1,4 +1,4 @@
-"""Which metadata is taken along: Benthos's `include_prefixes` and `include_patterns`."""
+"""Filters metadata by name: Benthos's `include_prefixes` and `include_patterns`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class MetadataFilter:
         self.is_set = bool(self._prefixes or self._patterns)
 
     def matches(self, key: str) -> bool:
-        """Tell whether a key is taken."""
+        """Return whether a key is taken."""
         if self._prefixes and key.startswith(self._prefixes):
             return True
         return any(pattern.search(key) for pattern in self._patterns)

@@ -31,7 +31,7 @@ class RateLimit(Protocol):
     """Something that may be done only so often."""
 
     def access(self, ex: Execution) -> int:
-        """Ask for one access.
+        """Request one access.
 
         Returns:
             0 when it is granted (and counted), else for how many nanoseconds to wait before asking

@@ -55,7 +55,7 @@ class _ChildExecution:
         self._records.append(lambda: self._parent.count(name, by, **labels))
 
     def merge_into_parent(self) -> None:
-        """Say in the run around it what was said."""
+        """Replay this part's log lines, counters and stats into the parent execution."""
         for replay in self._records:
             replay()
         self._parent.custom_metrics.merge(self.ex.custom_metrics)
@@ -65,7 +65,7 @@ class _ChildExecution:
 
 
 class ComponentPool(Generic[Worker]):
-    """Threads, each with a lane of its own; both are made when they are needed first."""
+    """A pool of threads, each with its own instances; both are made when they are needed first."""
 
     def __init__(self, make: Callable[[], Worker], max_threads: int = 0) -> None:
         """Begin with no lane.

@@ -1,4 +1,4 @@
-"""What outlives a task: caches, rate limits, connections, one of each for a stream and a process.
+"""Objects that outlive a task: caches, rate limits, connections, one for a stream and a process.
 
 A worker builds a stream's components anew for every task, and a task is forgotten when it ends. A
 cache in memory, a pool of connections or a limit of requests must not be: they last as long as the

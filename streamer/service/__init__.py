@@ -1,1 +1,1 @@
-"""What runs beside a stream: its HTTP server and its metrics."""
+"""Runs of streams, one and many: HTTP API, console, metrics."""

@@ -153,7 +153,7 @@ def test_what_is_written_aside_stands_on_a_line_of_its_own() -> None:
     line = status(stream)
     line.update(**figures())
     before = drawn(stream)
-    with line.aside():
+    with line.hide():
         stream.write("a result\n")
     assert stream.getvalue().endswith(f"\r\x1b[2Ka result\n\r\x1b[2K{before}")
 
@@ -163,7 +163,7 @@ def test_a_write_that_fails_aside_leaves_the_line_on_the_terminal() -> None:
     line = status(stream)
     line.update(**figures())
     before = drawn(stream)
-    with pytest.raises(BrokenPipeError), line.aside():
+    with pytest.raises(BrokenPipeError), line.hide():
         raise BrokenPipeError
     assert drawn(stream) == before
 

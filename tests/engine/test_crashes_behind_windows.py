@@ -12,8 +12,8 @@ import pytest
 
 from streamer.engine.stage.crash_search import (
     CRASH_INSTRUCTIONS,
-    CrashesFoundError,
     CrashInstructions,
+    WorkerCrashesError,
 )
 from streamer.sdk.processing.crashes import Crash
 
@@ -106,7 +106,7 @@ def past(
             try:
                 run.step(t, tries=2)
                 break
-            except CrashesFoundError as found:
+            except WorkerCrashesError as found:
                 assert not set(found.crashes) & set(known_here)
                 known_here += found.crashes
                 run.state.stores, run.state.offset = before

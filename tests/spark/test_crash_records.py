@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from streamer.engine.driver.failure_diagnosis import Diagnosis
-from streamer.engine.stage.crash_search import CrashesFoundError, CrashInstructions
+from streamer.engine.stage.crash_search import CrashInstructions, WorkerCrashesError
 from streamer.sdk.processing.crashes import Crash
 from streamer.spark.query.worker_crashes import CRASH_FILE, WorkerCrashes
 
@@ -20,7 +20,7 @@ SECOND = FIRST._replace(number=8)
 
 
 def told(crashes: Crash) -> str:
-    return f"py4j: {CrashesFoundError([crashes]).failure.text}\n at"
+    return f"py4j: {WorkerCrashesError([crashes]).failure.text}\n at"
 
 
 class Log:

@@ -38,7 +38,7 @@ class CompiledCode:
         constants: what its names stand for.
         sites: what its lines stand for, by 1-based line number.
         table: what its lines stand for.
-        looks_at_batch: whether it looks at other messages of the batch, which is its first argument
+        reads_batch: whether it looks at other messages of the batch, which is its first argument
             then, so that it has the time of all of them.
     """
 
@@ -53,7 +53,7 @@ class CompiledCode:
             raise BloblangError(1, 1, f"the mapping is nested too deeply ({e})") from None
         exec(compiled, code.constants)
         self.constants = code.constants
-        self.looks_at_batch = False
+        self.reads_batch = False
         self._run: Callable[..., Any] = code.constants["run"]
         self._run_bounded: Callable[..., Any] = partial(self._within_limit, self._run)
 
@@ -65,12 +65,12 @@ class CompiledCode:
         """
         return self._run_bounded if current_limits().time else self._run
 
-    def give_room(self) -> None:
+    def use_big_stack(self) -> None:
         """Let the main function run again with a big stack where named maps go too deep."""
         self._run, self._run_bounded = with_big_stack(self._run), with_big_stack(self._run_bounded)
 
     def _within_limit(self, run: Callable[..., Any], *given: Any) -> Any:
-        count = max(len(given[0]), 1) if self.looks_at_batch else 1
+        count = max(len(given[0]), 1) if self.reads_batch else 1
         try:
             return run_within_time(run, current_limits().time * count, *given)
         except TimeLimitError as error:
@@ -175,7 +175,7 @@ def compile_program(
         {key: code.constants[function_name] for key, function_name in code.named_maps.items()}
     )
     if counted:
-        compiled.give_room()
+        compiled.use_big_stack()
     return compiled
 
 

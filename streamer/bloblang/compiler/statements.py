@@ -72,7 +72,7 @@ def _emit_document_update(code: Code, path: tuple[str, ...], value: Value) -> No
 def _emit_assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Node) -> None:
     if not path:
         _emit_assign_root(code, value, node)
-    elif value.code == "DELETED" and not _looks_like_index(path[-1]):
+    elif value.code == "DELETED" and not _is_index_like(path[-1]):
         _emit_delete(code, path)
     elif value.special:
         _emit_put_special(code, path, code.ensure_atom(value))
@@ -80,7 +80,7 @@ def _emit_assign(code: Code, path: tuple[str, ...], value: Value, node: tree.Nod
         _emit_assign_any(code, path, value)
     elif path[:-1] in code.owned_paths:
         code.emit(f"{_subscript_code(code, path)} = {value.code}")
-    elif len(path) >= _MAX_TRACKED_SEGMENTS or any(_looks_like_index(part) for part in path):
+    elif len(path) >= _MAX_TRACKED_SEGMENTS or any(_is_index_like(part) for part in path):
         _emit_assign_any(code, path, value)
     elif code.is_root_unset:
         code.emit(f"{code.root} = {_nested_object_code(path, value)}")
@@ -127,7 +127,7 @@ def _subscript_code(code: Code, path: tuple[str, ...]) -> str:
     return code.root + "".join(f"[{part!r}]" for part in path)
 
 
-def _looks_like_index(part: str) -> bool:
+def _is_index_like(part: str) -> bool:
     return part == "-" or part.lstrip("+-").isdecimal()
 
 
@@ -140,7 +140,7 @@ def _record_assignment(code: Code, path: tuple[str, ...]) -> None:
     if len(code.owned_paths) > _MAX_OWNED_PATHS:
         code.owned_paths = set()
     for end, part in enumerate(path[:_MAX_TRACKED_SEGMENTS]):
-        if _looks_like_index(part):
+        if _is_index_like(part):
             break
         code.owned_paths.add(path[:end])
 
@@ -159,9 +159,7 @@ def _emit_assign_root(code: Code, value: Value, node: tree.Node) -> None:
 
 def _emit_put_special(code: Code, path: tuple[str, ...], value: Value) -> None:
     """Emit an assignment whose value may ask for removal, or for nothing at all."""
-    if path in {(*known, path[-1]) for known in code.owned_paths} and not _looks_like_index(
-        path[-1]
-    ):
+    if path in {(*known, path[-1]) for known in code.owned_paths} and not _is_index_like(path[-1]):
         holder = _subscript_code(code, path[:-1])
         with code.block(f"if {value.code} is DELETED:"):
             code.emit(f"{holder}.pop({path[-1]!r}, None)")

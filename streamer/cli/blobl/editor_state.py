@@ -1,4 +1,4 @@
-"""What is being edited: the mapping and the input, and the files that they are written to."""
+"""State of the editor: the mapping, the input, and the files that they are written to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user gave: the mapping's text, compiled, and how it is shown when it cannot be read."""
+"""The mapping of the command line: its text, compiled, and its error when it cannot be read."""
 
 from __future__ import annotations
 

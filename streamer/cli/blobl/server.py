@@ -43,7 +43,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """How the page is served.
+    """Settings of the server of the page.
 
     Attributes:
         host: the address to listen on.

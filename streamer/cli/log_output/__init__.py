@@ -26,10 +26,10 @@ _NO_OVERLAY: Final = nullcontext()
 
 
 class Overlay(Protocol):
-    """What stands at the bottom of the terminal and must make room for a line of the log."""
+    """A status line at the bottom of the terminal, which makes space for a line of the log."""
 
-    def aside(self) -> AbstractContextManager[None]:
-        """Take it off the screen while the block writes, and put it back."""
+    def hide(self) -> AbstractContextManager[None]:
+        """Take the line off the screen while the block writes, and put it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Logger:
             return
         # Nobody may read the log any more (a closed pipe), or a signal came in the middle of a
         # write, which Python calls a RuntimeError; neither must stop the stream.
-        aside = self._overlay.aside() if self._overlay else _NO_OVERLAY
+        aside = self._overlay.hide() if self._overlay else _NO_OVERLAY
         with suppress(OSError, ValueError, RuntimeError), aside:
             self._stream.write(line)
             self._stream.flush()

@@ -183,7 +183,7 @@ def _submit_service(ctx: click.Context, options: Options, supervise: bool, wait:
 
 
 def _check_input(config: Config) -> None:
-    """See that the input is none that stays on this machine.
+    """Check that the input is none that stays on this machine.
 
     Raises:
         StreamerError: it is.

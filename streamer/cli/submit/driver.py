@@ -1,4 +1,4 @@
-"""What a worker of a cluster starts where the driver is to run (`streamer submit`).
+"""Entry of a driver that a cluster's worker starts (`streamer submit`).
 
 It is copied to where all workers can read it, and Spark calls it with the Python 3 that it finds:
 nothing but the standard library is used until the program's environment is there. That is made

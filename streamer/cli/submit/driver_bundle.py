@@ -1,4 +1,4 @@
-"""What a driver on another machine is to have of this one: the config's files, and how to run."""
+"""Bundle for a driver on another machine: the config's files, and the command to run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STREAMS_DIRECTORY: Final = "streams"
 
 @dataclass(frozen=True, slots=True)
 class DriverBundle:
-    """What is run, and the files that it is made of.
+    """A command, and the files that it needs.
 
     Attributes:
         arguments: those of the program.

@@ -1,4 +1,4 @@
-"""Which driver is meant: by its id, or by what stays when the id does not.
+"""Finds the driver that is meant: by its id, or by what stays when the id does not.
 
 The master gives a driver another id when it starts it again after the loss of its worker. What
 stays is the checkpoint, and with it the name of the stream.

@@ -1,4 +1,4 @@
-"""What `streamer submit` says of a driver while it gets on."""
+"""Prints the progress of a driver for `streamer submit`."""
 
 from __future__ import annotations
 

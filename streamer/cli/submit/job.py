@@ -1,4 +1,4 @@
-"""What a driver that runs on a cluster needs of this machine, in a directory that both can see."""
+"""Files of a driver that runs on a cluster, in a directory that both machines can see."""
 
 from __future__ import annotations
 

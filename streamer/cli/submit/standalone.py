@@ -28,7 +28,7 @@ _START_TIMEOUT_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What is to be submitted, and how.
+    """A driver to submit, and its settings.
 
     Attributes:
         bundle: what the driver runs.

@@ -83,7 +83,7 @@ SPEC: Final = Spec(
 
 @dataclass(frozen=True, slots=True)
 class MemoryBuffer:
-    """What the plan needs to know.
+    """The buffer as the plan needs it.
 
     Attributes:
         limit: bytes of messages in a micro-batch, at most.

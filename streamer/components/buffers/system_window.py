@@ -180,7 +180,7 @@ SPEC: Final = Spec(
 
 @dataclass(frozen=True, slots=True)
 class SystemWindowBuffer:
-    """What the plan and the stages need.
+    """The buffer as the plan and the stages need it.
 
     Attributes:
         window: the settings of the windows.

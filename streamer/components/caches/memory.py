@@ -112,7 +112,7 @@ class MemoryCache:
     def get(self, key: str, ex: Execution) -> bytes:
         """Return the value of a key whose time is not over."""
         entry = self._shard_of(key).items.get(key)
-        if entry is None or self._is_over(entry[1], ex.now()):
+        if entry is None or self._is_expired(entry[1], ex.now()):
             raise KeyNotFoundError
         return entry[0]
 
@@ -146,7 +146,7 @@ class MemoryCache:
             else self._shards[0]
         )
 
-    def _is_over(self, end: int, now: int) -> bool:
+    def _is_expired(self, end: int, now: int) -> bool:
         return self._compaction > 0 and end != 0 and end < now
 
     def _compact(self, part: _Shard, now: int) -> None:
@@ -154,7 +154,7 @@ class MemoryCache:
             part.compacted = now
         if self._compaction <= 0 or now - part.compacted < self._compaction:
             return
-        over = [key for key, (_, end) in part.items.items() if self._is_over(end, now)]
+        over = [key for key, (_, end) in part.items.items() if self._is_expired(end, now)]
         for key in over:
             del part.items[key]
         part.compacted = now

@@ -45,5 +45,5 @@ class NoopCache:
 
 
 def build(parsed: object, context: BuildContext) -> NoopCache:
-    """Make it."""
+    """Make the cache."""
     return NoopCache(ComponentRef(context.component))

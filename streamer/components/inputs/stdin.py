@@ -91,14 +91,14 @@ class StdinInput:
         splits = isinstance(self.scanner, SplittableScanner) and not is_self_overlapping(
             self.scanner.delimiter
         )
-        lands = not splits or not context.is_local
-        if (context.directory / (DURABLE_FILE if lands else SAFE_FILE)).exists():
+        uses_spool = not splits or not context.is_local
+        if (context.directory / (DURABLE_FILE if uses_spool else SAFE_FILE)).exists():
             raise StreamerError(
                 f"the spool {context.directory} holds what was piped in while spark.master, or the "
                 "scanner, was another: on a cluster it is laid out in another way; start once more "
                 "as before, and let what was piped in come out"
             )
-        if lands:
+        if uses_spool:
             return self._open_spool(context)
         limit = context.spool_limit
         size = segment_size(limit)

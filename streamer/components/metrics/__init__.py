@@ -1,1 +1,1 @@
-"""Where metrics go: one file per exporter, each with its spec."""
+"""Exporters of metrics: one file each, with its spec."""

@@ -1,4 +1,4 @@
-"""What is known of a metric."""
+"""Description of a metric."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class MetricKind(StrEnum):
-    """What a metric is; the first three are Prometheus's words."""
+    """Types of metrics; the first three are Prometheus's words."""
 
     COUNTER = "counter"
     GAUGE = "gauge"

@@ -185,7 +185,7 @@ def clean_path(path: str) -> str:
 
 
 def is_below(base: str, path: str) -> bool:
-    """Tell whether a path leads to something below a directory; links are not followed."""
+    """Return whether a path leads to something below a directory; links are not followed."""
     whole = os.path.abspath(path)
     above = os.path.join(os.path.abspath(base), "")
     return whole.startswith(above) and len(whole) > len(above)

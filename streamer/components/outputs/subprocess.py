@@ -75,7 +75,7 @@ class OutputProcess:
         self._readers: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Start it, unless it runs.
+        """Start the program, unless it runs.
 
         Raises:
             OSError: there is no such command.

@@ -43,5 +43,5 @@ class SyncResponseProcessor:
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> SyncResponseProcessor:
-    """Make it."""
+    """Make the processor."""
     return SyncResponseProcessor()

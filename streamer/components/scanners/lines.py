@@ -67,7 +67,7 @@ SPEC: Final = Spec(
 
 
 class SplitLines(NamedTuple):
-    """What a range of bytes holds.
+    """The lines of a range of bytes.
 
     Attributes:
         lines: the lines, without their ends.

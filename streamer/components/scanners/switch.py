@@ -91,7 +91,7 @@ class Candidate(NamedTuple):
     scanner: Scanner
 
     def matches(self, name: str) -> bool:
-        """Tell whether it is for a source of this name."""
+        """Return whether it is for a source of this name."""
         raw = name.encode("utf-8", "surrogateescape")
         return not self.pattern or compile_re2(self.pattern).search(raw) is not None
 

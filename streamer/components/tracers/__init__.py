@@ -1,1 +1,1 @@
-"""Where traces go: one file per exporter, each with its spec."""
+"""Exporters of traces: one file each, with its spec."""

@@ -1,4 +1,4 @@
-"""Where an output may stand that promises what becomes of messages which come again.
+"""Lints where in an output tree `transactional` and `dedupe_headers` are allowed.
 
 `transactional` is about all that a task sends, so that nothing may stand around it; the numbers of
 `dedupe_headers` are given at the end of the pipeline, and must be the messages' still.

@@ -1,4 +1,4 @@
-"""What the components of a config serve over HTTP: that no two of them want the same place.
+"""Lints the paths that components serve over HTTP: no two of them take the same one.
 
 A server has one answer at a path, and an address has one server.
 """
@@ -170,7 +170,7 @@ def _claim_path(field: str, text: object, suggestion: str) -> Iterator[_PathClai
 
 
 def _has_fixed_port(address: str) -> bool:
-    """Tell whether an address names its port, and does not leave it to the system."""
+    """Return whether an address names its port, and does not leave it to the system."""
     try:
         return split_address(address)[1] != 0
     except ValueError:

@@ -141,7 +141,7 @@ def _lint_ignore(ignore: Ignore, options: LintOptions) -> Iterable[Lint]:
 
 
 def _is_checked(code: str, options: LintOptions) -> bool:
-    """Tell whether findings of a code would have been found with these options."""
+    """Return whether findings of a code would have been found with these options."""
     if code == "deprecated":
         return options.deprecated
     if code == "missing_label":

@@ -1,4 +1,4 @@
-"""What rejects messages by a config's own words, and which inputs give them again."""
+"""Finds components that reject messages by the config's words, and inputs that redeliver."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Resolve = Callable[[ParsedComponent], ParsedComponent]
 
 
 def may_reject(output: ParsedComponent, resolve: Resolve, way: tuple[str, ...] = ()) -> bool:
-    """Tell whether an output rejects messages by the config's own words, and nothing catches them.
+    """Return whether an output rejects messages by the config's words, and nothing catches them.
 
     What a receiver refuses is not meant: of that the config says nothing.
 
@@ -57,7 +57,7 @@ def may_reject(output: ParsedComponent, resolve: Resolve, way: tuple[str, ...] =
 
 
 def replays_rejected(component: ParsedComponent, resolve: Resolve) -> bool:
-    """Tell whether an input gives again what is rejected.
+    """Return whether an input gives again what is rejected.
 
     Where several inputs are inside of it, and it is not known which one a message is from, nothing
     is dropped that one of them would give again.

@@ -1,4 +1,4 @@
-"""What answers requests where none waits for an answer: warnings of a thorough lint."""
+"""Lints components that answer requests where no request waits: warnings of a thorough lint."""
 
 from __future__ import annotations
 

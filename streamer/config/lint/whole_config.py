@@ -1,4 +1,4 @@
-"""What is better otherwise in a config as a whole, though it runs: warnings of a thorough lint."""
+"""Advice on a config as a whole, though it runs: warnings of a thorough lint."""
 
 from __future__ import annotations
 

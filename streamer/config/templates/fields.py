@@ -1,4 +1,4 @@
-"""What a template's file holds, and the fields of a config that its own `fields` stand for."""
+"""Fields of a template's file, and the fields of a config that its own `fields` stand for."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def read_component_fields(
 
 
 def _is_complete(parsed: ParsedFields) -> bool:
-    """Tell whether a field says what it is called and takes."""
+    """Return whether a field says what it is called and takes."""
     type_, kind = parsed["type"], parsed["kind"]
     known = type_ is not None and type_.lower() in _TYPES
     return known and kind is not None and kind.lower() in _SHAPES and parsed["name"] is not None

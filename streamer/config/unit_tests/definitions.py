@@ -62,7 +62,7 @@ class Definitions:
 
 
 def is_definition(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file holds tests only, by its name."""
+    """Return whether a file holds tests only, by its name."""
     return os.path.splitext(os.fspath(path))[0].endswith(DEFINITION_SUFFIXES)
 
 

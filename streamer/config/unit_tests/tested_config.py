@@ -59,7 +59,7 @@ class TestedConfig:
 
     @property
     def secrets(self) -> MappingType[str, str]:
-        """What must not be seen, by what is shown instead: what variables hold, and secrets."""
+        """Secrets and values of variables, by the text that is shown instead."""
         return self._context.findings.secrets
 
     def build_config(self) -> Config:

@@ -56,7 +56,7 @@ def find_line_end(path: str | Path, position: int, size: int, delimiter: bytes) 
 
 
 def is_self_overlapping(delimiter: bytes) -> bool:
-    """Tell whether a delimiter's end may be the beginning of another one."""
+    """Return whether a delimiter's end may be the beginning of another one."""
     return any(delimiter.startswith(delimiter[at:]) for at in range(1, len(delimiter)))
 
 

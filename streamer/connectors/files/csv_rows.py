@@ -132,7 +132,7 @@ class CsvRows(CsvReader):
             yield Rows(records, faults)
 
     def _may_continue(self) -> bool:
-        """Tell whether the row of the next line could have more lines, which may not be here."""
+        """Return whether the row of the next line could have more lines, which may not be here."""
         end = self._data.find(b"\n", self._at) + 1 or len(self._data)
         return self._data.count(b'"', self._at, end) % 2 == 1
 

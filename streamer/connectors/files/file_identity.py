@@ -17,7 +17,7 @@ _DIGEST_BYTES: Final = 8
 
 
 class FileIdentity(NamedTuple):
-    """What was seen of a file.
+    """The identity of a file.
 
     Attributes:
         size: bytes from its beginning on that were there.
@@ -28,7 +28,7 @@ class FileIdentity(NamedTuple):
     digest: str
 
     def matches(self, path: str) -> bool:
-        """Tell whether the file still begins with what was seen; one that has gone does."""
+        """Return whether the file still begins with what was seen; one that has gone does."""
         try:
             return read_identity(path, self.size).digest == self.digest
         except FileNotFoundError:

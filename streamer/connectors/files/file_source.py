@@ -215,7 +215,7 @@ class FileSource:
         return offset
 
     def _is_replaced(self, offset: Offset) -> bool:
-        """Tell whether the file that an offset is in is another one than that which was read.
+        """Return whether the file that an offset is in is another one than that which was read.
 
         Offsets of version 0.1 do not say what was read.
         """

@@ -1,4 +1,4 @@
-"""Where JSON values end in a stream of bytes that arrives piece by piece.
+"""Finds the ends of JSON values in a stream of bytes that arrives piece by piece.
 
 A value may be cut by the end of what has been read; more is asked for then, and what was searched
 grows by at least as much again, so that a long value is not searched too often. Whether a value is

@@ -22,7 +22,7 @@ class BytePosition(NamedTuple):
 
 
 class BatchEnd(NamedTuple):
-    """How far a micro-batch may go.
+    """The bounds of a micro-batch.
 
     Attributes:
         position: the end of a line, or of a file.

@@ -38,7 +38,7 @@ class FilePosition(NamedTuple):
 
 
 class BatchEnd(NamedTuple):
-    """How far a micro-batch may go.
+    """The bounds of a micro-batch.
 
     Attributes:
         stop: the place.

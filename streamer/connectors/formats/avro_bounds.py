@@ -1,4 +1,4 @@
-"""How deep a value in Avro's binary form is, and how many elements it claims, before it is read.
+"""Bounds of a value in Avro's binary form, depth and number of elements, before it is read.
 
 The reader recurses in C, where a value of some thousands of levels ends the process; and elements
 that take no bytes (nulls, empty records) may be claimed by the thousand million in six bytes. Only

@@ -31,7 +31,7 @@ def may_filter(mapping: str) -> bool:
 
 
 class GenerationProgress(NamedTuple):
-    """How far the input has got.
+    """The position of the input.
 
     Attributes:
         made: messages made.
@@ -45,7 +45,7 @@ class GenerationProgress(NamedTuple):
 
 
 class CountedPiece(NamedTuple):
-    """What lies between two offsets.
+    """The messages between two offsets.
 
     Attributes:
         first: how far the input has got before.

@@ -65,7 +65,7 @@ class MessageGenerator:
 
 
 class RepeatableGenerator:
-    """What sources of messages that can be made again have in common: they hold nothing."""
+    """Base of sources of messages that can be made again: they keep nothing."""
 
     def partition_of(self, piece: Any) -> str:
         """There is but one."""

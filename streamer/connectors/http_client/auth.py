@@ -1,4 +1,4 @@
-"""How requests say who sends them: the Authorization header, made anew for each request."""
+"""Authorization headers of requests, made anew for each request."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _REFUSED_FOR_URL: Final = frozenset({404, 405, 410})
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What a server has answered.
+    """The response of a server.
 
     Attributes:
         status: the code.
@@ -154,7 +154,7 @@ class HttpClient:
         self._level = parsed[DUMP_LEVEL]
 
     def is_rejection(self, error: HttpError) -> bool:
-        """Tell whether a request has failed for what it asks, so that no later try succeeds.
+        """Return whether a request has failed for what it asks, so that no later try succeeds.
 
         Codes of `drop_on` are to count so, those of `backoff_on` not, whatever they are.
         """
@@ -301,7 +301,7 @@ class HttpClient:
             if reads_body:
                 body = self._read_body(response, deadline)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            late = deadline.is_over or isinstance(error, httpx2.TimeoutException)
+            late = deadline.has_expired or isinstance(error, httpx2.TimeoutException)
             failure = (
                 self._timeout_text(response)
                 if late and self._parsed[TIMEOUT]
@@ -341,7 +341,7 @@ class HttpClient:
         for block in response.iter_bytes(_BLOCK_BYTES):
             blocks.append(block)
             # What is inflated from little takes time too.
-            if deadline.is_over:
+            if deadline.has_expired:
                 raise httpx2.ReadTimeout("timed out")
         return b"".join(blocks)
 

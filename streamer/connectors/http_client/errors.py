@@ -1,4 +1,4 @@
-"""What goes wrong with an HTTP request."""
+"""Errors of HTTP requests."""
 
 from __future__ import annotations
 

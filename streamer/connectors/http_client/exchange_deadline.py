@@ -39,7 +39,7 @@ class Deadline:
         self._end = None if seconds is None else self._clock() + seconds
 
     @property
-    def is_over(self) -> bool:
+    def has_expired(self) -> bool:
         """Whether the exchange's time is over."""
         return self._end is not None and self._clock() >= self._end
 
@@ -185,7 +185,7 @@ def do_exchange(
             deadline.start(seconds)
             answer = client.request(method, url, headers=list(headers), content=body)
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        if deadline.is_over or isinstance(error, httpx2.TimeoutException):
+        if deadline.has_expired or isinstance(error, httpx2.TimeoutException):
             raise OSError(f"{shown}: timed out: no whole answer within {seconds:g} s") from None
         raise OSError(f"{shown}: {error or type(error).__name__}") from None
     if answer.is_error:

@@ -11,10 +11,10 @@ _CONNECTION_HEADERS: Final = frozenset(
 
 
 def is_framing(name: str) -> bool:
-    """Tell whether a header says how a body ends, which no config can know (RFC 9112, 6)."""
+    """Return whether a header says how a body ends, which no config can know (RFC 9112, 6)."""
     return name.lower() in _BODY_HEADERS
 
 
 def is_hop_by_hop(name: str) -> bool:
-    """Tell whether a header of one request or response is none of another (RFC 9110, 7.6.1)."""
+    """Return whether a header of one request or response is none of another (RFC 9110, 7.6.1)."""
     return name.lower() in _CONNECTION_HEADERS or is_framing(name)

@@ -36,7 +36,7 @@ def address_problem(address: str) -> str | None:
 
 
 def check_free_address(host: str | None, port: int, hint: str) -> None:
-    """See that an address can be listened on, by listening on it for a moment.
+    """Check that an address can be listened on, by listening on it for a moment.
 
     Args:
         host: the address; None for all of the machine's.

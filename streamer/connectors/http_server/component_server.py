@@ -20,7 +20,7 @@ from streamer.core.errors import StreamerError
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """Where and how a component listens.
+    """The address and settings of a component's own server.
 
     Attributes:
         address: `host:port`.

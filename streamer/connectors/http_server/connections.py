@@ -1,4 +1,4 @@
-"""How many connections all servers of this process take, so that streams keep their descriptors.
+"""Limits the connections of all servers of this process, so that streams keep their descriptors.
 
 A descriptor that a stranger holds by an open connection is one that a stream lacks for its files.
 So there is a bound on connections in all, which leaves a reserve below `ulimit -n`, and one for
@@ -320,11 +320,11 @@ class ConnectionGuard(asyncio.Protocol):
         self._handler.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass it on."""
+        """Pass the event on."""
         return self._handler.eof_received()  # type: ignore[no-any-return]
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass it on, and forget the timers."""
+        """Pass the event on, and forget the timers."""
         for timer in (self._head_timer, self._write_timer):
             if timer is not None:
                 timer.cancel()

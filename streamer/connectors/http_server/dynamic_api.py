@@ -22,7 +22,7 @@ class RunningComponent(Protocol):
 
     @property
     def since(self) -> int | None:
-        """When it was started; None when it has ended by itself."""
+        """Time of its start; None when it has ended by itself."""
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -125,6 +125,6 @@ def _format_uptime(running: RunningComponent) -> str:
 
 
 def _is_cross_site(request: web.BaseRequest) -> bool:
-    """Tell whether a page of another site asks: what a config names may well be a command."""
+    """Return whether a page of another site asks: what a config names may well be a command."""
     origin = request.headers.get(hdrs.ORIGIN)
     return origin is not None and urlsplit(origin).netloc != request.headers.get(hdrs.HOST, "")

@@ -35,7 +35,7 @@ class PathPattern:
 
     @property
     def shape(self) -> str:
-        """What is the same for two paths that stand for the same requests, whatever the names."""
+        """The shape of a path: equal for two paths that take the same requests, whatever names."""
         return self._pattern.pattern
 
     def match(self, path: str) -> Mapping[str, str] | None:

@@ -40,7 +40,7 @@ def retry_later_reply(what: str) -> web.Response:
 
 @dataclass(frozen=True, slots=True)
 class ReplyTemplate:
-    """How the messages that answer a request are written.
+    """Writes the messages that answer a request.
 
     Attributes:
         status: gives the status.

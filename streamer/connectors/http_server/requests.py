@@ -1,4 +1,4 @@
-"""What a request brings: its body as messages, and all that is known of it as metadata."""
+"""Messages from a request: its body, and its properties as metadata."""
 
 from __future__ import annotations
 

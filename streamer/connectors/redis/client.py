@@ -143,8 +143,8 @@ def own_client(parsed: ParsedFields, timeout_s: float = _TIMEOUT_S) -> Client:
             **options,
         )
     if parsed[KIND] == FAILOVER:
-        asking = {"socket_timeout": timeout_s, "protocol": 2}
-        watchers: Any = sentinel.Sentinel(places, sentinel_kwargs=asking)  # type: ignore[no-untyped-call]
+        sentinel_settings = {"socket_timeout": timeout_s, "protocol": 2}
+        watchers: Any = sentinel.Sentinel(places, sentinel_kwargs=sentinel_settings)  # type: ignore[no-untyped-call]
         for one in watchers.sentinels:
             one.connection_pool.connection_kwargs["parser_class"] = BoundedParser
         redis_client = watchers.master_for(parsed[MASTER], db=database, **options)

@@ -1,4 +1,4 @@
-"""What goes wrong with Redis, in one error."""
+"""Errors of Redis, as one class."""
 
 from __future__ import annotations
 

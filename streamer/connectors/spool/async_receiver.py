@@ -15,7 +15,7 @@ _READY_TIMEOUT_S: Final = 60.0
 
 
 class ReceiverContext:
-    """What a receiver's coroutine is given.
+    """The context of a receiver's coroutine.
 
     Attributes:
         stop: set when the stream takes no more.

@@ -41,7 +41,7 @@ ScanFunction = Callable[[bytes, Mapping[str, Any]], Iterable[Chunk]]
 
 
 class Place(NamedTuple):
-    """Where a block belongs.
+    """The place of a block.
 
     Attributes:
         store: what no other store has.
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What stands before a body.
+    """The header of a body.
 
     Attributes:
         body: where the body begins, in bytes of the segment.
@@ -82,7 +82,7 @@ class Body(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What one sender sent at once.
+    """The messages that one sender sent at once.
 
     Attributes:
         body: the packed record.
@@ -193,7 +193,7 @@ def find_next_header(data: bytes, start: int, end: int, store: int, segment: int
 
 
 def is_whole(body: bytes | memoryview, header: Header) -> bool:
-    """Tell whether a body is what was written."""
+    """Return whether a body is what was written."""
     return zlib.crc32(body) == header.checksum and len(body) == header.end - header.body
 
 

@@ -31,7 +31,7 @@ SEGMENT_BYTES = 64 << 20
 
 
 class DurablePosition(NamedTuple):
-    """What is safe: segments before `segment` are whole, and `size` bytes of it.
+    """The durable part: segments before `segment` are whole, and `size` bytes of it.
 
     Attributes:
         segment: number of the newest segment, from 1; 0 before the first.

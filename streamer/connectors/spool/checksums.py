@@ -17,7 +17,7 @@ _ENTRY_BYTES: Final = _ENTRY.size + _SUM.size
 
 
 class AppendChecksum(NamedTuple):
-    """What was appended at once.
+    """The bytes that were appended at once.
 
     Attributes:
         start: where it begins in its segment, in bytes.

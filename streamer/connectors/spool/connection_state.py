@@ -16,7 +16,7 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class ConnectionState:
-    """What one input's connection has come to, for whoever looks at the stream."""
+    """The state of one input's connection, for status pages."""
 
     def __init__(
         self, context: InputContext, name: str, labels: Mapping[str, str] = _NO_LABELS

@@ -49,7 +49,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class Block(NamedTuple):
-    """Where a block stands.
+    """The place of a block.
 
     Attributes:
         segment: number of its segment.
@@ -67,7 +67,7 @@ class Block(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """What cannot be read.
+    """A part of a store that cannot be read.
 
     Attributes:
         path: of the segment in which the damage was seen.
@@ -94,7 +94,7 @@ class Damage(NamedTuple):
 
     @property
     def lost_text(self) -> str:
-        """How many messages are lost, in words."""
+        """The number of lost messages, in words."""
         if self.messages is None:
             return "an unknown number of messages"
         return f"{self.messages:,} message{'' if self.messages == 1 else 's'}"
@@ -115,7 +115,7 @@ def damage_error(damages: Sequence[Damage]) -> StreamerError:
 
 
 def is_store_behind(safe: SafePosition, at: Position) -> bool:
-    """Tell whether a store ends before a position that was read, or is another one."""
+    """Return whether a store ends before a position that was read, or is another one."""
     another = at.store and safe.store and at.store != safe.store
     return bool(another) or at[:2] > (safe.segment, safe.size)
 
@@ -137,10 +137,10 @@ def parse_position(offset: Mapping[str, Any]) -> Position:
 
 
 class SkippedDamage:
-    """What is to be passed over in a store."""
+    """The parts of a store that are skipped."""
 
     def __init__(self, directory: Path) -> None:
-        """Read it.
+        """Read the marks.
 
         Raises:
             StreamerError: the file that it is in is damaged.
@@ -352,7 +352,7 @@ def _first_position(directory: Path) -> Position:
 
 
 def check_positions(spool: Path, offset: Mapping[str, Any], skips: bool, log: LogLine) -> None:
-    """See, before inputs are opened, that their stores are those of which was read.
+    """Check, before inputs are opened, that their stores are those that were read.
 
     Args:
         spool: where they are.
@@ -384,7 +384,7 @@ def check_positions(spool: Path, offset: Mapping[str, Any], skips: bool, log: Lo
 
 
 def check_stores(spool: Path, skips: bool, log: LogLine, count: Callable[[str, int], None]) -> None:
-    """See, once inputs are opened, that what they have received is there and can be read.
+    """Check, once inputs are opened, that the messages they received can be read.
 
     Args:
         spool: where their stores are.

@@ -28,7 +28,7 @@ UNKNOWN_TOTAL: Final = -1
 
 
 class SafePosition(NamedTuple):
-    """How far a store is safe: segments before `segment` are whole, and `size` bytes of it.
+    """The durable end of a store: segments before `segment` are whole, and `size` bytes of it.
 
     Attributes:
         segment: number of the newest segment, from 1; 0 before the first.

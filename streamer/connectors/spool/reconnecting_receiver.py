@@ -24,7 +24,7 @@ class ConnectionLostError(StreamerError):
 
 
 class Session:
-    """What one session is given.
+    """The context of one session.
 
     Attributes:
         context: the input's.

@@ -1,4 +1,4 @@
-"""What has landed in a store, as a replayable source."""
+"""The messages of a spool, as a replayable source."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ from streamer.core.errors import StreamerError
 CAPACITY_BYTES: Final = 1 << 30
 """Bytes of segments that the checkpoint does not have yet, above which nothing more is taken."""
 
-_MIN_ROOM_BYTES: Final = 64 << 10
+_MIN_FREE_BYTES: Final = 64 << 10
 """Bytes of a segment that are not worth one more, when the disk is full."""
 
 
 class StoreFullError(StreamerError):
-    """What has landed waits to be read and fills the room that there is; try again later."""
+    """Raised when unread messages fill the store; try again later."""
 
 
 class SpoolStore:
@@ -129,7 +129,7 @@ class SpoolStore:
         """
         with suppress(OSError):
             os.ftruncate(self._file, self._size)
-            if self._size >= _MIN_ROOM_BYTES:
+            if self._size >= _MIN_FREE_BYTES:
                 self._begin_segment()
 
     def _roll_segment(self) -> None:

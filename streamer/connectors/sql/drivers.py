@@ -1,4 +1,4 @@
-"""What a driver must offer, and which there are. Drivers are imported when one is needed."""
+"""Protocol of drivers, and the list of them. Drivers are imported when one is needed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MYSQL_ADDRESS: Final = re.compile(r"(?:.*@)?tcp\(([^)]*)\)/[^/]*", re.DOTALL)
 
 
 class QueryRows(NamedTuple):
-    """What a query gave.
+    """The result of a query.
 
     Attributes:
         columns: the names of the columns.
@@ -82,7 +82,7 @@ class Driver(Protocol):
         """Return what the database says of a failure."""
 
     def is_value_error(self, error: BaseException) -> bool:
-        """Tell whether values are why, though the driver's class of the failure does not say so."""
+        """Return whether values are the cause, though the driver's class of error is another."""
 
 
 def find_driver(name: str, permissions: Permissions = ALL) -> Driver:

@@ -133,7 +133,7 @@ class MysqlDriver:
         return str(error)
 
     def is_value_error(self, error: BaseException) -> bool:
-        """Tell whether values are why; PyMySQL has no class for some of those."""
+        """Return whether values are why; PyMySQL has no class for some of those."""
         return bool(error.args) and error.args[0] in _VALUE_ERRORS
 
 

@@ -1,4 +1,4 @@
-"""What all outputs to databases do with their connection."""
+"""Base of the outputs to databases: their connection and retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SQLAlchemy's pool is told of the bounds that configs set for Go's `database/sql`."""
+"""Settings of SQLAlchemy's pool for the bounds that configs set for Go's `database/sql`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNBOUNDED_WAIT_S: Final = 10.0**6
 
 @dataclass(frozen=True, slots=True)
 class PoolBounds:
-    """What a pool keeps.
+    """The bounds of a pool.
 
     Attributes:
         idle: connections that are kept while nobody uses them; 0 or less for none.

@@ -109,7 +109,7 @@ class PostgresDriver:
         return f"pq: {primary}" if primary else " ".join(str(error).split())
 
     def is_value_error(self, error: BaseException) -> bool:
-        """Tell whether values are why; the class of the failure says so."""
+        """Return whether values are why; the class of the failure says so."""
         return False
 
 

@@ -58,7 +58,7 @@ class StatementTemplate:
 
 
 class StatementSequence:
-    """What is run for one message: one statement, or several in a transaction."""
+    """The statements for one message: one, or several in a transaction."""
 
     def __init__(self, database: Database, queries: Sequence[StatementTemplate]) -> None:
         self._database = database
@@ -69,7 +69,7 @@ class StatementSequence:
         ]
 
     def run(self, batch: Batch, index: int, ex: Execution) -> QueryRows | None:
-        """Run them; return the rows of the last one whose rows are asked for, or None.
+        """Run the statements; return the rows of the last one whose rows are wanted, or None.
 
         Raises:
             MessageError: an argument cannot be found.

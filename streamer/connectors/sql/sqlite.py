@@ -75,7 +75,7 @@ class SqliteDriver:
         return str(error)
 
     def is_value_error(self, error: BaseException) -> bool:
-        """Tell whether values are why; the class of the failure says so."""
+        """Return whether values are why; the class of the failure says so."""
         return False
 
 

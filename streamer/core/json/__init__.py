@@ -1,1 +1,1 @@
-"""What JSON texts hold that a fast reader does not tell: depth, faults, the spelling of numbers."""
+"""Properties of JSON texts that a fast reader hides: depth, faults, spelling of numbers."""

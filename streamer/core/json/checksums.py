@@ -17,5 +17,5 @@ def add_checksum(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def has_valid_checksum(document: Mapping[str, Any]) -> bool:
-    """Tell whether an object is what was written; version 0.1 has written no check sums."""
+    """Return whether an object is what was written; version 0.1 has written no check sums."""
     return _CHECKSUM_KEY not in document or add_checksum(document) == document

@@ -1,4 +1,4 @@
-"""Why bytes are no JSON document, in the words of Go's decoder, which Benthos's users know.
+"""Words of Go's decoder, which Benthos's users know, for bytes that are no JSON document.
 
 Runs only once the bytes were refused. Source: Go `encoding/json/scanner.go`, `stream.go`; Benthos
 `internal/message/util.go` (one document, nothing behind it).

@@ -1,4 +1,4 @@
-"""Since when messages wait at an input, by what was seen of how far its source goes."""
+"""Times since when messages wait at an input, by how far its source was seen to reach."""
 
 from __future__ import annotations
 

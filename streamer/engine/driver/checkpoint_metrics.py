@@ -1,4 +1,4 @@
-"""How large a checkpoint is, and what room its disk has left, for metrics."""
+"""Size of a checkpoint, and free space of its disk, for metrics."""
 
 from __future__ import annotations
 

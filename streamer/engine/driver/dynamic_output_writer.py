@@ -42,7 +42,7 @@ _TEMPLATE: Final = "dynamic"
 
 
 class FrameWriter(Protocol):
-    """What writes the frames of one output on the driver."""
+    """A writer of the frames of one output on the driver."""
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch."""

@@ -1,4 +1,4 @@
-"""Why a micro-batch failed, in a sentence, and which component it comes from.
+"""Diagnosis of a failed micro-batch: a sentence, and the component that is the cause.
 
 Spark tells it by a text with the traces of Python and Java in it. What a component has said itself
 is found by its mark (`blame`); what Spark, the JVM and the machine run into, by its words.
@@ -200,7 +200,7 @@ def _explain_worker_end(error: str) -> str:
 
 
 def _is_checkpoint_gone(error: str, checkpoint: str) -> bool:
-    """Tell whether files of the checkpoint are not where they were."""
+    """Return whether files of the checkpoint are not where they were."""
     if _NEW_CHECKPOINT_ADVICE.search(error) is not None:
         return True
     missing = _MISSING_FILE.search(error)

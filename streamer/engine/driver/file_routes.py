@@ -1,4 +1,4 @@
-"""Which paths of files, as messages give them, can be written to at all."""
+"""Checks of the paths of files that messages give: whether they can be written at all."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class InputHost:
 
     @property
     def waiting_text(self) -> str:
-        """What the inputs wait for and since when; empty for nothing."""
+        """The systems that inputs wait for, and since when; empty for none."""
         texts = []
         for what, since in list(self._waits.values()):
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(since))

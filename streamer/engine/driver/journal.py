@@ -78,7 +78,7 @@ class FileJournal:
                 os.truncate(file, length)
 
     def _check_newest(self) -> None:
-        """See that the journal is not older than what was noted of it.
+        """Check that the journal is not older than what was noted of it.
 
         Raises:
             StreamerError: it is, or is gone.

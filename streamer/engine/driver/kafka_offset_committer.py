@@ -1,4 +1,4 @@
-"""Tells Kafka's consumer groups what is safe, and the metrics how far a stream is behind.
+"""Commits offsets to Kafka's consumer groups, and measures how far a stream is behind.
 
 In a thread of its own on the driver, which a broker that is away may hold up as long as it likes.
 """
@@ -35,7 +35,7 @@ SetGauge = Callable[[str, Mapping[str, str], float | None], None]
 
 
 class KafkaOffsetCommitter:
-    """Looks after the Kafka inputs of one stream while it runs.
+    """Commits for the Kafka inputs of one stream while it runs.
 
     Attributes:
         data_loss: what the micro-batch in hand was to read and is gone, in one line; empty while
@@ -91,7 +91,7 @@ class KafkaOffsetCommitter:
         self._thread.start()
 
     def batch_started(self, number: int, ends: Sequence[Offsets]) -> None:
-        """Hear that a micro-batch begins: all before it are committed."""
+        """Note that a micro-batch begins: all before it are committed."""
         before = self._ends_before(number)
         self.note_end(number, ends)
         if number != self._last_started:
@@ -124,15 +124,15 @@ class KafkaOffsetCommitter:
                 self._gauge(name, labels, self._lost_messages[place])
 
     def note_end(self, number: int, ends: Sequence[Offsets]) -> None:
-        """Hear where a micro-batch ends."""
+        """Note where a micro-batch ends."""
         self._planned = [*self._planned[-1:], (number, ends)]
 
     def batch_delivered(self) -> None:
-        """Hear that the micro-batch has left Kafka."""
+        """Note that the micro-batch has left Kafka."""
         self._stall = None
 
     def close(self) -> None:
-        """Commit what the stream has done, when its query has ended; let go of the brokers."""
+        """Commit finished offsets when the query has ended; disconnect from the brokers."""
         self._stopped.set()
         last = threading.Thread(target=self._finish, daemon=True, name="kafka-last")
         last.start()

@@ -1,4 +1,4 @@
-"""What is looked at when a stream starts: whether its outputs can be written at all."""
+"""Checks at the start of a stream: whether its outputs can be written at all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def preflight_outputs(
     stream: str,
     on_connect: Callable[[ParsedComponent], None] = lambda component: None,
 ) -> None:
-    """Look at the outputs that can say so, wherever they stand; at all of them at once.
+    """Check all outputs that can be checked, wherever they stand, at once.
 
     What may pass, such as a broker that is away, is logged: messages will wait for it.
 

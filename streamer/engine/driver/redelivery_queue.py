@@ -1,4 +1,4 @@
-"""What of a micro-batch is still to be sent, in order, as the driver keeps it."""
+"""Queue of the batches of a micro-batch that are still to be sent, on the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RedeliveryQueue:
 
     @property
     def first(self) -> UndeliveredBatches | None:
-        """What has waited longest; None when all is sent."""
+        """The batch that has waited longest; None when all is sent."""
         return next((queue[0] for queue in self._queues.values() if queue), None)
 
     def take(self) -> list[UndeliveredBatches]:

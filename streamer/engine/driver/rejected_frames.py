@@ -1,4 +1,4 @@
-"""What the tasks of a micro-batch have rejected, and which requests hear of it."""
+"""Rejected messages of a micro-batch's tasks, and the requests that get an error for them."""
 
 from __future__ import annotations
 

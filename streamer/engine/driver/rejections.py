@@ -1,4 +1,4 @@
-"""The rejected messages of a stream: kept in the checkpoint, sent again by themselves, let go.
+"""Rejected messages of a stream: kept in the checkpoint, sent again by themselves, removed.
 
 A micro-batch leaves what outputs have rejected in a file of its own, named by its number and
 written before the micro-batch is committed: when it comes again, it writes the same file. What is
@@ -66,7 +66,7 @@ class CountMetric(Protocol):
 
 
 class Rejections:
-    """What becomes of rejected messages on the driver. Several threads may use it.
+    """The rejected messages of a stream, on the driver. Several threads may use this object.
 
     Attributes:
         resend: sends messages again; None where nothing can.
@@ -173,7 +173,7 @@ class Rejections:
 
     @property
     def messages(self) -> int:
-        """How many messages wait."""
+        """Number of messages that wait."""
         with self._lock:
             return sum(one.messages for one in self._waiting.values() if one.written is None)
 

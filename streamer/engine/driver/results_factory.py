@@ -1,4 +1,4 @@
-"""Which streams keep their results, where, and by which rules."""
+"""Builds the store of results of a stream: whether there is one, where, by which rules."""
 
 from __future__ import annotations
 

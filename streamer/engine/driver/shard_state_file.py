@@ -27,7 +27,7 @@ class ShardStateFile:
     """A file that is written, or read; see `streamer.window.Store`."""
 
     def __init__(self, path: Path, new: bool = False) -> None:
-        """Open it.
+        """Open the file.
 
         Args:
             path: the file.

@@ -93,14 +93,19 @@ class FileWriter:
 
 
 class Overlay(Protocol):
-    """What stands at the bottom of a terminal and makes room while something is printed."""
+    """A status line at the bottom of a terminal, which makes space while text is printed."""
 
-    def aside(self) -> AbstractContextManager[None]:
-        """Take it off the screen for as long as the block runs."""
+    def hide(self) -> AbstractContextManager[None]:
+        """Take the line off the screen for as long as the block runs."""
 
 
 class StreamWriter:
-    """Writes frames to a stream such as the standard output; a replay repeats them."""
+    """Writes frames to a stream such as the standard output; a replay repeats them.
+
+    When `write` returns, all bytes are handed to the system, and no more: a pipe has no way to say
+    that its reader has them. Spark commits the micro-batch after that, so a crash in between prints
+    it a second time, and none is left out.
+    """
 
     def __init__(self, stream: BinaryIO, overlay: Overlay | None = None) -> None:
         """Take the stream, and what shares its terminal."""
@@ -110,7 +115,7 @@ class StreamWriter:
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch and flush it."""
         if frames:
-            with self._overlay.aside() if self._overlay is not None else nullcontext():
+            with self._overlay.hide() if self._overlay is not None else nullcontext():
                 self._stream.writelines(frame.body for frame in frames)
                 self._stream.flush()
 

@@ -45,7 +45,7 @@ class ScriptedMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchOutcome:
-    """What came out of a micro-batch.
+    """The outcome of a micro-batch.
 
     Attributes:
         batches: what the output got, in order, after its processors.
@@ -81,7 +81,7 @@ class ScriptedStream:
 
     @property
     def snapshot(self) -> Snapshot:
-        """What the stream is doing, as of its newest micro-batch."""
+        """The state of the stream after its newest micro-batch."""
         delivery = self._delivery
         return Snapshot.of(delivery.statuses.values(), delivery.metrics.counts, delivery.batch)
 

@@ -107,8 +107,8 @@ class WindowSimulator:
         return self._stream.now
 
     @property
-    def held_messages(self) -> int:
-        """How many messages are in open windows."""
+    def open_messages(self) -> int:
+        """Number of messages in open windows."""
         return self._stream.snapshot.held
 
     def restart(self) -> None:

@@ -1,4 +1,4 @@
-"""Since when the windows of a stream fold, as the offsets of Spark's log say it.
+"""The event time from which windows aggregate for a new mapping, kept in Spark's offsets.
 
 When a stream is started with another mapping, windows that are open were folded for the one before,
 and finish on it. Until the driver knows how far these reach, messages are kept whole; those are
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 
 class AggregatesFrom(NamedTuple):
-    """Which windows fold for the mapping of which identity.
+    """The windows that aggregate for a mapping, by the mapping's identity.
 
     Attributes:
         identity: the mapping's; None when no window was ever folded, so that any may.

@@ -1,4 +1,4 @@
-"""Where files of a checkpoint are: on this machine, or on a file system that Spark reaches."""
+"""Paths of a checkpoint: on this machine, or on a file system that Spark reaches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Location(Protocol):
         """
 
     def exists(self) -> bool:
-        """Tell whether it is there."""
+        """Return whether it is there."""
 
     def read_bytes(self) -> bytes:
         """Return what is in the file.
@@ -68,14 +68,14 @@ class RemoteLocation(Location, Protocol):
         """
 
     def fetch(self, directory: Path) -> None:
-        """Copy it to a directory of this machine that is not there.
+        """Copy the directory to one of this machine that is not there.
 
         Raises:
             OSError: it cannot be read, or not be written.
         """
 
     def delete(self) -> None:
-        """Delete it with all that is in it, if it is there.
+        """Delete the file or directory with all that is in it, if there is one.
 
         Raises:
             OSError: that is refused.

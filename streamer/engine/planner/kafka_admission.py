@@ -27,7 +27,7 @@ class StoppedError(Exception):
 
 
 class TotalBacklog(NamedTuple):
-    """What waits in all Kafka inputs.
+    """The messages that wait in all Kafka inputs.
 
     Attributes:
         messages: how many.

@@ -24,7 +24,7 @@ _OFFSET_LOG_VERSION: Final = "v1"
 
 
 class KafkaInputRef(NamedTuple):
-    """What tasks know of a Kafka input.
+    """A Kafka input as tasks see it.
 
     Attributes:
         number: its number among the Kafka inputs of the stream, from 0.
@@ -123,7 +123,7 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
 
 class PlannedBatch(NamedTuple):
-    """What Spark's log says of a micro-batch.
+    """A micro-batch as Spark's log describes it.
 
     Attributes:
         number: the micro-batch's.
@@ -136,17 +136,17 @@ class PlannedBatch(NamedTuple):
     ends: Sequence[Offsets]
 
     def to_json(self) -> str:
-        """Return it as tasks are told."""
+        """Return the micro-batch as JSON, for tasks."""
         return json.dumps(self)
 
     @classmethod
     def from_json(cls, text: str) -> PlannedBatch:
-        """Return what `told` has written."""
+        """Return the micro-batch that `to_json` has written."""
         return cls(*json.loads(text))
 
 
 def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
-    """Tell whether anything lies between two positions in the Kafka inputs of a stream.
+    """Return whether anything lies between two positions in the Kafka inputs of a stream.
 
     What only one of them knows does not count: a partition has come meanwhile, or is gone.
 
@@ -205,5 +205,5 @@ def read_newest_planned(spark: Location) -> PlannedBatch | None:
 
 
 def is_committed(spark: Location, number: int) -> bool:
-    """Tell whether all of a micro-batch is done, as Spark's checkpoint has it."""
+    """Return whether all of a micro-batch is done, as Spark's checkpoint has it."""
     return (spark / "commits" / str(number)).exists()

@@ -1,4 +1,4 @@
-"""What the driver and the process that plans micro-batches tell each other."""
+"""Channel of hints between the driver and the process that plans micro-batches."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class PlannerChannel:
         self._directory = directory
 
     def clear(self) -> None:
-        """Forget what an earlier start said."""
+        """Forget the hints of an earlier start."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self._directory.iterdir():
             path.unlink()
 
     def set_due(self, due: int | None) -> None:
-        """Say when the next window is due, ns; None when none is open."""
+        """Publish when the next window is due, ns; None when none is open."""
         self._write("due", due)
 
     def due(self) -> int | None:
@@ -39,7 +39,7 @@ class PlannerChannel:
         return due
 
     def set_newest_end(self, end: int | None) -> None:
-        """Say once in a start how far its windows reach: the newest end, ns; None when none is."""
+        """Publish once in a start the newest end of its windows, ns; None when there is none."""
         self._write("newest", [end])
 
     def newest_end(self) -> tuple[bool, int | None]:
@@ -48,7 +48,7 @@ class PlannerChannel:
         return (False, None) if entry is None else (True, entry[0])
 
     def set_planned_ends(self, ends: Sequence[Mapping[str, Any]]) -> None:
-        """Say where the newest micro-batch that was planned ends in each Kafka input."""
+        """Publish where the newest planned micro-batch ends in each Kafka input."""
         self._write("known", ends)
 
     def planned_ends(self) -> list[Mapping[str, Any]]:
@@ -56,7 +56,7 @@ class PlannerChannel:
         return self._read("known") or []
 
     def set_trouble(self, text: str, lost: bool = False) -> None:
-        """Say why no micro-batch starts, or that all is well when `text` is empty.
+        """Publish why no micro-batch starts, or that all is well when `text` is empty.
 
         Args:
             text: one line.
@@ -71,7 +71,7 @@ class PlannerChannel:
         return text, lost
 
     def set_backlog(self, messages: int) -> None:
-        """Say how many messages waited when the source was looked at last."""
+        """Publish how many messages waited when the source was polled last."""
         if messages != self.backlog():
             self._write("backlog", messages)
 
@@ -80,7 +80,7 @@ class PlannerChannel:
         return self._read("backlog") or 0
 
     def set_extent(self, extent: FileExtent | None) -> None:
-        """Say where in its files the micro-batch is that was planned last; None without files."""
+        """Publish the place in its files of the micro-batch planned last; None without files."""
         self._write("extent", extent)
 
     def extent(self) -> FileExtent | None:
@@ -89,7 +89,7 @@ class PlannerChannel:
         return None if entry is None else FileExtent(*entry)
 
     def set_poll_interval(self, seconds: float) -> None:
-        """Say how long to rest between two looks that find nothing, s."""
+        """Publish the pause between two polls without data, s."""
         self._write("pace", seconds)
 
     def poll_interval(self) -> float:
@@ -97,7 +97,7 @@ class PlannerChannel:
         return float(self._read("pace") or 0.0)
 
     def set_min_wait(self, seconds: float) -> None:
-        """Say how long data may wait at least, s: more than the config says where cores are few."""
+        """Publish how long data waits at least, s: longer than configured where cores are few."""
         self._write("patience", seconds)
 
     def min_wait(self) -> float:
@@ -105,7 +105,7 @@ class PlannerChannel:
         return float(self._read("patience") or 0.0)
 
     def request_batch(self, at: int) -> None:
-        """Ask for a micro-batch though there may be no message; `at` grows, Unix ns."""
+        """Request a micro-batch though there may be no message; `at` grows, Unix ns."""
         self._write("woken", at)
 
     def requested_at(self) -> int:
@@ -113,30 +113,30 @@ class PlannerChannel:
         return int(self._read("woken") or 0)
 
     def set_tasks(self, tasks: int) -> None:
-        """Say how many tasks can run at once, which on a cluster changes with its workers."""
+        """Publish how many tasks can run at once, which on a cluster changes with its workers."""
         if tasks != self.tasks():
             self._write("tasks", tasks)
 
     def tasks(self) -> int | None:
-        """Return how many tasks can run at once; None when nobody has said it."""
+        """Return how many tasks can run at once; None before the driver has published it."""
         tasks: int | None = self._read("tasks")
         return tasks
 
     def set_work(self, work: BatchWork) -> None:
-        """Say what the micro-batch that was delivered last took of the stream's own time."""
+        """Publish the stream's own time in the micro-batch delivered last."""
         self._write("work", work)
 
     def work(self) -> BatchWork | None:
-        """Return it, of a micro-batch for which that was long; None when none was."""
+        """Return the work of a micro-batch for which it took long; None when none did."""
         entry = self._read("work")
         return None if entry is None else BatchWork(*entry)
 
     def stop(self) -> None:
-        """Say that no further micro-batch is to be started."""
+        """Request that no further micro-batch is started."""
         (self._directory / "stop").touch()
 
     def is_stopping(self) -> bool:
-        """Tell whether no further micro-batch is to be started."""
+        """Return whether no further micro-batch is to be started."""
         return os.path.exists(self._directory / "stop")
 
     def _write(self, name: str, what: Any) -> None:

@@ -1,4 +1,4 @@
-"""When a micro-batch is worth its price: enough data, data that has waited, or a window due.
+"""Decides when a micro-batch starts: enough data, data that has waited, or a window due.
 
 Spark asks several times a second whether there is something to do, which costs next to nothing
 (0.015 of a core); a micro-batch costs half a CPU second however small it is. So data waits a
@@ -31,7 +31,7 @@ def _is_different(seconds: float, before: float) -> bool:
 
 
 class PollSettings:
-    """How often a source looks, and takes what waits: said when it changes, and at each start."""
+    """Publishes how often a source polls, and how long data waits: on changes and at each start."""
 
     def __init__(self, signals: PlannerChannel) -> None:
         """Begin without any rest."""
@@ -39,7 +39,7 @@ class PollSettings:
         self._seconds = self._min_wait = 0.0
 
     def update(self, seconds: float, min_wait: float) -> None:
-        """Say it, see `PlannerChannel.pace` and `PlannerChannel.patience`; s.
+        """Publish both intervals (seconds) to the planner, if one changed by more than 20 %.
 
         A change by less than a fifth is not worth a file: where streams come and go, each of a
         hundred would write one every second.
@@ -52,7 +52,7 @@ class PollSettings:
             self._signals.set_min_wait(min_wait)
 
     def publish(self) -> None:
-        """Say it again: at a start, signals are cleared."""
+        """Publish both intervals again: at a start, hints are cleared."""
         self._signals.set_poll_interval(self._seconds)
         self._signals.set_min_wait(self._min_wait)
 
@@ -103,7 +103,7 @@ class TriggerPolicy:
     waiting_since: int | None = None
 
     def should_start(self, messages: int, urgent: bool, now: int, min_wait: int = 0) -> bool:
-        """Tell whether the data that waits is taken now.
+        """Return whether the data that waits is taken now.
 
         Args:
             messages: about how many messages wait.
@@ -146,7 +146,7 @@ def batch_time(offset: Mapping[str, Any]) -> int:
 
 
 def make_batch_info(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> MicroBatchInfo:
-    """Return what shards are told about a micro-batch.
+    """Return the facts about a micro-batch for shards.
 
     Args:
         offset: where our source's part of it ends; `backlog_ends` is where Kafka

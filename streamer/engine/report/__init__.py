@@ -1,1 +1,1 @@
-"""What tasks report to the driver besides data: counters, latencies, samples, errors."""
+"""Reports of tasks to the driver besides data: counters, latencies, samples, errors."""

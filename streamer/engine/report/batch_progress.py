@@ -1,4 +1,4 @@
-"""How far the micro-batch in hand has got: what its tasks have read, the share, the time left."""
+"""Progress of the running micro-batch: messages that tasks have read, share, time left."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class ProgressLog:
         self._next = _LOG_AFTER_S
 
     def is_due(self, progress: BatchProgress) -> bool:
-        """Tell whether it is time for a line, and count on that it is written."""
+        """Return whether it is time for a line, and count on that it is written."""
         if progress.seconds < self._next:
             return False
         self._next = progress.seconds * 2

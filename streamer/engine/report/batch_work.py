@@ -1,4 +1,4 @@
-"""How long a micro-batch was in the hands of its stream's own processors and outputs.
+"""Time that a micro-batch took in the stream's own processors and outputs.
 
 Tasks say it of themselves; the driver brings it together, and the process that plans micro-batches
 hears of it. By it alone windows expire: what a micro-batch waits for besides is no back pressure.
@@ -20,7 +20,7 @@ AFTER_WINDOWS: Final = 2
 
 
 class TaskWork(NamedTuple):
-    """What one task took for itself.
+    """The time of one task.
 
     Attributes:
         stage: `BEFORE_WINDOWS` or `AFTER_WINDOWS`.
@@ -33,17 +33,17 @@ class TaskWork(NamedTuple):
     outputs: int
 
     def to_json(self) -> bytes:
-        """Return it as JSON."""
+        """Return the times as JSON."""
         return orjson.dumps([*self])
 
     @classmethod
     def from_json(cls, body: bytes) -> TaskWork:
-        """Read it."""
+        """Read the times from JSON."""
         return cls(*orjson.loads(body))
 
 
 class BatchWork(NamedTuple):
-    """What a micro-batch took of its stream's own time.
+    """The part of a micro-batch that is the stream's own time.
 
     Attributes:
         time: the micro-batch's, ns.
@@ -61,7 +61,7 @@ class BatchWork(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All of it, ns."""
+        """The sum of all parts, ns."""
         return self.processors + self.sending + self.delivery
 
 

@@ -1,4 +1,4 @@
-"""Which component a failure comes from: said in the worker where it happens, read on the driver.
+"""Attributes failures to components: marked in the worker, read on the driver.
 
 Between the two stands Spark, which passes on a text with a traceback in it, and more around that.
 So what is to arrive is one line of it, with a mark.
@@ -37,7 +37,7 @@ class ComponentFailure(NamedTuple):
 
     @classmethod
     def from_error_text(cls, error: str) -> ComponentFailure | None:
-        """Return the failure that a text of Spark's tells of, if a component has said so."""
+        """Return the component's failure that an error text of Spark's contains, if any."""
         for marked in _MARK_PATTERN.findall(error):
             try:
                 return cls(**json.loads(marked))
@@ -63,7 +63,7 @@ class ComponentFailedError(StreamerError):
 
 @contextmanager
 def attribute_errors(place: Mapping[str, str]) -> Iterator[None]:
-    """Say of what goes wrong inside that it comes from a component, unless another is blamed.
+    """Attribute errors inside the block to a component, unless they have one already.
 
     Args:
         place: the component's `label` and `path`, as its log lines have them.

@@ -1,4 +1,4 @@
-"""What leaves the windows of a shard, counted as the buffer's and as the first processor's.
+"""Counts emitted windows for the buffer's metrics, and for a `group_by_value` done by the shard.
 
 A shard that keeps its windows by key has grouped them before the processor that asks for it, which
 is skipped; it is counted all the same. A window is a batch in each shard that has some of it.

@@ -1,4 +1,4 @@
-"""How long things took, over many tasks: for sums since the start, and quantiles of late."""
+"""Latencies over many tasks: sums since the start, and recent quantiles."""
 
 from __future__ import annotations
 

@@ -43,15 +43,15 @@ class Sampler:
     def wrap(
         self, process: Callable[[Batch, Execution], list[Batch]], key: SampleKey
     ) -> Callable[[Batch, Execution], list[Batch]]:
-        """Return what processes a batch, and takes a sample of it."""
+        """Wrap `process` so that some of the batches it handles are sampled."""
 
         def process_and_sample(batch: Batch, ex: Execution) -> list[Batch]:
-            if not self._has_room(key, True):
+            if not self._has_capacity(key, True):
                 return process(batch, ex)
             before = [message.copy() for message in batch]
             made = process(batch, ex)
             failed = _has_new_failure(before, made)
-            if failed or self._has_room(key, False):
+            if failed or self._has_capacity(key, False):
                 count, total = len(before), sum(map(len, made))
                 shown, shown_results = _select_failed(before, made) if failed else (before, made)
                 self._add_sample(key, failed, shown, count, shown_results, total)
@@ -67,17 +67,17 @@ class Sampler:
         def process_each_and_sample(messages: list[Message], ex: Execution) -> list[Message]:
             made: list[Message] = []
             done = 0
-            while done < len(messages) and self._has_room(key, False):
+            while done < len(messages) and self._has_capacity(key, False):
                 made += self._process_single(process_each, messages[done], key, ex)
                 done += 1
             rest = messages[done:]
-            if not rest or not self._has_room(key, True):
+            if not rest or not self._has_capacity(key, True):
                 return made + process_each(rest, ex) if rest else made
             before = [message.copy() for message in rest]
             results = process_each(rest, ex)
             if len(results) == len(before):
                 for one, other in zip(before, results, strict=True):
-                    if _has_new_failure([one], [[other]]) and self._has_room(key, True):
+                    if _has_new_failure([one], [[other]]) and self._has_capacity(key, True):
                         self._add_sample(key, True, [one], 1, [[other]])
             return made + results
 
@@ -107,13 +107,13 @@ class Sampler:
     def sample(self, batch: Sequence[Message], key: SampleKey, side: str) -> None:
         """Take a sample of one batch, if there is room; see `given`."""
         failed = any(message.error is not None for message in batch[:_MAX_BATCH_MESSAGES])
-        if batch and (self._has_room(key, False) or (failed and self._has_room(key, True))):
+        if batch and (self._has_capacity(key, False) or (failed and self._has_capacity(key, True))):
             self._count(key, failed)
             shown = [_message_sample(message) for message in batch[:_MAX_BATCH_MESSAGES]]
             one = {side: [shown], f"{side}_messages": len(batch), "failed": failed}
             self.samples.setdefault(key, []).append(one)
 
-    def _has_room(self, key: SampleKey, failed: bool) -> bool:
+    def _has_capacity(self, key: SampleKey, failed: bool) -> bool:
         return self._counts.get((key, failed), 0) < self.max_samples
 
     def _count(self, key: SampleKey, failed: bool) -> None:

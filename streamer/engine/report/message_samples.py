@@ -1,4 +1,4 @@
-"""Samples of messages on the driver: asked for, heard of the tasks, and kept for a while."""
+"""Samples of messages on the driver: requested from tasks, and kept for a while."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MessageSamples:
 
     @property
     def per_task(self) -> int:
-        """How many samples of each component a task takes now."""
+        """Number of samples of each component that a task takes now."""
         return MAX_PER_TASK if self._now() < self._until else 0
 
     def record(self, body: bytes, at: int) -> None:

@@ -1,4 +1,4 @@
-"""Where the ends of a stream stand, as the labels of their metrics."""
+"""Labels of the metrics of a stream's input, buffer and outputs."""
 
 from __future__ import annotations
 

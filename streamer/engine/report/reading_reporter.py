@@ -1,4 +1,4 @@
-"""What a task has read of its input so far, reported to the driver while the task runs.
+"""Reports to the driver how much a running task has read of its input.
 
 Counting costs an addition for each few dozen messages. Who sends is a thread of its own, which
 begins when the task has run for half a second: a driver whose name is resolved slowly holds no

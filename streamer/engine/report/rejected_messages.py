@@ -34,7 +34,7 @@ InputPath = tuple[int, ...]
 
 
 class Fate(StrEnum):
-    """What becomes of a rejected message."""
+    """The treatment of a rejected message."""
 
     ANSWERED = "answered"
     """Who sent it waits, and gets the reason as an error."""
@@ -82,7 +82,7 @@ _BATCH_INDEX: Final = RejectedMessages._fields.index("batch")
 
 
 class ReplayRules(NamedTuple):
-    """How the messages of a task are given again.
+    """Rules by which the messages of a task are redelivered.
 
     Attributes:
         replays: whether their input gives a rejected message again.

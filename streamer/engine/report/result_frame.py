@@ -20,7 +20,7 @@ _INT_BYTES = 8
 
 
 class FrameKind(IntEnum):
-    """What a frame holds."""
+    """The content of a frame."""
 
     DATA = 0
     """Bytes for an output."""

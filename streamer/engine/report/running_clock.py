@@ -1,4 +1,4 @@
-"""How long work took, without the time in which the process did not run.
+"""Measures work, without the time in which the process did not run.
 
 A process that is stopped (SIGSTOP), or that gets no core, is not slow: neither is what it was at.
 """

@@ -1,4 +1,4 @@
-"""What the newest statuses of a stream's shards say together."""
+"""Sums over the newest statuses of a stream's shards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Status = Mapping[str, Any]
 
 
 def has_ended(plan: Plan, statuses: Sequence[Status]) -> bool:
-    """Tell whether the input has ended and all windows that are to come out have done so."""
+    """Return whether the input has ended and all windows that are to come out have done so."""
     if len(statuses) < max(plan.shards, 1) or not all(status["ended"] for status in statuses):
         return False
     keeps = plan.window is not None and plan.window.end_of_input == "keep"

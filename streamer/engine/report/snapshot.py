@@ -1,4 +1,4 @@
-"""What a stream is doing, put together from the status of its shards."""
+"""Snapshot of a stream, put together from the status of its shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was done in a micro-batch and when, for traces: tasks say it of themselves.
+"""Spans of a micro-batch for traces, as tasks measure them.
 
 A task runs thousands of messages through each processor. What one processor did in it is one span,
 as long as all its calls together; it begins where the one before it ends.

@@ -1,4 +1,4 @@
-"""What a start is doing, from the command to its first micro-batch, and for how long."""
+"""Progress of a start: its phases from the command to the first micro-batch, and their times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class StartPhase(StrEnum):
-    """What a start waits for; the values are the words for it."""
+    """The phases of a start; the values are the words for them."""
 
     PLAN = "planning"
     CHECKPOINT = "opening the checkpoint"
@@ -135,7 +135,7 @@ class StartProgress:
 
     @property
     def current(self) -> PhaseState | None:
-        """What the start waits for; None when it is over, or between two phases."""
+        """The current phase; None when the start has ended, or between two phases."""
         state = self._foreground or self._background
         if state is None:
             return None

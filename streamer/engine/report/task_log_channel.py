@@ -1,4 +1,4 @@
-"""What tasks say while they run: lines and figures that reach the driver at once.
+"""Log lines and progress of running tasks, which reach the driver at once.
 
 All else that a task says travels with its results, when it is done. A task whose output fails is
 not done, however long that takes; what it waits for, the driver hears from it over UDP, which may
@@ -37,7 +37,7 @@ def encode_report(token: str, batch: int, task: int, messages: int, size: int) -
 
 
 class TaskLogReceiver:
-    """Hears, on the driver, what the tasks of a stream say.
+    """Receives, on the driver, log lines and progress of a stream's tasks.
 
     Attributes:
         address: where tasks say it, for `TaskLogSender`.
@@ -88,7 +88,7 @@ class TaskLogReceiver:
 
 
 class TaskLogSender:
-    """Says, in a task, what it waits for: not at once, and then ever more seldom."""
+    """Sends, in a task, a line about what it waits for: not at once, and then ever more seldom."""
 
     def __init__(self, address: str, now: Callable[[], float]) -> None:
         """Take a `TaskLogReceiver`'s address, empty for none, and a monotonic clock."""
@@ -98,7 +98,7 @@ class TaskLogSender:
         self._wait = _FIRST_LINE_DELAY_S
 
     def send(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
-        """Say a line, if it is time for one."""
+        """Send a line, if it is time for one."""
         now = self._now()
         if self._next is None:
             self._next = now + self._wait
@@ -106,10 +106,10 @@ class TaskLogSender:
             return
         self._wait = min(self._wait * 2, _MAX_SILENCE_S)
         self._next = now + self._wait
-        self.say(level, text, fields)
+        self.send_now(level, text, fields)
 
-    def say(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
-        """Say a line at once: what comes next may end the process that hears of it otherwise."""
+    def send_now(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Send a line at once: the next step may end the process that would report it otherwise."""
         if not self._address:
             return
         host, port, token = self._address.split(":")

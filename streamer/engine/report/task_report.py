@@ -1,4 +1,4 @@
-"""What one task of a micro-batch says besides its data: log lines, counts, times; kept bounded."""
+"""Report of one task besides its data: log lines, counts, times; of bounded size."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TaskReport:
         replay_rules: how its messages are given again.
         replay_rules_by_number: the same of those messages that others have taken in; by their
             numbers in `Execution.origins`.
-        voice: says lines that are not to wait for the task's end.
+        log_sender: says lines that are not to wait for the task's end.
     """
 
     def __init__(
@@ -93,9 +93,9 @@ class TaskReport:
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
-        self.voice = TaskLogSender(log_address, time.monotonic)
+        self.log_sender = TaskLogSender(log_address, time.monotonic)
         self.execution = Execution(
-            now, self._log, self._count, strict=strict, report_wait=self.voice.send
+            now, self._log, self._count, strict=strict, report_wait=self.log_sender.send
         )
         samples = SAMPLES_PER_COMPONENT.get()
         self.execution.sampler = Sampler(samples) if samples else None

@@ -1,4 +1,4 @@
-"""What a task could not deliver in time, on its way to the driver, which sends it again later."""
+"""Batches that a task could not deliver in time, on their way to the driver, which retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a stream's windows of late, as the driver hears it: for those who watch."""
+"""History of a stream's recent windows on the driver, for status pages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class WindowHistory:
     def record(
         self, batch: int, statuses: Iterable[Mapping[str, Any]], lag: float | None = None
     ) -> None:
-        """Hear what the shards say after a micro-batch.
+        """Record the statuses of shards after a micro-batch.
 
         Args:
             batch: its number; one that comes again is heard once.

@@ -1,4 +1,4 @@
-"""What windows that have closed add to a stream's figures, as the driver hears it of the shards."""
+"""Metrics of closed windows, from the statuses of the shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are the latest revision of their window, in the words of SQL.
+"""SQL for the latest revision of each window's rows.
 
 An emission of a window takes the place of those before it, but for `forward`, where each brings
 other messages of the window. The bounds of a session move: it is all windows of its key that

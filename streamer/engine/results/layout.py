@@ -44,7 +44,7 @@ class NoResultsError(RetentionError):
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """What a stream says of its results.
+    """The rules by which a stream keeps its results.
 
     Attributes:
         retention: how long a result is kept after the end of its window, ns.
@@ -59,7 +59,7 @@ class RetentionRules:
 
     @property
     def width(self) -> int:
-        """How much time of windows a file covers at most, ns: some ten to thirty in all."""
+        """Maximum time of windows in one file, ns: some ten to thirty files in all."""
         return max(
             (width for width in _BUCKET_WIDTHS_NS if 6 * width <= self.retention),
             default=_BUCKET_WIDTHS_NS[0],
@@ -103,7 +103,7 @@ class ResultFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What counts.
+    """The manifest: the files that count.
 
     Attributes:
         rules: the stream's.
@@ -126,7 +126,7 @@ class Manifest:
         return (self.generation << GENERATION_BITS) + batch
 
     def to_json(self) -> str:
-        """Return it as it is written."""
+        """Return the manifest as the JSON text of its file."""
         document = json.loads(json.dumps({"format": FORMAT, **asdict(self)}))
         return json.dumps({**document, "checksum": _checksum(document)}, indent=1)
 
@@ -196,7 +196,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class LayoutSnapshot:
-    """What counts at a moment.
+    """The files that count at one instant.
 
     Attributes:
         manifest: the manifest.

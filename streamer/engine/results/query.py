@@ -108,18 +108,18 @@ def answer_from_snapshot(
 
     layout = Layout(directory)
     for attempt in range(_MAX_ATTEMPTS):
-        found = take_snapshot(layout)
-        if found is None:
+        snapshot = take_snapshot(layout)
+        if snapshot is None:
             raise NoResultsError(
                 f"there are no results in {directory}; a stream keeps them whose window buffer "
                 "has the field retention (retention: 7d), from its next start on"
             )
         try:
-            newest = [read_window_ends(path)[1] for path in found.new]
-            if found.manifest.newest is not None:
-                newest.append(found.manifest.newest)
-            cutoff = found.manifest.rules.cutoff(now, max(newest, default=None))
-            return answer(found, cutoff)
+            newest = [read_window_ends(path)[1] for path in snapshot.new]
+            if snapshot.manifest.newest is not None:
+                newest.append(snapshot.manifest.newest)
+            cutoff = snapshot.manifest.rules.cutoff(now, max(newest, default=None))
+            return answer(snapshot, cutoff)
         except duckdb.OutOfMemoryException:
             raise ResultQueryError(
                 "the answer takes more memory than it may; ask for less: one key, a shorter time"

@@ -1,4 +1,4 @@
-"""What can be asked of results, and what is answered."""
+"""Queries of results, and their answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ResultQueryError(StreamerError):
 
 @dataclass(frozen=True, slots=True)
 class ResultQuery:
-    """Which results are wanted: those for which all holds.
+    """A selection of results: those for which all conditions hold.
 
     Attributes:
         key: the windows' key, as `window_key` shows it or as JSON; None for all.
@@ -83,7 +83,7 @@ class WindowResult:
     error: str | None
 
     def to_json_values(self) -> dict[str, Any]:
-        """Return it as values for `value.dump_json`; numbers stay as they were written.
+        """Return the answer as values for `value.dump_json`; numbers stay as they were written.
 
         The content is the value that it is the JSON of; else a text; else, under
         `content_base64`, bytes.

@@ -1,4 +1,4 @@
-"""How much a store of results holds, for metrics."""
+"""Size of a store of results, for metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 
 class StoreSize(NamedTuple):
-    """What is in a store: results, and the bytes and number of the files that they are in."""
+    """The content of a store: number of results, of files, and bytes."""
 
     rows: int
     size: int

@@ -1,1 +1,1 @@
-"""What a task runs: read and pack messages, fire windows, encode for the outputs."""
+"""Stages of a task: read and pack messages, fire windows, encode for the outputs."""

@@ -1,4 +1,4 @@
-"""Which processors the groups of a folded window go through."""
+"""The processors that the groups of a pre-aggregated window go through."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 @dataclass(frozen=True)
 class CrashInstructions:
-    """What the driver says of crashes in a micro-batch.
+    """Instructions of the driver about crashes in a micro-batch.
 
     Attributes:
         search: whether tasks look for messages that end them.
@@ -64,7 +64,7 @@ class CrashInstructions:
     known_crashes: tuple[Crash, ...] = ()
 
     def to_json(self) -> str:
-        """Return it as JSON; empty when there is nothing to say."""
+        """Return the instructions as JSON; empty when there are none."""
         return (
             json.dumps([self.search, self.known_crashes])
             if self.search or self.known_crashes
@@ -84,7 +84,7 @@ CRASH_INSTRUCTIONS: Final[ContextVar[CrashInstructions | None]] = ContextVar(
 """What holds for the task in hand; None where no worker has died."""
 
 
-class CrashesFoundError(ComponentFailedError):
+class WorkerCrashesError(ComponentFailedError):
     """A task has found messages that end it.
 
     Attributes:
@@ -98,12 +98,12 @@ class CrashesFoundError(ComponentFailedError):
         text = f"a message ends its worker ({first.reason}); {_MARK}{body}"
         super().__init__(ComponentFailure(text, first.label, first.path))
 
-    def __reduce__(self) -> tuple[type[CrashesFoundError], tuple[tuple[Crash, ...]]]:  # type: ignore[override]
-        return CrashesFoundError, (self.crashes,)
+    def __reduce__(self) -> tuple[type[WorkerCrashesError], tuple[tuple[Crash, ...]]]:  # type: ignore[override]
+        return WorkerCrashesError, (self.crashes,)
 
 
 def strip_crash_data(text: str) -> str:
-    """Return the text of a `CrashesFoundError` as people read it."""
+    """Return the text of a `WorkerCrashesError` as people read it."""
     return text.partition(f"; {_MARK}")[0]
 
 
@@ -137,13 +137,13 @@ class PieceCrashSearch:
             if crash.part == part:
                 self._known_crashes.setdefault((crash.stage, crash.number), []).append(crash)
         self._next: dict[str, int] = {}
-        self._found_crashes: list[Crash] = []
+        self._new_crashes: list[Crash] = []
 
     def raise_at_end(self, items: Iterable[Item]) -> Iterator[Item]:
         """Give what the piece holds; at its end all that was found is raised.
 
         Raises:
-            CrashesFoundError: messages of the piece end their process.
+            WorkerCrashesError: messages of the piece end their process.
         """
         yield from items
         self.report()
@@ -166,7 +166,7 @@ class PieceCrashSearch:
             ordinary: runs those between two numbers of the list, of which no crash is known.
         """
         first = self._search_batches(processors, batches, ex, stage)
-        if self._found_crashes:
+        if self._new_crashes:
             return
         begin = 0
         for at, batch in enumerate(batches):
@@ -193,7 +193,7 @@ class PieceCrashSearch:
             As many as there are batches; none when messages were found, for then the task fails.
         """
         first = self._search_batches(processors, batches, ex, stage)
-        if self._found_crashes:
+        if self._new_crashes:
             return
         for number, batch in enumerate(batches, first):
             known = self._known_crashes.get((stage, number))
@@ -204,10 +204,10 @@ class PieceCrashSearch:
         """End the task if something was found.
 
         Raises:
-            CrashesFoundError: messages of the piece end their process.
+            WorkerCrashesError: messages of the piece end their process.
         """
-        if self._found_crashes:
-            raise CrashesFoundError(self._found_crashes)
+        if self._new_crashes:
+            raise WorkerCrashesError(self._new_crashes)
 
     def _search_batches(
         self, processors: Sequence[Processor], batches: Sequence[Batch], ex: Execution, stage: str
@@ -215,8 +215,8 @@ class PieceCrashSearch:
         """Search some batches if that is wanted; return the number of the first."""
         first = self._next.setdefault(stage, self._first)
         self._next[stage] = first + len(batches)
-        if self._search and processors and len(self._found_crashes) < _MAX_CRASHES_PER_TASK:
-            self._found_crashes += self._find_crashes(processors, batches, ex, stage, first)
+        if self._search and processors and len(self._new_crashes) < _MAX_CRASHES_PER_TASK:
+            self._new_crashes += self._find_crashes(processors, batches, ex, stage, first)
         return first
 
     def _find_crashes(

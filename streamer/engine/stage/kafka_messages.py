@@ -36,7 +36,7 @@ RESERVED_METADATA: Final = (
 
 @dataclass(frozen=True)
 class NeededColumns:
-    """Which metadata anybody can read, and what is known of an input: the rest is not asked for.
+    """The metadata that any component can read, and the input's settings; the rest is skipped.
 
     Attributes:
         keys: by name; None for all, headers too.
@@ -49,7 +49,7 @@ class NeededColumns:
     is_split: bool = True
 
     def needs(self, *names: str) -> bool:
-        """Tell whether one of these may be read."""
+        """Return whether one of these may be read."""
         return self.keys is None or not self.keys.isdisjoint(names)
 
     @property

@@ -39,7 +39,7 @@ some at once: what is said to be batched must be at hand together."""
 
 
 class Stage(Protocol):
-    """What stands at the end of a stream: it takes batches, and makes payloads of them."""
+    """The end of a stream: takes batches, and makes payloads of them."""
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
         """Take batches; `order` is where they stand among those of the micro-batch."""

@@ -84,7 +84,7 @@ def run_shard(
         emitted = make_frames(
             _run_outputs(pipeline, attribute_iteration_errors(step, buffer), stages, watch), shard
         )
-        yield from _weighed(emitted, lambda text: task.voice.say("WARN", text, buffer))
+        yield from _weighed(emitted, lambda text: task.log_sender.send_now("WARN", text, buffer))
     status = step.status
     for line in status.log:
         ex.log(line.level, line.text, line.fields)
@@ -103,14 +103,14 @@ def _weighed(emitted: Iterator[Frame], warn: Callable[[str], None]) -> Iterator[
     Spark's JVM holds them until they are delivered, and may end by that without a word.
     """
     total = of_window = 0
-    window, said_at = -1, _LARGE_BYTES
+    window, warn_at = -1, _LARGE_BYTES
     for frame in emitted:
         if frame.order != window:
             window, of_window = frame.order, 0
         total += len(frame.body)
         of_window += len(frame.body)
-        if total >= said_at:
-            said_at = 2 * total
+        if total >= warn_at:
+            warn_at = 2 * total
             ends = f" that ends at {format_rfc3339(window)}" if window > 0 else ""
             warn(
                 f"the window{ends} comes to {of_window:,} bytes so "

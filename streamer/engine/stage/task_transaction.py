@@ -16,7 +16,7 @@ class TaskTransaction:
         self._is_sending = False
 
     def should_send(self, ex: Execution) -> bool:
-        """Tell whether there is to be sent; if not, an earlier try of the task has sent it all.
+        """Return whether there is to be sent; if not, an earlier try of the task has sent it all.
 
         Raises:
             TakenBackError: it cannot be told.
@@ -27,7 +27,7 @@ class TaskTransaction:
         return self._is_sending
 
     def close(self) -> None:
-        """End it: all that was sent is there, once, or the task fails.
+        """Commit the transaction: all that was sent is there, once, or the task fails.
 
         Raises:
             TakenBackError: it is not known to be there.

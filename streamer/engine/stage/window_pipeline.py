@@ -1,4 +1,4 @@
-"""What leaves the windows of a shard, on its way through the processors to the outputs.
+"""Runs the batches that windows emit through the processors to the outputs.
 
 Batches that follow one another go together as far as nobody can tell: one by one, small windows
 would cost more for what is done around each than for what is done with it.

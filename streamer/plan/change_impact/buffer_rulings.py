@@ -1,4 +1,4 @@
-"""What the settings of window buffers mean for windows that are open.
+"""Rulings on changed settings of window buffers: what they mean for open windows.
 
 What a checkpoint's state is bound to is in `Plan.fingerprint`; beyond that, what an open window
 was begun with is part of what it holds. Everything that is listed here as kept is held by a test
@@ -18,7 +18,7 @@ WINDOWLESS: Final = frozenset({"none", "memory"})
 
 
 class Ruling(NamedTuple):
-    """What a change comes to.
+    """The ruling on one change.
 
     Attributes:
         effect: as of `Change`.

@@ -1,4 +1,4 @@
-"""Where two configs differ: field by field, component by component, lists as they were edited."""
+"""Differences of two configs: by field, by component, in lists as they were edited."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ class _Judge:
         return Change(one.path, label, one.file, one.line, one.old, one.new, *rule)
 
     def _regroups(self, path: str) -> bool:
-        """Tell whether a change is one of the grouping that messages are sharded by."""
+        """Return whether a change is one of the grouping that messages are sharded by."""
         old, new = self._plans
         if old.fingerprint["key"] == new.fingerprint["key"] or None in (old.window, new.window):
             return False

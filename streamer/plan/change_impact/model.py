@@ -1,4 +1,4 @@
-"""What a change of a config comes to, for the stream that runs it."""
+"""The impact of a config's change on the stream that runs it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Effect(StrEnum):
-    """What becomes of a running stream's open windows and offsets, from the least to the most.
+    """Effects on a running stream's open windows and offsets, from the least to the most.
 
     Attributes:
         RESTART: the stream goes on as it is; the change is seen when the program starts anew.
@@ -53,7 +53,7 @@ class Change:
     note: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the change for JSON."""
         return {
             "path": self.path,
             "label": self.label,
@@ -68,7 +68,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ChangeImpact:
-    """What the change from one config to another comes to.
+    """The impact of the change from one config to another.
 
     Attributes:
         changes: what differs, in the order of the config; empty when nothing does.
@@ -91,7 +91,7 @@ class ChangeImpact:
         return self.effect == Effect.RESET
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON; `effect` is `none` when nothing changes."""
+        """Return the impact for JSON; `effect` is `none` when nothing changes."""
         return {
             "effect": str(self.effect or "none"),
             "keeps_input": self.keeps_input,

@@ -1,4 +1,4 @@
-"""Which resources a part of a config uses, so that others can change without anybody noticing."""
+"""The resources that a part of a config uses; changes of others do not matter to that part."""
 
 from __future__ import annotations
 

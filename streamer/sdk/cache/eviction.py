@@ -1,4 +1,4 @@
-"""Which values a cache of a fixed size lets go: three ways, as hashicorp/golang-lru has them.
+"""Eviction from a cache of fixed size: three policies, as hashicorp/golang-lru has them.
 
 `Recent` lets go what was not used for longest. `TwoQueues` keeps what was used once apart from what
 was used more often, so that a burst of new keys does not push the often used ones out.

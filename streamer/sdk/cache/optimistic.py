@@ -44,4 +44,4 @@ class InMemoryCache(ABC):
 
     @abstractmethod
     def _has_key(self, key: str, ex: Execution) -> bool:
-        """Tell whether a key has a value; called with the lock held."""
+        """Return whether a key has a value; called with the lock held."""

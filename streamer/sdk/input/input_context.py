@@ -1,4 +1,4 @@
-"""What an input may ask for when its stream starts: the room that it is opened in, on the driver.
+"""Context of an input when its stream starts: threads, directories and claims of the driver.
 
 An input's `build` only reads its fields. One that has to look or to listen before it can be read
 is an `OpenableInput`: `opened` is called once for every start of the program, on the driver, and
@@ -28,7 +28,7 @@ from streamer.sdk.sync_response import PendingRequests
 
 
 class InputContext(Protocol):
-    """What the driver lends to one input while it is opened, and while its receiver runs."""
+    """The driver's context for one input while it is opened, and while its receiver runs."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class InputContext(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """What one message may come to; they hold in what `start` runs."""
+        """The limits of one message; they hold in what `start` runs."""
 
     @property
     def is_local(self) -> bool:
@@ -52,7 +52,7 @@ class InputContext(Protocol):
 
     @property
     def pending_requests(self) -> PendingRequests | None:
-        """Where requests wait for their answer; None when nothing in the stream gives any."""
+        """The pending requests of the stream; None when none of its components answers any."""
 
     @property
     def endpoints(self) -> Any:
@@ -125,7 +125,7 @@ class OpenableInput(Protocol):
     """A built input that must be opened on the driver before it can be read."""
 
     def open(self, context: InputContext) -> ReplayableSource:
-        """Open it, and begin to receive what it is sent.
+        """Open the input, and begin to receive.
 
         Raises:
             StreamerError: what it needs is not there; the text says what to do.

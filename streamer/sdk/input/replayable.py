@@ -1,4 +1,4 @@
-"""What an input offers so that its messages can be read again after a crash."""
+"""Protocols of inputs whose messages can be read again after a crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Offset = dict[str, Any]
 
 
 class Limit(NamedTuple):
-    """How much one micro-batch may take.
+    """Limits of one micro-batch.
 
     Attributes:
         messages: about so many messages at most.
@@ -39,7 +39,7 @@ class Limit(NamedTuple):
 
 
 class LatestOffset(NamedTuple):
-    """What a source has beyond a position.
+    """The newest offset of a source, and how much waits beyond a position.
 
     Attributes:
         offset: the position that one micro-batch may go to.
@@ -55,7 +55,7 @@ class LatestOffset(NamedTuple):
 
 
 class FileExtent(NamedTuple):
-    """Where in its files a micro-batch is.
+    """The position of a micro-batch in the files of its input.
 
     Attributes:
         name: of the files in words: `cars.jsonl`, `12 files`.
@@ -88,7 +88,7 @@ Chunk = RawMessages | list[Batch]
 
 
 class ReadableSource(Protocol):
-    """What stage 1 needs of a source."""
+    """A source as stage 1 reads it."""
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
         """Read one piece, in arrival order."""
@@ -114,10 +114,10 @@ class ReplayableSource(ReadableSource, Protocol):
         """Cut what lies between two offsets into about `parts` pieces, in arrival order."""
 
     def on_committed(self, end: Offset) -> None:
-        """Hear that everything before `end` is safe in the checkpoint."""
+        """Note that everything before `end` is safe in the checkpoint."""
 
     def on_finished(self) -> None:
-        """Hear that a bounded source was read to its end, and that all of it is safe."""
+        """Note that a bounded source was read to its end, and that all of it is safe."""
 
 
 @runtime_checkable

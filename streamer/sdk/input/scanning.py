@@ -1,4 +1,4 @@
-"""What cuts a stream of bytes into messages: the protocol of scanners, and of what they read.
+"""Protocols of scanners, which cut a stream of bytes into messages, and of the bytes they read.
 
 A scanner is given anything that has `read(size)` (a file, a pipe, a socket, a request's body, what
 comes out of a decompressor) and gives the messages as they become whole. It never asks for more
@@ -39,7 +39,7 @@ class ScanError(StreamerError):
 
 
 class ByteStream(Protocol):
-    """Where bytes come from."""
+    """The origin of a stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most so many bytes, and at least one; none at the end of the stream."""
@@ -120,7 +120,7 @@ class SplittableScanner(Protocol):
 
     @property
     def delimiter(self) -> bytes:
-        """What ends a message."""
+        """The delimiter of messages."""
 
     def scan_range(self, data: bytes, ex: Execution, source: str = "") -> list[bytes]:
         """Cut a range that begins behind a delimiter."""

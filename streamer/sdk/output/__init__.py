@@ -1,4 +1,4 @@
-"""How outputs are written: those that send from the workers, and those that pass on to others.
+"""Protocols of outputs: those that send from the workers, and those that pass on to others.
 
 An output is one of three:
 
@@ -72,11 +72,11 @@ class NotConnectedError(SendError):
 
 
 class SendAbortedError(StreamerError):
-    """What a task has sent is taken back as a whole; its micro-batch has to come again."""
+    """Raised to roll back all that a task has sent; its micro-batch has to come again."""
 
 
 class DriverWrite(NamedTuple):
-    """What the driver has to write.
+    """Bytes that the driver has to write.
 
     Attributes:
         leaf: the config path of the output that the driver writes.
@@ -92,7 +92,7 @@ class DriverWrite(NamedTuple):
 
 
 class SendOutcome:
-    """What has become of batches.
+    """The outcome of sending batches.
 
     Attributes:
         errors: for each batch what has failed, or None when it is sent.
@@ -150,7 +150,7 @@ def _merge_failures(before: Mapping[int, str], texts: Mapping[int, str]) -> dict
 
 
 class FailedBatch(NamedTuple):
-    """What has failed of one batch.
+    """The failures of one batch.
 
     Attributes:
         number: of the batch.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reason(StrEnum):
-    """Why a message is rejected, as metrics and the API name it."""
+    """Reasons for which a message is rejected, as metrics and the API name them."""
 
     CONFIG = "config"
     """The config says so: `reject`, `reject_errored`, a strict `switch` or error handling."""
@@ -62,7 +62,7 @@ def _make_rejection(text: str, reason: Reason, shared: bool) -> Rejection:
 
 
 def is_rejection(text: str) -> bool:
-    """Tell whether a failure's text says that the message itself is the cause."""
+    """Return whether a failure's text says that the message itself is the cause."""
     return isinstance(text, Rejection)
 
 

@@ -1,4 +1,4 @@
-"""How long a task waits for its outputs before it gives what is unsent back.
+"""Budget of the time that a task waits for its outputs before unsent messages go to the driver.
 
 A task holds one of Spark's slots while it waits, and other streams need them. So what waits for an
 output longer than a bound is handed to the driver, which holds the micro-batch without a slot, and
@@ -34,7 +34,7 @@ class UnsentBatches(NamedTuple):
 
 
 class WaitBudget:
-    """What one task may still wait for all of its outputs. Several threads may use it.
+    """The budget of one task for all of its outputs. Several threads may use this object.
 
     Attributes:
         cuts_tries: whether an output may end its own tries early: no component around it does

@@ -99,7 +99,7 @@ def _log_plainly(ex: Execution, level: str, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BatchPolicy:
-    """When a batch is closed, and what runs on it then.
+    """The policy by which a batch is closed, and the processors that run on the batch then.
 
     Attributes:
         count: messages at which a batch closes, or 0.
@@ -203,7 +203,7 @@ def output_policy(parsed: ParsedFields, context: BuildContext) -> BatchPolicy | 
 
 
 def is_batching_used(batching: ParsedFields) -> bool:
-    """Tell whether a policy does anything, as Benthos does: a count of one does nothing."""
+    """Return whether a policy does anything, as Benthos does: a count of one does nothing."""
     return bool(
         batching[COUNT] not in (0, 1)
         or batching[BYTE_SIZE]

@@ -59,7 +59,7 @@ NO_PROCESSORS: Final = "the branch processor requires at least one child process
 
 @dataclass(slots=True)
 class BranchResults:
-    """What the processors of a branch have made of requests.
+    """The results of a branch's processors, by request.
 
     Attributes:
         messages: by the place of the message in its batch; None where the branch was skipped, or

@@ -1,4 +1,4 @@
-"""Which call of which processor ends the process, and how such a message goes past it.
+"""Finds the call of a processor that ends the process, and lets such a message pass by.
 
 A crash in C code (or of memory) takes the process with it, so nobody is left to mark the message.
 It is found by running the messages once more, in a process of its own, with a mark before each
@@ -49,7 +49,7 @@ class Crash(NamedTuple):
 
 
 class MarkMemory(Protocol):
-    """What a mark is written to; it outlives the process."""
+    """The file of marks; it outlives the process."""
 
     def __getitem__(self, index: slice, /) -> bytes: ...
     def __setitem__(self, index: slice, value: bytes, /) -> None: ...

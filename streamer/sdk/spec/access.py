@@ -1,4 +1,4 @@
-"""What of a machine a field's value reaches when its component is built or runs."""
+"""Kinds of access to the machine that a field's value has when its component is built or runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Access(StrEnum):
-    """What a field's value opens or runs; the allowance of a config decides by it.
+    """The thing that a field's value opens or runs; the permissions of a config decide by it.
 
     A text whose field's name looks like one of these needs one. Mappings, interpolated strings
     and labels of resources have rules of their own and need none, unless they name something too.

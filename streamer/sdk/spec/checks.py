@@ -1,4 +1,4 @@
-"""How a component says, before a stream runs, whether what it works with is there."""
+"""Checks of components before a stream runs: whether the systems that they use are there."""
 
 from __future__ import annotations
 

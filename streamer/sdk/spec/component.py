@@ -44,7 +44,7 @@ class Package:
     values: tuple[str, ...] = ()
 
     def needed_by(self, config: Any) -> bool:
-        """Tell whether a component with this parsed body needs it."""
+        """Return whether a component with this parsed body needs it."""
         if not self.field:
             return True
         value = config.get(self.field)
@@ -53,7 +53,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a component is and takes: parsing, lint, JSON schema and documentation come from it.
+    """The spec of a component: parsing, lint, JSON schema and documentation come from it.
 
     Attributes:
         kind: the component's kind.

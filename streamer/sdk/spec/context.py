@@ -1,4 +1,4 @@
-"""What a component may ask for while it is built: its children and the resources."""
+"""Context in which a component is built: its children and the resources."""
 
 from __future__ import annotations
 

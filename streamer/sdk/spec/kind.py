@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a component is; the value is the word used in configs, messages and field types."""
+    """The kinds of components; the value is the word in configs, messages and field types."""
 
     INPUT = "input"
     BUFFER = "buffer"

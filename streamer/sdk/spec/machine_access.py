@@ -1,4 +1,4 @@
-"""What the values of a component's fields reach on a machine, and whether that is permitted.
+"""Access to the machine by the values of a component's fields, and whether that is permitted.
 
 The allowance of configs that come by API asks when a config is read; whoever builds a component
 asks again, wherever that is and wherever the component has come from.
@@ -98,7 +98,7 @@ def fields_access_problems(
 
 
 def needs_access(field: Field) -> bool:
-    """Tell whether a field must say what of the machine it reaches.
+    """Return whether a field must say what of the machine it reaches.
 
     Mappings are compiled without what is impure, labels lead to resources that are looked at
     themselves, and a choice among fixed words can only be one of them.
@@ -153,7 +153,7 @@ def find_access(field: Field, text: str, siblings: Mapping[str, Any]) -> tuple[s
 
 
 def is_local_address(text: str) -> bool:
-    """Tell whether an address is not that of a server by its host: a path, or a Unix socket.
+    """Return whether an address is not that of a server by its host: a path, or a Unix socket.
 
     Args:
         text: one address or URL, or several with commas between them; the host may be interpolated.

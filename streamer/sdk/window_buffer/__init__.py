@@ -1,1 +1,1 @@
-"""What the window buffers have in common: their fields, and what they refuse and give."""
+"""Fields and rules that the window buffers share."""

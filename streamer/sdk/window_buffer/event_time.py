@@ -1,4 +1,4 @@
-"""What the window buffers that follow event times have in common: what they refuse and give."""
+"""Rules that the window buffers by event time share: refused settings, and defaults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FieldProblems = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class WindowBuffer:
-    """What the plan and the stages need of a window buffer.
+    """A window buffer as the plan and the stages need it.
 
     Attributes:
         window: the settings of the kind.

@@ -1,4 +1,4 @@
-"""What tumbling and hopping windows have in common: both lie on a grid, maybe one of local days."""
+"""Rules that tumbling and hopping windows share: both lie on a grid, maybe one of local days."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who may call the API: authentication, origins, limits of connections."""
+"""Access to the API: authentication, origins, limits of connections."""

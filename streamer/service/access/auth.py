@@ -1,4 +1,4 @@
-"""Who may ask: a user with a password, as in Benthos, and programs with tokens of their own.
+"""Authentication: a user with a password, as in Benthos, and tokens for programs.
 
 Passwords and tokens are known by their hashes alone.
 """

@@ -1,4 +1,4 @@
-"""What a request passes before it is answered: the server's name, origins, and who asks."""
+"""Middlewares of all requests: the server's name, origins, authentication."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _make_origin_check(
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if should_check is not None and not should_check(request):
             return await handler(request)
-        reason = refusal_reason({hdrs.HOST: _asked_host(request)}, allowed)
+        reason = refusal_reason({hdrs.HOST: _requested_host(request)}, allowed)
         if reason is None:
             return await handler(request)
         headers = {hdrs.CONTENT_TYPE: "application/json"}
@@ -141,7 +141,7 @@ def _make_origin_check(
     return guard
 
 
-def _asked_host(request: web.Request) -> str:
+def _requested_host(request: web.Request) -> str:
     """Return host and port that a request asks by: that of a whole URL wins (RFC 9112, 3.2.2)."""
     target = request.raw_path
     if target.startswith("/"):

@@ -1,4 +1,4 @@
-"""Which requests a server on this machine takes: not those that other sites' pages send.
+"""Refuses requests that pages of other sites send to a server on this machine.
 
 A page elsewhere on the web can send requests to a server on this machine, and can give a name of
 its own this machine's address (DNS rebinding). So the name that was asked for must be one of ours,
@@ -47,10 +47,10 @@ def refusal_reason(headers: Mapping[str, str], allowed: frozenset[str]) -> str |
     return None
 
 
-def _host_of_url(asked: str) -> str | None:
+def _host_of_url(header: str) -> str | None:
     """Return the host of a header Host in small letters; None where it is not one."""
-    found = _HOST.fullmatch(asked)
-    return None if found is None else (found[1] or found[2]).lower()
+    match = _HOST.fullmatch(header)
+    return None if match is None else (match[1] or match[2]).lower()
 
 
 def _is_address(host: str) -> bool:

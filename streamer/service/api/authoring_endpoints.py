@@ -55,7 +55,7 @@ class AuthoringEndpoints:
         self._manager = manager
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return them."""
+        """Return the endpoints."""
         yield Endpoint(
             *("GET", "/schema", "read_schema", "Return the JSON schema of configs."),
             *(self._schema, s.ANYTHING),

@@ -1,4 +1,4 @@
-"""What the components of streams serve, on the service's server: behind the stream's id, or not."""
+"""Routes of the streams' components on the service's server, with the stream's id or without."""
 
 from __future__ import annotations
 

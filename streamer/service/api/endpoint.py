@@ -14,7 +14,7 @@ Schema = Mapping[str, Any]
 
 
 class ApiRequest(NamedTuple):
-    """What a request asks for.
+    """A request as its handler sees it.
 
     Attributes:
         path: what the path's parameters stand for.
@@ -44,7 +44,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What is answered at a path with a method.
+    """An endpoint: a path, a method and the handler.
 
     Attributes:
         method: in upper case.

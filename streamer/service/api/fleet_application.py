@@ -70,7 +70,7 @@ _EMPTY_REQUEST: Final = ApiRequest({}, {}, "", parse_change_options({}, ""))
 
 @dataclass(frozen=True)
 class FleetApi:
-    """What the server serves.
+    """The parts of the service that the server serves.
 
     Attributes:
         manager: the streams.

@@ -29,7 +29,7 @@ class GraphEndpoints:
         self._manager = manager
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return them."""
+        """Return the endpoints."""
         path = "/streams/{id}"
         yield Endpoint(
             *("GET", f"{path}/graph", "read_graph"),

@@ -28,7 +28,7 @@ class ManualEndpoints:
         self._manual = Manual()
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return them."""
+        """Return the endpoints."""
         yield Endpoint(
             *("GET", "/console/docs", "list_pages", "List the pages of the documentation."),
             *(self._list_pages, _PAGES_SCHEMA),

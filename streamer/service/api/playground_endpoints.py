@@ -53,7 +53,7 @@ class PlaygroundEndpoints:
         self._idle_timer: asyncio.TimerHandle | None = None
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return it."""
+        """Return the endpoint."""
         yield Endpoint(
             *("POST", "/bloblang", "try_mapping"),
             "Apply a Bloblang mapping to documents: what comes out, or what is wrong and where.",

@@ -1,4 +1,4 @@
-"""What requests bring: bodies of bounded size, and the parameters of queries."""
+"""Parses requests: bodies of bounded size, and the parameters of queries."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class ResultEndpoints:
         self._query_slots = threading.BoundedSemaphore(MAX_CONCURRENT_QUERIES)
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return it."""
+        """Return the endpoint."""
         # Imported here: who runs no service should not wait for it.
         from streamer.engine.results.http_query import PARAMETERS
 

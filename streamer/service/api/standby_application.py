@@ -1,4 +1,4 @@
-"""What a service answers that stands by: that it lives, and who is active."""
+"""Responses of a service that stands by: that it lives, and which one is active."""
 
 from __future__ import annotations
 

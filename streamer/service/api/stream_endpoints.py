@@ -39,7 +39,7 @@ class StreamEndpoints:
         self._deploys = manager.deploys
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return them."""
+        """Return the endpoints."""
         yield Endpoint(
             *("GET", "/streams", "list_streams", "List all streams with what they do."),
             *(self._list_streams, s.map_schema(s.STREAM_SUMMARY)),

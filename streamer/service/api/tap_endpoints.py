@@ -29,7 +29,7 @@ class TapEndpoints:
         self._manager = manager
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return them."""
+        """Return the endpoints."""
         path = "/streams/{id}/tap"
         yield Endpoint(
             *("POST", path, "open_tap"),

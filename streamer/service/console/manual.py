@@ -61,7 +61,7 @@ class Manual:
 
     @cached_property
     def titles(self) -> Mapping[str, str]:
-        """What pages are called, by name; those that stand by themselves first."""
+        """Titles of pages, by name; first those in no directory."""
         paths = sorted(self._directory.rglob("*.md"), key=lambda path: (len(path.parts), path))
         title_by_page = {}
         for path in paths:

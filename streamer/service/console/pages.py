@@ -1,4 +1,4 @@
-"""What of the console is served: one page, and the files that it is made of.
+"""Files of the console: one page, and the files that it is made of.
 
 There are no data in them, so that they are served before anybody has said who they are: the page
 asks for that. All that it shows comes from the API.
@@ -55,7 +55,7 @@ class ConsolePages:
 
     @cached_property
     def version(self) -> str:
-        """What changes when a file does."""
+        """A tag that changes when a file does."""
         digest = hashlib.sha256()
         for name, content in sorted(self.files.items()):
             digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())

@@ -1,4 +1,4 @@
-"""What configs that come by API may ask of this machine: neither its programs nor its files.
+"""Permissions of configs that come by API: neither this machine's programs nor its files.
 
 Whoever may deploy streams could otherwise do here whatever this program can: run commands, read
 keys, write into home directories. So these are off unless the command line allows them. Configs
@@ -29,7 +29,7 @@ _LOCAL_HINT: Final = "start the service with --allow-local"
 
 @dataclass(frozen=True, slots=True)
 class ApiPermissions:
-    """What configs that come by API may do.
+    """The permissions of configs that come by API.
 
     Attributes:
         programs: run programs.
@@ -41,7 +41,7 @@ class ApiPermissions:
 
     @property
     def component_permissions(self) -> Permissions:
-        """What the components of such configs may do, wherever they are built."""
+        """The permissions of such configs' components, wherever they are built."""
         return Permissions(self.local, self.programs)
 
     def lint_text(self, text: str, name: str) -> Iterator[Lint]:

@@ -1,4 +1,4 @@
-"""Who has deployed what, and when: a line of JSON for each, safely on the disk."""
+"""Log of deploys, with user and time: a line of JSON for each, synced to the disk."""
 
 from __future__ import annotations
 

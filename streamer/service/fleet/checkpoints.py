@@ -1,4 +1,4 @@
-"""Where streams keep their checkpoints: a directory for each, named by its id."""
+"""Directories of the streams' checkpoints, named by their ids."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Checkpoints:
     """
 
     def __init__(self, directory: Path) -> None:
-        """Make it, if it is not there; what an earlier start was throwing away goes."""
+        """Make the directory, if it is not there; finish deletions of an earlier start."""
         self._directory = directory
         self.service_directory = directory / SERVICE_DIRECTORY
         self._trash = self.service_directory / "trash"

@@ -1,4 +1,4 @@
-"""What was deployed, on disk: it survives the program, whenever that ends, as the old or the new.
+"""Store of deployments on disk: after a crash there is the old one or the new one.
 
 It is a database of SQLite: a deploy is one transaction of it, however many streams and rows that
 concerns, and it is on the disk when it returns. What was deployed is text with its secrets in it,
@@ -50,7 +50,7 @@ ENDED: Final = "ended"
 
 @dataclass(frozen=True, slots=True)
 class RevisionDraft:
-    """What is to become a revision.
+    """A revision that is to be deployed.
 
     Attributes:
         text: the config, as it came, secrets and all.
@@ -110,7 +110,7 @@ class DeploymentStore:
     """The database. It can be used from several threads."""
 
     def __init__(self, path: Path, shared: bool = False) -> None:
-        """Open it, or make it, and begin a term.
+        """Open or create the store, and begin a term.
 
         Args:
             path: the file.

@@ -48,7 +48,7 @@ _DESIRED_STATES: Final = {LifecycleState.PAUSED: PAUSED, LifecycleState.ENDED: E
 
 @dataclass(frozen=True, slots=True)
 class ChangeOptions:
-    """How a stream is to be changed.
+    """Options of a change of a stream.
 
     Attributes:
         author: who wants it; empty when that is not known.
@@ -348,7 +348,7 @@ class Deploys:
 
 
 def check_is_of_api(managed: ManagedStream) -> None:
-    """See that a stream is the API's to change.
+    """Check that a stream is the API's to change.
 
     Raises:
         RefusedError: it is a file's.
@@ -361,7 +361,7 @@ def check_is_of_api(managed: ManagedStream) -> None:
 
 
 def check_reset(judgement: ChangeImpact, on_reset: str) -> OnReset | None:
-    """See that nothing is lost which nobody said may be; return what becomes of open windows.
+    """Check that nothing is lost which nobody said may be; return what becomes of open windows.
 
     Raises:
         RefusedError: something would be.

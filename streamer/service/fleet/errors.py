@@ -1,4 +1,4 @@
-"""What may go wrong with a request to change streams, by what the API answers."""
+"""Errors of requests to change streams, by the API's status."""
 
 from __future__ import annotations
 

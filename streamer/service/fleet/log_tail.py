@@ -29,7 +29,7 @@ class LoggedLine(NamedTuple):
     fields: Mapping[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the line for JSON."""
         return {
             "number": self.number,
             "time": format_rfc3339(self.time),

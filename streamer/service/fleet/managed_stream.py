@@ -135,7 +135,7 @@ class ManagedStream:
 
     @property
     def is_of_api(self) -> bool:
-        """Whether it came by API, and is the API's to change."""
+        """Whether the stream came by API, and is the API's to change."""
         return self.revision.source == API_SOURCE
 
     @property

@@ -51,7 +51,7 @@ _MAX_BATCH_WAIT_S: Final = 10.0
 
 
 class PollRates(NamedTuple):
-    """How often streams that share a machine look for data, and take it.
+    """Poll intervals of streams that share a machine.
 
     Attributes:
         idle_s: the rest between two looks that find nothing, of a stream that delivers nothing, s.
@@ -137,7 +137,7 @@ class Registry:
 
     @property
     def root_path(self) -> str:
-        """What the service's paths are served behind as well."""
+        """A second prefix of the service's paths."""
         return str(self._reader.root.http["root_path"])
 
     @property
@@ -244,7 +244,7 @@ class Registry:
         self._update_poll_rates()
 
     def check_open(self) -> None:
-        """See that the service is not about to end.
+        """Check that the service is not about to end.
 
         Raises:
             RefusedError: it is.

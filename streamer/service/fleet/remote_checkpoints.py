@@ -44,15 +44,15 @@ class RemoteCheckpoints(Checkpoints):
         self._to_delete.mkdir(exist_ok=True)
 
     def directory_of(self, stream_id: str) -> Path:
-        """See `Checkpoints`."""
+        """Return the directory of a stream on this machine."""
         return local_directory(self.display_path(stream_id), self._env)
 
     def display_path(self, stream_id: str) -> str:
-        """See `Checkpoints`."""
+        """Return where the checkpoint of a stream is, for people."""
         return f"{self._url}/{stream_id}"
 
     def acquire(self, stream_id: str, log: LogLine) -> RemoteCheckpoint:
-        """See `Checkpoints`."""
+        """Return the checkpoint of a stream as a run takes it."""
         from streamer.spark.checkpoint.remote_checkpoint import acquire, was_used_here
 
         if (self._to_delete / stream_id).exists():
@@ -70,11 +70,11 @@ class RemoteCheckpoints(Checkpoints):
         return checkpoint
 
     def mark_started(self, stream_id: str) -> None:
-        """See `Checkpoints`."""
+        """Hear that a stream has started on its checkpoint, which is its own from now on."""
         (self.directory_of(stream_id) / _PREEXISTING_MARK).unlink(missing_ok=True)
 
     def delete(self, stream_id: str) -> None:
-        """See `Checkpoints`; one that no stream of this service has started on stays there."""
+        """Delete a checkpoint; one that no stream of this service has started on stays there."""
         from streamer.spark.checkpoint.remote_checkpoint import was_used_here
 
         directory = self.directory_of(stream_id)
@@ -85,7 +85,7 @@ class RemoteCheckpoints(Checkpoints):
         super().delete(stream_id)
 
     def delete_pending(self, log: LogLine) -> None:
-        """See `Checkpoints`."""
+        """Delete what an earlier start did not come to delete; called before streams start."""
         for path in self._to_delete.iterdir():
             try:
                 self._delete_remote(path.name)

@@ -37,7 +37,7 @@ class SparkProvider(Protocol):
         """Give a share back."""
 
     def is_alive(self) -> bool:
-        """Whether it is still there."""
+        """Whether Spark is still there."""
 
 
 def plan_of(config: Config, stream_id: str, level: str) -> Plan:
@@ -96,7 +96,7 @@ class SparkRun:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Start it; see `Run.start`."""
+        """Start the stream; as `Run.start`."""
         plan = plan_of(self._config, self._id, self._level)
         checkpoint_location = self._checkpoints.acquire(self._id, self._log)
         stream_run = StreamRun(self._config, plan, checkpoint_location, self._log, self._view)
@@ -134,7 +134,7 @@ class SparkRun:
         self._stream_run.stream.set_poll_settings(rest_s, min_wait_s)
 
     def interrupt(self) -> None:
-        """Let it give up waiting."""
+        """Abandon the wait."""
         self._stopping.set()
         stream_run = self._stream_run
         if stream_run is not None and stream_run.is_opened:
@@ -151,7 +151,7 @@ class SparkRun:
         self._config = self._stream_run.config
 
     def stop(self, timeout: float | None = None, has_ended: bool = False) -> None:
-        """Stop it; see `Run.stop`."""
+        """Stop the stream; as `Run.stop`."""
         stream_run, self._stream_run = self._stream_run, None
         if stream_run is None:
             return

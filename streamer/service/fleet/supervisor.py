@@ -27,7 +27,7 @@ Log = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class LifecycleState(StrEnum):
-    """What a stream does."""
+    """States of a stream."""
 
     STARTING = "starting"
     RUNNING = "running"
@@ -82,7 +82,7 @@ class RunHandle(Protocol):
     """One run of a stream, from its start to its end."""
 
     def start(self) -> None:
-        """Start it; what it has begun when that raises is undone.
+        """Start the run; when that raises, all that was begun is undone.
 
         Raises:
             StreamerError: it cannot be started.
@@ -113,7 +113,7 @@ class RunHandle(Protocol):
         """
 
     def interrupt(self) -> None:
-        """Let it give up waiting for what fails, from another thread; `stop` comes next."""
+        """Abandon the wait for what fails, from another thread; `stop` comes next."""
 
     def replace(self, change: Change) -> None:
         """Let another revision take its place.
@@ -123,7 +123,7 @@ class RunHandle(Protocol):
         """
 
     def stop(self, timeout: float | None = None, has_ended: bool = False) -> None:
-        """Stop it, and give back what it holds.
+        """Stop the run, and free its resources.
 
         Args:
             timeout: seconds for the micro-batch in hand; the config's `shutdown_timeout` when None.
@@ -133,7 +133,7 @@ class RunHandle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How often a stream that fails is started again.
+    """Policy of restarts of a stream that fails.
 
     Attributes:
         max_restarts: restarts without getting further, after which it stays as it is.
@@ -275,7 +275,7 @@ class Supervisor:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has delivered something of late."""
+        """Whether the stream has delivered something of late."""
         return self.state in ACTIVE and self._now() - self._newest_batch[1] < _BUSY_S
 
     def uptime(self) -> float:

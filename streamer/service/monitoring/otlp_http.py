@@ -66,7 +66,7 @@ class _DeadlineAdapter(BaseAdapter):
                     if len(body) > _MAX_ANSWER_BYTES:
                         break
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            if self._deadline.is_over or isinstance(error, httpx2.TimeoutException):
+            if self._deadline.has_expired or isinstance(error, httpx2.TimeoutException):
                 raise requests.Timeout(f"no whole answer within {timeout:g} s") from None
             raise requests.ConnectionError(str(error) or type(error).__name__) from None
         made = requests.Response()

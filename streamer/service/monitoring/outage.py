@@ -1,4 +1,4 @@
-"""What a stream's figures say while messages do not flow: nothing that was true only before."""
+"""Figures of a stream while messages do not flow: none that was true only before."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _SPARK_MODULE: Final = "streamer.spark.session.session_start"
 
 
 def process_samples() -> Iterator[Sample]:
-    """Return them; those of the JVM while Spark is up."""
+    """Return the samples; those of the JVM while Spark is up."""
     labels = {
         "version": __version__,
         "python": platform.python_version(),

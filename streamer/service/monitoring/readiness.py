@@ -68,7 +68,7 @@ def check_readiness(view: StreamView) -> tuple[bool, dict[str, Any]]:
 
 
 def _is_blamed(end: ParsedComponent, now: StreamState) -> bool:
-    """Tell whether a failure comes from an end, from a part of it, or from what it is a part of."""
+    """Return whether a failure comes from an endpoint, from a part of one, or from its parent."""
     path, blamed = f"root.{end.path}.", f"{now.problem_labels.get('path', '')}."
     return bool(now.problem) and (path.startswith(blamed) or blamed.startswith(path))
 

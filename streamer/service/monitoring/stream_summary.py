@@ -1,4 +1,4 @@
-"""What one wants to know of a stream at a glance, and of each of its components.
+"""Summary of a stream, and of each of its components.
 
 These are counted whatever the `metrics` section says: it is about what others are told.
 """

@@ -1,4 +1,4 @@
-"""What others than the stream may ask about it: its HTTP server, and what exports metrics."""
+"""Read model of a stream, for its HTTP server and the exporters of metrics."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MetricKey = tuple[tuple[MetricsMapping, ...], str, tuple[tuple[str, str], ...]]
 
 
 class ManagedState(NamedTuple):
-    """How a stream stands that is one of many.
+    """The state of a stream that is one of many.
 
     Attributes:
         state: its state.
@@ -163,7 +163,7 @@ class StreamView:
 
     @property
     def waits_for(self) -> str:
-        """What its start waits for, in words, with what the first micro-batch has read so far."""
+        """The phase of the start, in words, with the progress of the first micro-batch."""
         phase = self.start.current
         if phase is None:
             return ""

@@ -31,7 +31,7 @@ Files = Callable[[], Mapping[str, Iterable[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What has changed since the last time.
+    """Changes since the last poll.
 
     Attributes:
         changed: streams that were there before, and one of whose files has changed.

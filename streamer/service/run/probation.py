@@ -26,7 +26,7 @@ PROBATION_S: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class RevisionHealth:
-    """What is known of a revision that runs.
+    """Health of a revision that runs.
 
     Attributes:
         failures: how often the micro-batch in hand has failed.
@@ -53,8 +53,8 @@ class Probation:
 
     until: float
 
-    def is_over(self, now: float) -> bool:
-        """Whether they are over."""
+    def has_ended(self, now: float) -> bool:
+        """Whether the probation has ended."""
         return now >= self.until
 
     def failure_reason(self, health: RevisionHealth, now: float) -> str:
@@ -63,6 +63,6 @@ class Probation:
             return f"a micro-batch has failed {health.failures} times: {health.problem}"
         if health.rejected >= MAX_FAILURES:
             return f"all messages are rejected: {health.reason}"
-        if self.is_over(now) and not health.delivered and health.problem:
+        if self.has_ended(now) and not health.delivered and health.problem:
             return f"nothing was delivered: {health.problem}"
         return ""

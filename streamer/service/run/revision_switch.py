@@ -44,7 +44,7 @@ class DrainInterruptedError(StreamerError):
 
 
 class OnReset(StrEnum):
-    """What becomes of open windows that a new revision cannot go on with."""
+    """The treatment of open windows that a new revision cannot continue."""
 
     DRAIN = "drain"
     DISCARD = "discard"
@@ -52,7 +52,7 @@ class OnReset(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeployResult:
-    """What a deploy has done.
+    """The outcome of a deploy.
 
     Attributes:
         effect: what the change came to; None when nothing has changed.
@@ -160,7 +160,7 @@ class RevisionSwitch:
     def replace(
         self, plan: Plan, judgement: ChangeImpact, on_reset: OnReset | None, revision: str = ""
     ) -> DeployResult:
-        """Do it.
+        """Switch the running stream to `plan`: in place, or with new state after a drain.
 
         Args:
             plan: what is to run.

@@ -304,7 +304,7 @@ class StreamRun:
         if reason:
             self._roll_back(reason)
             return False
-        if self._probation.is_over(now):
+        if self._probation.has_ended(now):
             self._probation, self._previous = None, None
         return has_ended
 

@@ -158,7 +158,7 @@ class Checkpoint:
 
     @property
     def is_remote(self) -> bool:
-        """Whether it is on another file system than this machine's."""
+        """Whether the checkpoint is on another file system than this machine's."""
         return self._remote is not None
 
     @property
@@ -180,7 +180,7 @@ class Checkpoint:
             raise CheckpointError(f"the stream stops while the checkpoint {self} does not answer")
 
     def check_lease(self) -> None:
-        """See whether another program was seen to have taken it.
+        """Check whether another program was seen to have taken it.
 
         Raises:
             CheckpointError: so it was.
@@ -203,12 +203,12 @@ class Checkpoint:
 
     @property
     def spool(self) -> Path:
-        """Where inputs keep what they have received."""
+        """The directory in which inputs keep what they have received."""
         return self.directory / _numbered_name("spool", self._record_number("spool"))
 
     @property
     def rejected(self) -> CheckpointPath:
-        """Where rejected messages wait to be sent again."""
+        """The directory in which rejected messages wait to be sent again."""
         return self.root / "rejected"
 
     @property
@@ -224,7 +224,7 @@ class Checkpoint:
 
     @property
     def seed(self) -> CheckpointPath | None:
-        """What the shards of the generation begin with; None for nothing."""
+        """The initial state of the generation's shards; None for none."""
         number = self._record_number("seed")
         return self.seed_path(number) if number else None
 
@@ -241,12 +241,12 @@ class Checkpoint:
 
     @property
     def revision(self) -> str:
-        """What the deploy that began the generation was called; empty for none."""
+        """The revision whose deploy began the generation; empty for none."""
         return str(self.read_record().get("revision", ""))
 
     @property
     def identity(self) -> str:
-        """What no other checkpoint is called; empty before `bind`."""
+        """The identity of the checkpoint, which no other has; empty before `bind`."""
         return str(self.read_record().get("identity", ""))
 
     @property

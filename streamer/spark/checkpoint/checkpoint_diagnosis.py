@@ -1,4 +1,4 @@
-"""What is wrong when Spark says little: which file of a checkpoint is not what was written there.
+"""Finds the file of a checkpoint that is damaged, where Spark's error does not name any.
 
 Of files that were written over, or that a disk has lost, Spark says no more than what it stumbled
 on, such as `Input length = 1`.
@@ -66,7 +66,7 @@ def _files_read_at_start(directory: Location) -> Iterator[Location]:
 
 
 def _is_readable(path: Location) -> bool:
-    """Tell whether a file has a version in its first line, and JSON in each of the others.
+    """Return whether a file has a version in its first line, and JSON in each of the others.
 
     Of one that ends behind its version Spark says nothing, and takes it for one without state.
     """

@@ -19,7 +19,7 @@ _CHECKED_OFFSET_FILES: Final = 3
 
 
 def check_consistent(checkpoint: Checkpoint) -> None:
-    """See that a checkpoint's record and Spark's logs are what was written last.
+    """Check that a checkpoint's record and Spark's logs are what was written last.
 
     Args:
         checkpoint: nothing runs on it.

@@ -75,7 +75,7 @@ class DirectoryLock:
     """
 
     def __init__(self, directory: Path) -> None:
-        """Open it.
+        """Open the lock's file.
 
         Raises:
             OSError: the directory cannot be made, or written.
@@ -146,7 +146,7 @@ class DirectoryLock:
         return False
 
     def close(self) -> None:
-        """Give it back; a JVM that has inherited it holds it until it ends."""
+        """Release the lock; a JVM that has inherited it holds it until it ends."""
         os.close(self.file)
 
 

@@ -136,7 +136,7 @@ class HadoopFiles:
         return [status.getPath().getName() for status in statuses]
 
     def exists(self, url: str) -> bool:
-        """Tell whether something is there."""
+        """Return whether something is there."""
         return bool(call_java(lambda: self._files.exists(self.path(url))))
 
     def upload(self, directory: Path, url: str) -> None:
@@ -191,45 +191,45 @@ class HadoopPath:
         return self.url.rpartition("/")[2]
 
     def __truediv__(self, name: str) -> HadoopPath:
-        """See `Location`."""
+        """Return what has this name in it."""
         return HadoopPath(self.files, f"{self.url}/{name}")
 
     def iterdir(self) -> Iterator[HadoopPath]:
-        """See `Location`."""
+        """Give what is in it."""
         for name in self.files.list_names(self.url):
             yield self / name
 
     def glob(self, pattern: str) -> Iterator[HadoopPath]:
-        """See `Location`."""
+        """Give what is in it, by a pattern of names; nothing where it is not there."""
         with suppress(FileNotFoundError):
             yield from (one for one in self.iterdir() if fnmatchcase(one.name, pattern))
 
     def put(self, body: bytes) -> None:
-        """See `RemoteLocation`."""
+        """Replace the file at once: whoever reads it gets what was there, or this."""
         self.files.put(self.url, body)
 
     def receive(self, directory: Path) -> None:
-        """See `RemoteLocation`."""
+        """Copy a directory of this machine here, where nothing is."""
         self.files.upload(directory, self.url)
 
     def fetch(self, directory: Path) -> None:
-        """See `RemoteLocation`."""
+        """Copy the directory to one of this machine that is not there."""
         self.files.download(self.url, directory)
 
     def delete(self) -> None:
-        """See `RemoteLocation`."""
+        """Delete the file or directory with all that is in it, if there is one."""
         self.files.delete(self.url)
 
     def exists(self) -> bool:
-        """See `Location`."""
+        """Return whether it is there."""
         return self.files.exists(self.url)
 
     def read_bytes(self) -> bytes:
-        """See `Location`."""
+        """Return what is in the file."""
         return self.files.read(self.url)
 
     def read_text(self, encoding: str | None = None) -> str:
-        """See `Location`."""
+        """Return what is in the file, as text; see `read_bytes`."""
         return self.read_bytes().decode(encoding or "utf-8")
 
 

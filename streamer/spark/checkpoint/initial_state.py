@@ -1,4 +1,4 @@
-"""What the shards of a rescaled stream begin with, as workers find it."""
+"""Initial state of a rescaled stream's shards, as workers find it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class LeaseFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """How often the lease is looked after, s.
+    """Interval at which the lease is checked, s.
 
     Attributes:
         beat_s: between two signs of life.
@@ -107,7 +107,7 @@ class Lease:
         timing: LeaseTiming | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Want it.
+        """Request the lease.
 
         Args:
             terms: where its files are.
@@ -136,7 +136,7 @@ class Lease:
     def acquire(
         self, ended_mark: str = "", on_wait: Callable[[str], None] = lambda holder: None
     ) -> str:
-        """Take it, and keep it from now on.
+        """Acquire the lease, and renew it from now on.
 
         Args:
             ended_mark: the mark of a holding whose program is known to have ended.
@@ -180,7 +180,7 @@ class Lease:
 
     @property
     def new_holder(self) -> str:
-        """Who has taken it from this program; empty as long as nobody has."""
+        """The program that has taken the lease from this one; empty as long as none has."""
         return self._new_holder
 
     def wait_valid(self, stopping: Callable[[], bool]) -> bool:
@@ -201,7 +201,7 @@ class Lease:
         return False
 
     def release(self) -> None:
-        """Give it back, when nothing writes to the checkpoint any more."""
+        """Release the lease, when nothing writes to the checkpoint any more."""
         self.stop_beating()
         if not self._new_holder:
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What stays on a machine whose checkpoint is elsewhere: said at the start, and looked after."""
+"""State on this machine of a checkpoint elsewhere: logged at the start, and checked."""
 
 from __future__ import annotations
 

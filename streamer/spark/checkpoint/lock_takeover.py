@@ -13,7 +13,7 @@ JVM_GRACE_S: Final = 5.0
 
 
 class LockTakeover:
-    """Who waits for a lock. The lock is free only when the program and its JVM are both gone."""
+    """A wait for a lock. The lock is free only when the program and its JVM are both gone."""
 
     def __init__(self, lock: DirectoryLock, clock: Callable[[], float] = time.monotonic) -> None:
         """Wait for a lock.

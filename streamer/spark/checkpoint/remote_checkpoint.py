@@ -50,7 +50,7 @@ _LEASE_MARK_FILE: Final = "mark"
 
 
 class OtherMachineError(CheckpointError):
-    """It is another machine's now."""
+    """Raised when the checkpoint is another machine's now."""
 
 
 def validate_url(url: str) -> str:
@@ -166,7 +166,7 @@ def delete_checkpoint(root: HadoopPath, directory: Path) -> None:
 
 
 def was_used_here(directory: Path) -> bool:
-    """Tell whether this machine has had the checkpoint whose other part is in a directory."""
+    """Return whether this machine has had the checkpoint whose other part is in a directory."""
     return (directory / _LEASE_MARK_FILE).exists()
 
 
@@ -254,22 +254,22 @@ class _HadoopLeaseFiles:
     directory: HadoopPath
 
     def names(self) -> Iterator[str]:
-        """See `Terms`."""
+        """Return the names of the lease's files."""
         return (path.name for path in self.directory.glob("*"))
 
     def read(self, name: str) -> bytes:
-        """See `Terms`."""
+        """Return the content of a file; as `LeaseFiles.read`."""
         return (self.directory / name).read_bytes()
 
     def create(self, name: str, body: bytes) -> None:
-        """See `Terms`."""
+        """Create a file; as `LeaseFiles.create`."""
         self.directory.files.create(str(self.directory / name), body)
 
     def put(self, name: str, body: bytes) -> None:
-        """See `Terms`."""
+        """Replace a file; as `LeaseFiles.put`."""
         (self.directory / name).put(body)
 
     def delete(self, name: str) -> None:
-        """See `Terms`."""
+        """Delete a file; as `LeaseFiles.delete`."""
         with suppress(OSError):
             (self.directory / name).delete()

@@ -42,7 +42,7 @@ _DRAFT_DIRECTORY = "rescale.tmp"
 
 @dataclass(frozen=True, slots=True)
 class RescaleSummary:
-    """What was done.
+    """The outcome of rescaling.
 
     Attributes:
         shards_before: the number of shards there was.

@@ -1,4 +1,4 @@
-"""What inputs have received and the checkpoint has not: looked at when a stream begins."""
+"""Checks, when a stream begins, of received messages that the checkpoint does not have yet."""
 
 from __future__ import annotations
 

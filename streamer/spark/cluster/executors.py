@@ -1,4 +1,4 @@
-"""What becomes of a cluster's executors, said in the log.
+"""Logs changes of a cluster's executors.
 
 A stream goes on without one of them, but slower, and nothing else tells why.
 """
@@ -24,7 +24,7 @@ _DRIVER_ID: Final = "driver"
 
 
 class Executor(NamedTuple):
-    """What Spark knows of an executor.
+    """An executor as Spark describes it.
 
     Attributes:
         name: Spark's number for it.

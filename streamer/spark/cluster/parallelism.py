@@ -1,4 +1,4 @@
-"""How many cores a cluster gives, which changes with its workers: who has to hear of it."""
+"""Number of a cluster's cores, which changes with its workers, for the planner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wait_for_cores(
 
 
 class ParallelismReporter:
-    """Tells what plans micro-batches into how many tasks they are to be cut.
+    """Reports to the planner into how many tasks micro-batches are to be cut.
 
     On this machine the plan knows the number; of a cluster only Spark does.
     """

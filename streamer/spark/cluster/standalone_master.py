@@ -36,7 +36,7 @@ _JAVA_OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DriverRequest:
-    """What is submitted.
+    """A driver to be submitted.
 
     Attributes:
         jar: the URL of a jar that the worker copies; Spark asks for one.
@@ -57,7 +57,7 @@ class DriverRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriverStatus:
-    """How a driver is.
+    """The state of a driver.
 
     Attributes:
         state: `SUBMITTED`, `RUNNING`, `RELAUNCHING`, or one of `ENDED`.
@@ -71,12 +71,12 @@ class DriverStatus:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it does not change any more."""
+        """Whether the state is final."""
         return self.state in FINAL_STATES
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has ended in another way than it should."""
+        """Whether the driver has ended in another way than it should."""
         return self.has_ended and self.state != "FINISHED"
 
 
@@ -99,7 +99,7 @@ class QuietJvm:
     """A JVM with Spark's classes that says nothing, until the block ends."""
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
-        """Start it.
+        """Start the client.
 
         Args:
             environ: this program's environment; it is told of the Java that was found.

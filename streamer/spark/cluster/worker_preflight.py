@@ -25,7 +25,7 @@ from streamer.spark.compat import java_spark
 
 @dataclass(frozen=True, slots=True)
 class ExecutorVersions:
-    """What an executor has.
+    """The installation of an executor.
 
     Attributes:
         host: where it runs.
@@ -58,7 +58,7 @@ def _report_versions(_: Iterator[int]) -> Iterator[ExecutorVersions]:
 
 
 def check_workers(context: SparkContext, timeout: float = 60.0) -> int:
-    """See that every executor can run this program, before a micro-batch has to.
+    """Check that every executor can run this program, before a micro-batch has to.
 
     Args:
         context: a cluster's.
@@ -119,7 +119,7 @@ def _wait_for_executors(context: SparkContext, timeout: float) -> int:
 
 
 def check_checkpoint(session: SparkSession, checkpoint: CheckpointPath) -> None:
-    """See that every executor writes where the driver reads, before a micro-batch has to.
+    """Check that every executor writes where the driver reads, before a micro-batch has to.
 
     Args:
         session: a cluster's.

@@ -102,7 +102,7 @@ exec {python} "$@"
 
 @dataclass(frozen=True, slots=True)
 class WorkerSetup:
-    """How workers start Python.
+    """Settings by which workers start Python.
 
     Attributes:
         python: the name of the interpreter.

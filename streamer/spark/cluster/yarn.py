@@ -42,7 +42,7 @@ _HADOOP_PREFIX: Final = "spark.hadoop."
 
 
 def check_configuration(environ: Mapping[str, str]) -> None:
-    """See that Hadoop's configuration is there, without which nobody finds YARN.
+    """Check that Hadoop's configuration is there, without which nobody finds YARN.
 
     Args:
         environ: has `HADOOP_CONF_DIR` or `YARN_CONF_DIR`.
@@ -67,7 +67,7 @@ def check_configuration(environ: Mapping[str, str]) -> None:
 
 
 def check_manager(jvm: Any, conf: Mapping[str, str]) -> None:
-    """See that the ResourceManager answers; it is not asked when the driver runs in YARN itself.
+    """Check that the ResourceManager answers; it is not asked when the driver runs in YARN itself.
 
     Args:
         jvm: one that was started with Hadoop's configuration.

@@ -1,4 +1,4 @@
-"""What Spark takes for its Python in a service: asks for a fork, or becomes a Python of its own.
+"""Client that Spark takes for its Python in a service: asks for a fork, or becomes a Python.
 
 It runs by path and without site packages, in a few milliseconds, so it imports nothing but a
 little of the standard library. See `streamer.spark.fork_server.fork_server`.

@@ -105,7 +105,7 @@ class ForkServer:
         self._listener.close()
 
     def close(self) -> None:
-        """End it; what was forked ends with the stream that it is for."""
+        """Stop the server; processes that it forked end with their stream."""
         self._listener.close()
         if self._process is not None:
             assert self._process.stdin is not None
@@ -200,7 +200,7 @@ def _serve_one(listener: socket.socket) -> None:
 
 
 def _run_fork(request: Mapping[str, Any], files: list[int], connection: socket.socket) -> None:
-    """Be what was asked for, and end with it."""
+    """In the forked child: run the requested pyspark module, then exit with its status."""
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

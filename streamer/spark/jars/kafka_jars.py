@@ -231,7 +231,7 @@ def connector_settings(
 
 
 def has_user_connector(conf: Mapping[str, str]) -> bool:
-    """Tell whether the user's settings of Spark name the connector."""
+    """Return whether the user's settings of Spark name the connector."""
     keys = "spark.jars", "spark.jars.packages"
     return any("spark-sql-kafka" in conf.get(key, "") for key in keys)
 

@@ -211,7 +211,7 @@ class JvmProcess:
     """
 
     def __init__(self, command: Sequence[str], popen: Mapping[str, Any]) -> None:
-        """Start it, and return at once.
+        """Start the JVM, and return at once.
 
         Args:
             command: see `JvmOptions.command`.

@@ -1,4 +1,4 @@
-"""What Python holds of Java: each object that it was given stays in Java until Python forgets it.
+"""Frees Java objects that Python holds: each stays in Java until Python forgets it.
 
 Py4J keeps the methods that were called of an object in the object, and in each of them the object:
 a cycle, which only a collection of all of Python's heap takes apart. Python makes one when there is
@@ -16,7 +16,7 @@ COLLECT_INTERVAL_S: Final = 10.0
 
 
 class JavaReferenceCollector:
-    """Lets go, in time, of what the streams of a process do not need any more."""
+    """Frees, in time, Java objects that the streams of a process do not need any more."""
 
     def __init__(self) -> None:
         """Have nothing to wait for."""

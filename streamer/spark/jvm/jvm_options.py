@@ -1,4 +1,4 @@
-"""How hard the JVM's compilers try.
+"""Options of the JVM's compilers and collector.
 
 Without Kafka the JVM moves a few rows of packs: code that is compiled fast, and once, is best (a
 start took 9.8 s instead of 10.7, and a short run 15 s of CPU instead of 25). A message of Kafka is

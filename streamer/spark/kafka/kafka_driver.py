@@ -114,12 +114,12 @@ class KafkaDriver:
 
     @property
     def outage(self) -> str:
-        """Why brokers do not answer now; empty while they do."""
+        """The reason why brokers do not answer now; empty while they do."""
         return self._connections.problem or self._signals.trouble()[0]
 
     @property
     def data_loss(self) -> str:
-        """What is gone that was to be read, so that the stream has to end; empty for nothing."""
+        """Lost messages that were to be read, so that the stream has to end; empty for none."""
         text, lost = self._signals.trouble()
         return text if lost else self._offset_committer.data_loss
 

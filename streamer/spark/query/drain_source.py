@@ -15,7 +15,7 @@ from streamer.window.settings.system_window import SystemWindow
 
 @dataclass(frozen=True, slots=True)
 class DrainLimit:
-    """How far a drain reads.
+    """The offset up to which a drain reads.
 
     Attributes:
         to_end: to the end of what has come in; else not a message further.
@@ -41,7 +41,7 @@ class DrainSource:
     to_end: bool
 
     def initial_offset(self) -> Offset:
-        """See `ReplayableSource`."""
+        """Return the position at which a stream without a checkpoint starts."""
         return self.source.initial_offset()
 
     def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
@@ -52,23 +52,23 @@ class DrainSource:
         return source_end._replace(is_ended=not source_end.has_more)
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
-        """See `ReplayableSource`."""
+        """Cut what lies between two offsets into about `parts` pieces, in arrival order."""
         return self.source.split(start, end, parts)
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
-        """See `ReplayableSource`."""
+        """Read a piece, as the source does."""
         return self.source.read(piece, ex)
 
     def partition_of(self, piece: Any) -> str:
-        """See `ReplayableSource`."""
+        """Return the source's name of the partition that a piece is from."""
         return self.source.partition_of(piece)
 
     def on_committed(self, end: Offset) -> None:
-        """See `ReplayableSource`."""
+        """Note that everything before `end` is safe in the checkpoint."""
         self.source.on_committed(end)
 
     def on_finished(self) -> None:
-        """See `ReplayableSource`."""
+        """Note that a bounded source was read to its end, and that all of it is safe."""
         self.source.on_finished()
 
 

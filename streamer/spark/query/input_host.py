@@ -1,4 +1,4 @@
-"""What a stream's input runs in: see `engine.house`."""
+"""Makes the context in which a stream's input runs: see `engine.driver.input_host`."""
 
 from __future__ import annotations
 

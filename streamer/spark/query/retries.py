@@ -1,4 +1,4 @@
-"""How often a micro-batch is tried again, and after which pauses."""
+"""Counts how often a micro-batch is tried again, and the pauses between."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ from streamer.core.durations import SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.aggregation_switch import next_aggregates_from, read_aggregates_from
+from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput, is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.engine.planner.stream_clock import StreamClock, measure_pressure, standstill_between
 from streamer.engine.planner.trigger import IdlePause, TriggerPolicy, next_tick
 from streamer.sdk.input.replayable import Limit, MeasurableSource, ReplayableSource, extent_of
 from streamer.window.settings.back_pressure import BackPressure
@@ -49,7 +49,7 @@ _ARROW_SCHEMA = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("off
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """What the process that plans micro-batches needs.
+    """The stream as the process sees it that plans micro-batches.
 
     Attributes:
         source: the input.
@@ -84,12 +84,12 @@ class SourcePlan:
 class StreamReader(DataSourceStreamReader):
     """Plans micro-batches on the driver, and hands out pieces to the workers."""
 
-    def __init__(self, plan: SourcePlan, clock: StreamClock | None = None) -> None:
+    def __init__(self, plan: SourcePlan, clock: BatchClock | None = None) -> None:
         """Take the plan, and the clock by which micro-batches have their times."""
         set_limits(plan.limits)
         self._plan = plan
         self._trigger = TriggerPolicy(plan.interval)
-        self._clock = clock or StreamClock()
+        self._clock = clock or BatchClock()
         self._idle_pause = IdlePause(plan.signals, clock=self._clock.now)
         self._kafka_admission = (
             KafkaAdmission(plan.kafka, plan.signals, clock=self._clock.now) if plan.kafka else None

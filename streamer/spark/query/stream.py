@@ -354,7 +354,7 @@ class Stream:
 
     @property
     def backlog(self) -> int:
-        """How many messages wait at the input."""
+        """Number of messages that wait at the input."""
         return self._signals.backlog()
 
     def read_gauges(self) -> dict[str, float]:
@@ -363,7 +363,7 @@ class Stream:
 
     @property
     def meters(self) -> StreamMetrics:
-        """What was counted and timed since the start."""
+        """The counters and timings since the start."""
         return self._delivery.metrics
 
     def set_trace_listener(self, trace: Callable[[BatchTrace], None] | None) -> None:
@@ -468,12 +468,12 @@ class Stream:
 
     @property
     def failures(self) -> int:
-        """How often the micro-batch in hand has failed."""
+        """Number of failures of the running micro-batch."""
         return self._retries.failures_after(self._delivery.batch)
 
     @property
     def rejected_batches(self) -> tuple[int, str]:
-        """How many micro-batches were rejected while nothing was taken, and why."""
+        """Number of rejected micro-batches while no message was taken, and the reason."""
         return self._delivery.rejected_batches, self._delivery.rejected_reason
 
     @property
@@ -504,7 +504,7 @@ class Stream:
 
     @property
     def is_undelivered(self) -> bool:
-        """Whether it was stopped while an output did not take the micro-batch in hand."""
+        """Whether the stream was stopped while an output did not take the running micro-batch."""
         return isinstance(self._delivery_error, DeliveryStoppedError)
 
     def abandon(self) -> None:

@@ -1,4 +1,4 @@
-"""What the driver knows of messages that end workers, for the micro-batch in hand.
+"""The driver's record of messages that end workers, for the running micro-batch.
 
 It is kept in the checkpoint (`crashes.json`), so that the micro-batch goes past the same messages
 whenever it comes again, after a `kill -9` too.
@@ -54,7 +54,7 @@ class WorkerCrashes:
         return self._order if batch == self._batch else CrashInstructions()
 
     def check_failure(self, batch: int, error: str, trouble: Diagnosis, log: LogLine) -> bool:
-        """See whether a micro-batch has failed for a message that ends workers.
+        """Check whether a micro-batch has failed for a message that ends workers.
 
         What a task has found is in the checkpoint before the micro-batch is tried again.
 

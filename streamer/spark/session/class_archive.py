@@ -217,7 +217,7 @@ class ClassArchive:
             self.file.with_suffix(".failed").touch(mode=0o600)
 
     def should_be_made(self) -> bool:
-        """Whether it is not there, and can probably be made."""
+        """Whether the archive is missing, and can probably be made."""
         if self.is_usable():
             return False
         try:
@@ -255,7 +255,7 @@ def free_bytes(directory: Path) -> int:
 
 
 def check_free(directory: Path) -> None:
-    """See that an archive can be made in a directory.
+    """Check that an archive can be made in a directory.
 
     Raises:
         StreamerError: too little is free.

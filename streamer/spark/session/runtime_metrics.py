@@ -1,4 +1,4 @@
-"""What Spark's JVM and its executors say of themselves, for metrics of the whole process."""
+"""Metrics of Spark's JVM and its executors, for the whole process."""
 
 from __future__ import annotations
 

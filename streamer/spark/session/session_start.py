@@ -401,7 +401,7 @@ def _failure_reason(error: Exception, jvm_log: JvmLog) -> str:
 
 
 def check_cluster_workers(session: SparkSession, log: LogLine) -> None:
-    """See that a cluster's workers can run streamer; there are none in local mode.
+    """Check that a cluster's workers can run streamer; there are none in local mode.
 
     Raises:
         StreamerError: they cannot, and Spark was stopped.

@@ -1,1 +1,1 @@
-"""What a task knows of its micro-batch."""
+"""Stages as Spark's tasks run them."""

@@ -96,7 +96,7 @@ def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[st
 
 
 def prepare_task(plan: Plan) -> None:
-    """Make a worker ready for a task: hear whether somebody watches, and calm the collector.
+    """Prepare a worker for a task: samples, crash instructions, reports, garbage collector.
 
     It looks for cycles less often: documents have none, and there are many.
     """

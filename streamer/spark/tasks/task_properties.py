@@ -1,4 +1,4 @@
-"""How tasks hear which micro-batch they work on: by a local property of Spark's."""
+"""Passes the micro-batch's number and instructions to tasks, by local properties of Spark's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CRASHES_PROPERTY: Final = "streamer.crashes"
 def set_micro_batch(
     batch: DataFrame, stream: str, number: int, samples: int = 0, crashes: str = ""
 ) -> None:
-    """Tell the tasks of a micro-batch, from the thread that is about to run them.
+    """Set the properties of a micro-batch's tasks, from the thread that is about to run them.
 
     Args:
         batch: the micro-batch.
@@ -37,7 +37,7 @@ def set_micro_batch(
 
 
 def current_micro_batch(part: str = "") -> MicroBatch | None:
-    """Return which micro-batch the task works on; None when nobody has told.
+    """Return which micro-batch the task works on; None where no property is set.
 
     Args:
         part: names the part of it; without one it is the task itself, whose number is the same
@@ -52,7 +52,7 @@ def current_micro_batch(part: str = "") -> MicroBatch | None:
 
 
 def set_planned_batch(batch: DataFrame, planned: PlannedBatch) -> None:
-    """Tell the tasks of a micro-batch what Spark's log says of it, as `tell` does."""
+    """Pass the planned micro-batch of Spark's log to its tasks, as `set_micro_batch` does."""
     batch.sparkSession.sparkContext.setLocalProperty(_PLANNED_PROPERTY, planned.to_json())
 
 

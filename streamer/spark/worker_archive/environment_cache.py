@@ -43,7 +43,7 @@ class EnvironmentCache:
     """A directory of environments, which processes of one user share."""
 
     def __init__(self, directory: str, report: Callable[[str], None] = lambda text: None) -> None:
-        """Name it; it is made when something is unpacked.
+        """Name the directory; it is made when something is unpacked.
 
         Args:
             directory: its path.
@@ -269,7 +269,7 @@ def _open_locked(path: str, kind: int) -> int:
 
 
 def _is_same_file(descriptor: int, path: str) -> bool:
-    """Tell whether a lock file is still the one at its path."""
+    """Return whether a lock file is still the one at its path."""
     try:
         there = os.stat(path)
     except FileNotFoundError:

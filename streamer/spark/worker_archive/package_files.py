@@ -1,4 +1,4 @@
-"""What the packages that this program needs consist of, as they are installed here."""
+"""Files of the packages that this program needs, as they are installed here."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DISTRIBUTION_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Packages:
-    """What goes into the archive.
+    """The content of the archive.
 
     Attributes:
         versions: of the distributions, by name.

@@ -10,7 +10,7 @@ from streamer.core.errors import StreamerError
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What was looked at.
+    """The outcome of one check.
 
     Attributes:
         name: what it is: `java`, `checkpoint`, `input: file`, ….

@@ -1,4 +1,4 @@
-"""What a stream needs around it: a Java, a checkpoint that fits and is free, and Spark."""
+"""Checks of a stream's environment: a Java, a checkpoint that fits and is free, and Spark."""
 
 from __future__ import annotations
 

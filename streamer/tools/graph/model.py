@@ -57,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What runs in one place.
+    """The components that run in one place.
 
     Attributes:
         name: `stage 1`, `stage 2` or `driver`.

@@ -1,4 +1,4 @@
-"""What a mapping makes of documents, as it is printed."""
+"""Results of a mapping for documents, as they are printed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DOCUMENTS_PER_CHUNK: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class DocumentStyle:
-    """How documents are taken and printed.
+    """Settings of reading and printing documents.
 
     Attributes:
         raw: they are strings, not JSON.
@@ -38,7 +38,7 @@ class DocumentStyle:
 
 
 class PrintedResults(NamedTuple):
-    """What is printed for some documents.
+    """The text that is printed for some documents.
 
     Attributes:
         out: the results, a line end after each.

@@ -1,4 +1,4 @@
-"""What a mapping's text depends on: the environment's variables, and where it is from."""
+"""Environment of a mapping's text: variables, and the directory that it is from."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _OPENING: Final = (b"{", b"[")
 
 
 class Readable(Protocol):
-    """What is read from: a binary file, or stdin."""
+    """A binary file, or stdin."""
 
     def read1(self, size: int = ..., /) -> bytes:
         """Return what there is, at most so much; wait only when there is nothing yet."""

@@ -32,7 +32,7 @@ _LINE_NUMBER: Final = re.compile(r"failed assignment \(line (\d+)\)")
 
 
 class Request(TypedDict, total=False):
-    """What is to be tried.
+    """A mapping and its input.
 
     Attributes:
         mapping: its text.
@@ -54,7 +54,7 @@ class Request(TypedDict, total=False):
 
 
 class Problem(TypedDict):
-    """What is wrong, and where.
+    """A problem and its place.
 
     Attributes:
         text: what is said about it.
@@ -72,7 +72,7 @@ class Problem(TypedDict):
 
 
 class Result(TypedDict, total=False):
-    """What became of one document: `output`, or `deleted`, or a `problem`.
+    """The outcome for one document: `output`, or `deleted`, or a `problem`.
 
     Attributes:
         output: as it is printed.
@@ -88,7 +88,7 @@ class Result(TypedDict, total=False):
 
 
 class Answer(TypedDict, total=False):
-    """What came out: a `problem` with the mapping, or `results` for the documents of the input.
+    """The outcome: a `problem` with the mapping, or `results` for the documents of the input.
 
     Attributes:
         problem: why there are no results.

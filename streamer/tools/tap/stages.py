@@ -29,7 +29,7 @@ LogLine = tuple[str, str, Mapping[str, Any]]
 
 @dataclass
 class Stage:
-    """What came out of one component.
+    """The output of one component.
 
     Attributes:
         path: where it stands in the config.
@@ -121,7 +121,7 @@ def _run_windows(
             clock = max(clock or 0, time_ns or 0) or now()
             player.send(clock, message)
     player.end(now() if clock is None else clock, wait=True)
-    return emitted, dropped, player.held_messages
+    return emitted, dropped, player.open_messages
 
 
 def _drain_log(log: list[LogLine]) -> list[LogLine]:

@@ -1,4 +1,4 @@
-"""What a tap shows, as text and as plain values."""
+"""Formats a tap as text and as plain values."""
 
 from __future__ import annotations
 

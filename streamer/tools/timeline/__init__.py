@@ -1,1 +1,1 @@
-"""Which message falls into which window, as the window kernel decides it on a scripted clock."""
+"""Timeline of messages and windows, as the window kernel decides on a scripted clock."""

@@ -63,7 +63,7 @@ class Axis:
 
     @property
     def right(self) -> float:
-        """Where the axis ends, pixels."""
+        """The end of the axis, pixels."""
         return self.stretches[-1].right
 
     def x(self, at: int) -> float:

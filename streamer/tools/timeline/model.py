@@ -1,4 +1,4 @@
-"""What a timeline holds: messages, windows, and what became of them."""
+"""Model of a timeline: messages, windows, and their outcome."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Emission:
 
 @dataclass
 class Timeline:
-    """What happened.
+    """An event of a timeline.
 
     Attributes:
         name: the stream's name.

@@ -39,7 +39,7 @@ _DROP_TEXTS = {
 
 @dataclass(frozen=True)
 class ArrivalTimes:
-    """When messages arrive.
+    """The arrival times of messages.
 
     Attributes:
         clock: the time of the first message, ns; None for its event time.

@@ -1,4 +1,4 @@
-"""What came out against what a test expects, batch by batch and message by message."""
+"""Compares results with a test's expectations, batch by batch and message by message."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check_messages(
 
 
 def _is_shown(message: Message, wrong: Sequence[Failure]) -> bool:
-    """Tell whether failures show all that there is of a message, which was only its content."""
+    """Return whether failures show all that there is of a message, which was only its content."""
     if message.meta or message.error is not None:
         return False
     whole = f"  received: {message.raw.decode(errors='replace')}"

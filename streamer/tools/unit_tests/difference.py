@@ -1,4 +1,4 @@
-"""Where two values or two texts differ."""
+"""Finds the place where two values or two texts differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a query is false: what the sides of its comparisons are for a message."""
+"""Explains why a query is false: the values of its comparisons' sides for a message."""
 
 from __future__ import annotations
 

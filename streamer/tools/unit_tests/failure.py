@@ -1,4 +1,4 @@
-"""What is said of a test that failed: lines of text, some of them what was expected or received."""
+"""Report of a failed test: lines of text, some of them expected or received values."""
 
 from __future__ import annotations
 

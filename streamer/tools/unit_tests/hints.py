@@ -1,4 +1,4 @@
-"""What helps to see why a stream's test failed: the windows that are open, and what was dropped."""
+"""Hints for a stream's failed test: open windows, and dropped messages."""
 
 from __future__ import annotations
 

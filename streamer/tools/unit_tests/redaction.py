@@ -1,4 +1,4 @@
-"""What the tests of a config must not show: its secrets, and what variables of the process hold."""
+"""Redacts what tests of a config show: its secrets, and values of the process's variables."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """How a test went.
+    """The result of a test.
 
     Attributes:
         name: the test's name.
@@ -62,7 +62,7 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """How the tests of one config went.
+    """The results of one config's tests.
 
     Attributes:
         config: the config's file.

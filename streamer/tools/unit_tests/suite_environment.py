@@ -1,4 +1,4 @@
-"""What the tests of one config have around them: its file, resources, environment and log."""
+"""Environment of one config's tests: its file, resources, variables and log."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SuiteEnvironment:
 
     @property
     def directory(self) -> Path:
-        """Where the files are that tests name."""
+        """The directory of the files that tests name."""
         return Path(self.config).parent
 
     def make_execution(self) -> Execution:

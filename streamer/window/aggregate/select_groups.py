@@ -53,64 +53,64 @@ def select_state(state: Any, indices: Ints) -> Any:
 
 
 @select_state.register
-def _(state: np.ndarray, chosen: Ints) -> Ints:
-    return state[chosen]
+def _(state: np.ndarray, selected: Ints) -> Ints:
+    return state[selected]
 
 
 @select_state.register
-def _(state: SumMinMaxState, chosen: Ints) -> SumMinMaxState:
-    return SumMinMaxState(state.values[chosen], _renumber(state.invalid, chosen))
+def _(state: SumMinMaxState, selected: Ints) -> SumMinMaxState:
+    return SumMinMaxState(state.values[selected], _renumber(state.invalid, selected))
 
 
 @select_state.register
-def _(state: AnyAllState, chosen: Ints) -> AnyAllState:
-    return AnyAllState(state.decided_at[chosen], _renumber(state.invalid, chosen))
+def _(state: AnyAllState, selected: Ints) -> AnyAllState:
+    return AnyAllState(state.decided_at[selected], _renumber(state.invalid, selected))
 
 
 @select_state.register
-def _(state: FirstLastState, chosen: Ints) -> FirstLastState:
-    kept = np.isin(state.groups, chosen)
-    groups = np.searchsorted(chosen, state.groups[kept])
-    return FirstLastState(groups, state.values[kept], state.arrivals[kept], len(chosen))
+def _(state: FirstLastState, selected: Ints) -> FirstLastState:
+    kept = np.isin(state.groups, selected)
+    groups = np.searchsorted(selected, state.groups[kept])
+    return FirstLastState(groups, state.values[kept], state.arrivals[kept], len(selected))
 
 
 @select_state.register
-def _(state: CountByState, chosen: Ints) -> CountByState:
-    at = _find_entries(state.counts, chosen)
+def _(state: CountByState, selected: Ints) -> CountByState:
+    at = _find_entries(state.counts, selected)
     table, ids = drop_unused_texts(state.table, state.ids[at])
-    counts = state.counts[chosen]
-    bad = _renumber(state.invalid, chosen)
+    counts = state.counts[selected]
+    bad = _renumber(state.invalid, selected)
     return CountByState(table, counts, np.cumsum(counts), ids, state.times[at], bad)
 
 
 @select_state.register
-def _(state: DistinctState, chosen: Ints) -> DistinctState:
-    at = _find_entries(state.counts, chosen)
+def _(state: DistinctState, selected: Ints) -> DistinctState:
+    at = _find_entries(state.counts, selected)
     table, ids = drop_unused_texts(state.table, state.ids[at])
-    counts = state.counts[chosen]
+    counts = state.counts[selected]
     arrivals = state.arrivals[at] if len(state.arrivals) else state.arrivals
-    bad = _renumber(state.invalid, chosen)
+    bad = _renumber(state.invalid, selected)
     return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, bad)
 
 
 @select_state.register
-def _(state: TopKState, chosen: Ints) -> TopKState:
-    at = _find_entries(state.counts, chosen)
-    counts = state.counts[chosen]
+def _(state: TopKState, selected: Ints) -> TopKState:
+    at = _find_entries(state.counts, selected)
+    counts = state.counts[selected]
     return TopKState(
         counts,
         np.cumsum(counts),
         state.entries.take(at),
         state.arrivals[at],
-        state.kinds[chosen],
-        _renumber(state.invalid, chosen),
+        state.kinds[selected],
+        _renumber(state.invalid, selected),
     )
 
 
 @select_state.register
-def _(state: FilteredState, chosen: Ints) -> FilteredState:
-    faults = _renumber(state.faults, chosen)
-    return FilteredState(select_state(state.inner, chosen), state.reached[:, chosen], faults)
+def _(state: FilteredState, selected: Ints) -> FilteredState:
+    faults = _renumber(state.faults, selected)
+    return FilteredState(select_state(state.inner, selected), state.reached[:, selected], faults)
 
 
 def _find_entries(counts: Ints, indices: Ints) -> Ints:

@@ -212,17 +212,17 @@ class EventPacker(BatchPacker[EvaluatedChunk]):
             ]
         good = self._drop_invalid(results, times, groups, arrivals, message_at, ex)
         if good is not None:
-            chosen = np.flatnonzero(good)
-            raws = [raws[index] for index in chosen.tolist()]
+            selected = np.flatnonzero(good)
+            raws = [raws[index] for index in selected.tolist()]
             if len(metas) > 1:
-                metas = [metas[index] for index in chosen.tolist()]
+                metas = [metas[index] for index in selected.tolist()]
             lengths, times, groups, arrivals = (
                 lengths[good],
                 times[good],
                 groups[good],
                 arrivals[good],
             )
-            columns = columns and [select_values(column, chosen) for column in columns]
+            columns = columns and [select_values(column, selected) for column in columns]
         if raws:
             slots, event_times = self._assign_slots(times)
             self._builder.add(raws, lengths, slots + groups, arrivals, metas, columns, event_times)

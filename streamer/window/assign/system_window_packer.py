@@ -140,12 +140,12 @@ class SystemWindowPacker(BatchPacker[SlottedColumns]):
                 self._drops.add_dropped(
                     "timestamp", NO_TIME_TEXT, reason, message_at(index), int(arrivals[index]), ex
                 )
-            chosen = np.flatnonzero(good)
-            raws = [raws[index] for index in chosen.tolist()]
+            selected = np.flatnonzero(good)
+            raws = [raws[index] for index in selected.tolist()]
             if len(metas) > 1:
-                metas = [metas[index] for index in chosen.tolist()]
+                metas = [metas[index] for index in selected.tolist()]
             lengths, codes, arrivals = lengths[good], codes[good], arrivals[good]
-            columns = columns and [select_values(column, chosen) for column in columns]
+            columns = columns and [select_values(column, selected) for column in columns]
         if raws:
             self._builder.add(raws, lengths, codes, arrivals, metas, columns)
 
@@ -184,4 +184,4 @@ class SystemWindowPacker(BatchPacker[SlottedColumns]):
             newest[kind] = max(pane, newest.get(kind, pane))
         for kind, pane in newest.items():
             for shard in range(self._shards):
-                yield ShuffleRow(shard, RowKind.NEWEST, pane, 0, bytes([kind]))
+                yield ShuffleRow(shard, RowKind.NEWEST_PANE, pane, 0, bytes([kind]))

@@ -26,7 +26,7 @@ class RowKind(IntEnum):
     """Messages that were marked as failed upstream: they pass by."""
     DROPPED = 6
     """Messages that stage 1 dropped, for `late_output`."""
-    NEWEST = 7
+    NEWEST_PANE = 7
     """The newest pane of stage 1, for every shard: a flush must move all horizons alike. `body`
     is one byte, the kind by which `pane` is to be read."""
     PIECE = 8

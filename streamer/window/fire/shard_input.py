@@ -62,7 +62,7 @@ class ShardInput:
                 self.clock_bodies.append(row.body)
             elif row.kind == RowKind.COUNT:
                 self._counts.append(row.body)
-            elif row.kind == RowKind.NEWEST:
+            elif row.kind == RowKind.NEWEST_PANE:
                 self._newest_panes.append((row.body[0], row.pane))
             elif row.kind == RowKind.PIECE:
                 self.pieces.append(Piece(row.arrival, row.pane, row.body))

@@ -215,7 +215,7 @@ def locate_rows(packs: Iterable[LoadedPack], key_ranges: KeyRanges) -> LocatedRo
     numbers = {key: number for number, key in enumerate(key_ranges)}
     lows = np.array([low for low, _ in key_ranges.values()])
     highs = np.array([high for _, high in key_ranges.values()])
-    found: list[LoadedPack] = []
+    matching_packs: list[LoadedPack] = []
     columns: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
     for loaded in packs:
         rows, keys = _find_key_rows(loaded, numbers)
@@ -225,9 +225,9 @@ def locate_rows(packs: Iterable[LoadedPack], key_ranges: KeyRanges) -> LocatedRo
         inside = (times >= lows[keys]) & (times <= highs[keys]) & ~loaded.freed[rows]
         if inside.any():
             rows = rows[inside]
-            of = np.full(len(rows), len(found))
+            of = np.full(len(rows), len(matching_packs))
             columns.append((keys[inside], times[inside], loaded.pack.arrivals[rows], of, rows))
-            found.append(loaded)
+            matching_packs.append(loaded)
     if not columns:
         empty = np.empty(0, np.int64)
         return LocatedRows(dict.fromkeys(numbers, (0, 0)), empty, empty, empty, empty, [])
@@ -236,7 +236,7 @@ def locate_rows(packs: Iterable[LoadedPack], key_ranges: KeyRanges) -> LocatedRo
     ends = np.searchsorted(keys[order], np.arange(len(numbers) + 1)).tolist()
     bounds = {key: (ends[n], ends[n + 1]) for key, n in numbers.items()}
     return LocatedRows(
-        bounds, times[order], arrivals[order], pack_numbers[order], rows[order], found
+        bounds, times[order], arrivals[order], pack_numbers[order], rows[order], matching_packs
     )
 
 

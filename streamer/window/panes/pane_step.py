@@ -33,7 +33,7 @@ _NONE_CLOSED: Final = -(2**63) - 1
 """The horizon before any window has closed: no window that holds a message ends there."""
 
 
-class HeldBackPacks(NamedTuple):
+class DeferredPacks(NamedTuple):
     """Packs of a pane some of whose windows had closed before they came.
 
     Attributes:
@@ -62,9 +62,9 @@ class PaneStep(GridStep):
     ) -> None:
         super().__init__(window, store, keep_dropped)
         self._window = window
-        self._uses_stream_clock = window.time.clock == "stream"
+        self._uses_event_time = window.time.clock == "stream"
         self._having_query = having
-        self._held_back: list[HeldBackPacks] = []
+        self._deferred: list[DeferredPacks] = []
         self._decoded_metadata: DecodedMetadata = {}
 
     def _initial_closed_until(self) -> int:
@@ -73,7 +73,7 @@ class PaneStep(GridStep):
     def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
         head = self._head
         clocks = PartitionWatermarks(
-            shard_input.pieces, head.stream if self._uses_stream_clock else None
+            shard_input.pieces, head.stream if self._uses_event_time else None
         )
         for piece in shard_input.pieces:
             end = self._grid.last_end(piece.max_event_time)
@@ -92,9 +92,9 @@ class PaneStep(GridStep):
             ):
                 self._admit_packs(pane, packs)
             else:
-                self._held_back.append(HeldBackPacks(closed_until, pane, packs))
-        self._held_back.sort(key=lambda waiting: waiting[:2], reverse=True)
-        if self._uses_stream_clock:
+                self._deferred.append(DeferredPacks(closed_until, pane, packs))
+        self._deferred.sort(key=lambda waiting: waiting[:2], reverse=True)
+        if self._uses_event_time:
             head.stream = clocks.watermark_after
         if late:
             yield from self._drop_late(late, until)
@@ -117,7 +117,7 @@ class PaneStep(GridStep):
         packs: dict[tuple[int, int], list[IncomingPack]] = defaultdict(list)
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         for pack, row in numbered:
-            base = clocks.watermark_before(row.arrival) if self._uses_stream_clock else None
+            base = clocks.watermark_before(row.arrival) if self._uses_event_time else None
             closed_until = self._closed_until
             if base is not None:
                 closed_until = max(closed_until, self._window.closed_until(base))
@@ -138,8 +138,8 @@ class PaneStep(GridStep):
 
     def _oldest_end(self) -> int | None:
         end = super()._oldest_end()
-        while self._held_back and (end is None or self._held_back[-1].closed_until < end):
-            closed_until, pane, packs = self._held_back.pop()
+        while self._deferred and (end is None or self._deferred[-1].closed_until < end):
+            closed_until, pane, packs = self._deferred.pop()
             # All windows that they must not be in are closed.
             self._closed_until = max(self._closed_until, closed_until)
             self._pane_cache.evict(pane)
@@ -151,8 +151,8 @@ class PaneStep(GridStep):
         self._having = None
         if self._having_query is not None:
             self._having = HavingFilter(self._having_query, self._now, self._report)
-        clock = self._head.stream if self._uses_stream_clock else self._now
-        if clock is not None and (self._uses_stream_clock or not info.backlog):
+        clock = self._head.stream if self._uses_event_time else self._now
+        if clock is not None and (self._uses_event_time or not info.backlog):
             yield from self._close_until(self._window.closed_until(clock), "final")
 
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
@@ -178,7 +178,7 @@ class PaneStep(GridStep):
         self._head.horizon = None if self._closed_until <= _NONE_CLOSED else self._closed_until
 
     def _due_time(self, end: int) -> int | None:
-        if self._uses_stream_clock:
+        if self._uses_event_time:
             return None
         return -(-self._window.close_time(end) // MILLISECOND) * MILLISECOND
 

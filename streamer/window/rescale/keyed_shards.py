@@ -44,23 +44,23 @@ def rescale_keyed_shards(
         one.head.clocks, one.head.next_arrival = heads[0].clocks, arrival
     after[0].head.counters = sum_counters([head.counters for head in heads])
     timeless = make_rules(window).count_based
-    held_before = 0
+    messages_before = 0
     for store, head in zip(stores, heads, strict=True):
         message_store = MessageStore(store, timeless, head.packs, head.next_pack)
         blocks = SessionBlocks(store, head.has_columns)
-        held_before += message_store.held_count + head.aggregated_count + blocks.held_count
+        messages_before += message_store.held_count + head.aggregated_count + blocks.held_count
         _move_records(store, head, after, shard_of)
         _move_messages(message_store, after, shard_of)
         _move_columns(blocks, after, shard_of)
     open_before = sum(head.open_count for head in heads)
     open_after = sum(one.finish() for one in after)
-    held_after = sum(one.held_count for one in after)
-    if (open_before, held_before) != (open_after, held_after):
+    messages_after = sum(one.held_count for one in after)
+    if (open_before, messages_before) != (open_after, messages_after):
         raise StreamerError(
-            f"the shards had {held_before} messages in {open_before} open windows and would have "
-            f"{held_after} in {open_after}: this is a bug; the checkpoint stays as it is"
+            f"the shards had {messages_before} messages in {open_before} open windows and would "
+            f"have {messages_after} in {open_after}: this is a bug; the checkpoint stays as it is"
         )
-    return held_after, open_after
+    return messages_after, open_after
 
 
 class _NewShard:

@@ -201,7 +201,7 @@ class _Overlay:
         self.stream = stream
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
+    def hide(self) -> Iterator[None]:
         self.stream.write("<clear>")
         yield
         self.stream.write("<redraw>")

@@ -12,8 +12,8 @@ import pytest
 from streamer.core.message import Batch, Execution, Message
 from streamer.engine.stage.crash_search import (
     CRASH_INSTRUCTIONS,
-    CrashesFoundError,
     CrashInstructions,
+    WorkerCrashesError,
     make_crash_search,
     parse_crashes,
     strip_crash_data,
@@ -123,7 +123,7 @@ def raws(*payloads: bytes) -> list[Chunk]:
 def test_each_way_to_end_a_process_is_found_and_named(raw, reason, order) -> None:
     order(CrashInstructions(search=True))
     said = Said()
-    with pytest.raises(CrashesFoundError) as found:
+    with pytest.raises(WorkerCrashesError) as found:
         results(raws(b"a", raw, b"b"), processors(Crashing()), said)
     [crash] = found.value.crashes
     assert crash == Crash(PART, "", 1, "root.p.0", "l0", 1, reason, len(raw), raw.decode())
@@ -134,7 +134,7 @@ def test_what_was_found_passes_as_failed_and_all_else_as_ever(order) -> None:
     said = Said()
     given = [*raws(b"a", SEGFAULT, b"b"), *raws(b"c", SEGFAULT)]
     order(CrashInstructions(search=True))
-    with pytest.raises(CrashesFoundError) as found:
+    with pytest.raises(WorkerCrashesError) as found:
         results(given, processors(Doubling(), Crashing()), said, first=10)
     # As it goes to the driver and comes back.
     known = parse_crashes(f"py4j: {found.value.failure.text}\n more")
@@ -162,7 +162,7 @@ def test_whole_batches_are_found_as_such(order) -> None:
     order(CrashInstructions(search=True))
     said = Said()
     batches: list[Chunk] = [[[Message(b"a")], [Message(b"b"), Message(SEGFAULT)]]]
-    with pytest.raises(CrashesFoundError) as found:
+    with pytest.raises(WorkerCrashesError) as found:
         results(batches, processors(Crashing()), said)
     order(CrashInstructions(False, found.value.crashes))
     made = results(batches, processors(Crashing()), said)
@@ -180,7 +180,7 @@ def test_without_a_crash_all_is_processed_at_once(order) -> None:
 def test_what_ends_the_process_in_no_processor_is_found_once(order) -> None:
     said = Said()
     order(CrashInstructions(search=True))
-    with pytest.raises(CrashesFoundError) as found:
+    with pytest.raises(WorkerCrashesError) as found:
         results(raws(b"a", SEGFAULT), processors(Lazily()), said)
     [crash] = found.value.crashes
     assert (crash.path, crash.number) == ("", 1)
@@ -191,6 +191,6 @@ def test_what_ends_the_process_in_no_processor_is_found_once(order) -> None:
 
 
 def test_people_do_not_read_the_list() -> None:
-    error = CrashesFoundError([Crash("0", "", 1, "root.a", "", 1, "SIGSEGV", 1, "x")])
+    error = WorkerCrashesError([Crash("0", "", 1, "root.a", "", 1, "SIGSEGV", 1, "x")])
     assert strip_crash_data(error.failure.text) == "a message ends its worker (SIGSEGV)"
     assert parse_crashes("nothing") == ()

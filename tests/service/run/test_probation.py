@@ -30,4 +30,4 @@ def test_a_revision_fails(standing: RevisionHealth, now: float, fails: bool) -> 
 
 
 def test_probation_ends() -> None:
-    assert not PROBATION.is_over(99.9) and PROBATION.is_over(100.0)
+    assert not PROBATION.has_ended(99.9) and PROBATION.has_ended(100.0)

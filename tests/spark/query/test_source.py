@@ -14,9 +14,9 @@ import pytest
 from streamer.config import parse_config
 from streamer.connectors.kafka.input.input_protocol import Backlog, MetadataSettings, Offsets
 from streamer.core.durations import SECOND
+from streamer.engine.planner.batch_clock import BatchClock
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.engine.planner.stream_clock import StreamClock
 from streamer.engine.planner.trigger import make_batch_info
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.batch_work import BatchWork
@@ -227,8 +227,8 @@ class Machine:
         self.wall += round(seconds * SECOND)
         self.steady += round(seconds * SECOND)
 
-    def clock(self) -> StreamClock:
-        return StreamClock(lambda: self.wall, lambda: self.steady)
+    def clock(self) -> BatchClock:
+        return BatchClock(lambda: self.wall, lambda: self.steady)
 
 
 def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -> None:

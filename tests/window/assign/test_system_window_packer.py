@@ -210,8 +210,8 @@ def test_a_flush_needs_the_newest_pane_in_every_shard() -> None:
     window = SystemWindow(10 * SECOND, end_of_input="flush")
     packer = SystemWindowPacker(window, 3, TS)
     packer.add_raws([event("2021-08-07T09:59:51Z")], {}, 0, T, execution(T))
-    newest = [row for row in packer.flush_rows() if row.kind == RowKind.NEWEST]
-    assert newest == [ShuffleRow(shard, RowKind.NEWEST, T, 0, b"\0") for shard in range(3)]
+    newest = [row for row in packer.flush_rows() if row.kind == RowKind.NEWEST_PANE]
+    assert newest == [ShuffleRow(shard, RowKind.NEWEST_PANE, T, 0, b"\0") for shard in range(3)]
 
 
 @pytest.mark.parametrize(

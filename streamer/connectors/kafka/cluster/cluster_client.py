@@ -1,4 +1,4 @@
-"""What a cluster is asked, beside its messages: topics, offsets, groups and rights.
+"""Queries of a cluster beside its messages: topics, offsets, groups and rights.
 
 One client of librdkafka, which threads may share. Every question has a time within which it is
 answered or fails.

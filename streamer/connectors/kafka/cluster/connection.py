@@ -1,4 +1,4 @@
-"""How Kafka is reached, in the words of both clients: librdkafka's and Java's."""
+"""Settings of a connection to Kafka, for both clients: librdkafka's and Java's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SILENT_LOGGER: Final = logging.Logger("librdkafka", logging.CRITICAL + 1)
 
 @dataclass(frozen=True)
 class Connection:
-    """How Kafka is reached. It can be pickled; its text shows no secret.
+    """Settings of a connection to Kafka. They can be pickled; their text shows no secret.
 
     Attributes:
         brokers: those that are asked first, host:port.

@@ -1,4 +1,4 @@
-"""What a consumer group has committed, and committing for it: as one that is no member.
+"""Committed offsets of a consumer group: read, and commit without being a member.
 
 This is asked by librdkafka's consumer, not by its admin client, which ends the whole process when
 the broker of a group goes away at the wrong moment (librdkafka's issue 4605).

@@ -1,4 +1,4 @@
-"""What goes wrong with a broker, in words for the user.
+"""Errors of brokers, in words for the user.
 
 librdkafka answers a question with "Broker transport failure" or "timed out"; why, it says by the
 way, to who listens. Both are put together here.
@@ -107,7 +107,7 @@ def no_broker_error(
 
 
 def is_permanent(errors: Sequence[tuple[int, str]]) -> bool:
-    """Tell whether asking again is of no use: who asks is refused, not just not heard."""
+    """Return whether asking again is of no use: who asks is refused, not just not heard."""
     return any(
         code in (SSL, AUTHENTICATION) or _REFUSED_HANDSHAKE.search(text) for code, text in errors
     )

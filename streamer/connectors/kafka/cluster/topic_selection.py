@@ -1,4 +1,4 @@
-"""What is read: topics by name, single partitions of them, or topics whose names match patterns.
+"""Selection of topics: by name, by partition, or by patterns of names.
 
 Rules and examples are those of Redpanda Connect's fields `topics` and `regexp_topics_*`.
 """
@@ -40,7 +40,7 @@ _RE2_ONLY_SYNTAX: Final = (
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """What is read; one of the three is not empty.
+    """A selection of topics; one of the three is not empty.
 
     Attributes:
         topics: whole topics, by name.

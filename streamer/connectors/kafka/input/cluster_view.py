@@ -90,7 +90,7 @@ class ClusterView:
             )
 
     def is_check_due(self) -> bool:
-        """Tell whether it is time to look again whether something has gone at the beginnings."""
+        """Return whether it is time to look again whether something has gone at the beginnings."""
         with self._lock:
             now = time.monotonic()
             if self._checked_at and now - self._checked_at < _REFRESH_INTERVAL_S:

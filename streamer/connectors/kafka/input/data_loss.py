@@ -1,4 +1,4 @@
-"""What ends a stream because messages are gone: in one line, with the setting that goes on."""
+"""Errors about lost messages, which end a stream: one line, with the setting that goes on."""
 
 from __future__ import annotations
 

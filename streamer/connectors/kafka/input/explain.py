@@ -1,4 +1,4 @@
-"""What `explain` says of a Kafka input: what is read, from where on, how much, and who hears of it.
+"""Lines of `explain` about a Kafka input: topics, start, limits, group.
 
 Nothing is asked of a broker.
 """

@@ -1,4 +1,4 @@
-"""What `kafka_franz` and `redpanda` have in common as inputs: how topics are named and fetched."""
+"""Fields that `kafka_franz` and `redpanda` share as inputs: names of topics, and fetching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at before a stream reads from Kafka: brokers, TLS, SASL, topics, rights.
+"""Checks before a stream reads from Kafka: brokers, TLS, SASL, topics, rights.
 
 It takes ten seconds at most, and says what is wrong in one line.
 """
@@ -19,7 +19,7 @@ _MAX_NAMED: Final = 5
 
 
 class ClusterState(NamedTuple):
-    """What a cluster has for an input.
+    """The topics of a cluster that an input selects.
 
     Attributes:
         cluster: the cluster's id.

@@ -1,4 +1,4 @@
-"""What the engine asks of a Kafka input: the seam between the two.
+"""Protocol between the engine and a Kafka input.
 
 Spark's own source reads the messages, and keeps its offsets in the checkpoint. This says with which
 options, whether there is anything to read, and tells the consumer group what is safe.
@@ -17,12 +17,12 @@ Offsets = Mapping[str, Mapping[str, int]]
 
 
 class DataLostError(StreamerError):
-    """What the checkpoint stands at is gone; names topic, partition, offsets and the way on."""
+    """Raised when messages at the checkpoint's position are gone; names topic and offsets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How far a topic has grown beyond what has been planned.
+    """Messages of the topics beyond the planned offsets.
 
     Attributes:
         waiting: messages beyond the offsets that were given; transactions' marks count with them.
@@ -37,7 +37,7 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSettings:
-    """How messages are described to processors. It can be pickled.
+    """Settings of the metadata of messages. They can be pickled.
 
     Attributes:
         key_bytes: `kafka_key` is bytes, not a string, as with `redpanda`.
@@ -77,7 +77,7 @@ class OpenKafkaInput(Protocol):
 
     @property
     def metadata(self) -> MetadataSettings:
-        """How messages are described."""
+        """The settings of the metadata of messages."""
 
     @property
     def lag_metric(self) -> str:
@@ -85,7 +85,7 @@ class OpenKafkaInput(Protocol):
 
     @property
     def lag_period(self) -> int:
-        """How often the gauge is set, ns."""
+        """Interval at which the gauge is set, ns."""
 
     @property
     def lost_metric(self) -> str:
@@ -93,7 +93,7 @@ class OpenKafkaInput(Protocol):
 
     @property
     def commit_period(self) -> int:
-        """How often offsets are committed to the group, ns."""
+        """Interval at which offsets are committed to the group, ns."""
 
     @property
     def group(self) -> str:
@@ -179,5 +179,5 @@ class OpenKafkaInput(Protocol):
 
 
 def is_kafka(source: Any) -> bool:
-    """Tell whether an opened input is read by Spark's Kafka source."""
+    """Return whether an opened input is read by Spark's Kafka source."""
     return isinstance(source, OpenKafkaInput)

@@ -1,4 +1,4 @@
-"""How large messages are, told from a few of the newest."""
+"""Estimates the size of messages from a few of the newest."""
 
 from __future__ import annotations
 

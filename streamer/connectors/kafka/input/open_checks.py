@@ -1,4 +1,4 @@
-"""What an input is refused for when it is opened, though its brokers and topics are all right."""
+"""Checks when an input is opened whose brokers and topics are all right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stream leaves out that goes on although messages were gone before they were read.
+"""Offsets that a stream skips because their messages were gone before they were read.
 
 Spark's source goes on by itself: behind what was deleted, and in a topic that was made anew at the
 offset where it stood, or at the topic's end when that comes before. So what it leaves out follows

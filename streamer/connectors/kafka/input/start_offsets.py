@@ -1,4 +1,4 @@
-"""Where a stream begins: at what its group has committed, else where the config says.
+"""Start offsets of a stream: those that its group has committed, else those of the config.
 
 Once begun, the checkpoint rules. What a start has chosen is remembered, so that a stream that is
 restarted before its first micro-batch begins at the same messages.
@@ -23,7 +23,7 @@ _MAX_LISTED: Final = 5
 
 
 class StartRule(NamedTuple):
-    """Where partitions are begun that nobody has read.
+    """Start offsets of partitions that were never read.
 
     Attributes:
         at: `earliest`, `latest`, `committed` (nowhere: the group must have read them) or `time`.

@@ -1,4 +1,4 @@
-"""What an output promises of records that come again: `dedupe_headers` and `transactional`.
+"""Fields of exactly-once delivery: `dedupe_headers` and `transactional`.
 
 Redpanda Connect has neither.
 """

@@ -1,4 +1,4 @@
-"""What records `kafka_franz` and `redpanda` make, and the output that their fields describe."""
+"""Records of `kafka_franz` and `redpanda`, and the output that their fields describe."""
 
 from __future__ import annotations
 

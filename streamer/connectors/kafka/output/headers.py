@@ -1,4 +1,4 @@
-"""Which metadata become headers of a record, and as which bytes."""
+"""Headers of a record from metadata: which keys, as which bytes."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from streamer.sdk.processing.batching import BatchPolicy
 
 @dataclass(frozen=True)
 class WorkerClients:
-    """What an output has for as long as the worker lasts.
+    """Resources of an output for as long as the worker lasts.
 
     Attributes:
         connection: how Kafka is reached.
@@ -53,7 +53,7 @@ class WorkerClients:
 
 @dataclass(frozen=True)
 class RetrySettings:
-    """How records that fail are sent again before the batch counts as failed.
+    """Retry policy of records before the batch counts as failed.
 
     Attributes:
         backoff: how tries follow each other.

@@ -1,4 +1,4 @@
-"""What the pages of the three outputs say: they differ in their fields only."""
+"""Texts of the pages of the three outputs, which differ in their fields only."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _RETRIES_WITHOUT_END = 2**31 - 1
 
 @dataclass(frozen=True)
 class OutputSettings:
-    """What a config asks for beside the connection and what a record is made of.
+    """Settings of an output beside the connection and the record.
 
     Attributes:
         settings: librdkafka's settings of a producer.

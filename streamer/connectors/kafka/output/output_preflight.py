@@ -1,4 +1,4 @@
-"""What is looked at before an output sends anything: brokers, the topic, the right to write it."""
+"""Checks before an output sends: brokers, the topic, the right to write it."""
 
 from __future__ import annotations
 

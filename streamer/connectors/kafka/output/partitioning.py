@@ -1,4 +1,4 @@
-"""Which partition a record goes to: librdkafka's partitioners, and those that it does not have.
+"""Partitioners of records: librdkafka's, and those that librdkafka does not have.
 
 librdkafka's `murmur2_random` chooses as Java's client and franz-go do, and its `fnv1a_random` as
 Sarama does, for every key that is there. Which partition a record without a key goes to is chance

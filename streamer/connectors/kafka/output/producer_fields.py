@@ -1,4 +1,4 @@
-"""How `kafka_franz` and `redpanda` produce: their fields, and librdkafka's settings for them."""
+"""Fields of producers for `kafka_franz` and `redpanda`, and librdkafka's settings for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a record was not taken, in words for the user: which topic, why, and what to do."""
+"""Errors of refused records, in words for the user: topic, reason and remedy."""
 
 from __future__ import annotations
 

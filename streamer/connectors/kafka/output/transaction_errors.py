@@ -1,4 +1,4 @@
-"""What it takes to be let in by Kafka with a transaction, in words for the user."""
+"""Errors of refused transactions, in words for the user: rights and settings that are missing."""
 
 from __future__ import annotations
 

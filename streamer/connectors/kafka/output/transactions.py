@@ -306,7 +306,7 @@ class Transactions:
 
 
 def is_retriable(error: Any) -> bool:
-    """Tell whether one of librdkafka's errors may be over when it is tried again."""
+    """Return whether one of librdkafka's errors may be over when it is tried again."""
     return bool(error.retriable()) or error.code() in _RETRIABLE_ERRORS
 
 

@@ -31,7 +31,7 @@ _CONNECT_TIMEOUT_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Encryption:
-    """How connections are encrypted.
+    """Encryption of connections.
 
     Attributes:
         parsed: the field `tls`, enabled.

@@ -1,4 +1,4 @@
-"""Who asks: SASL as `kafka` writes it, and as the components with `seed_brokers` do.
+"""SASL authentication, as `kafka` and as the components with `seed_brokers` write it.
 
 A mechanism becomes settings of librdkafka, and of Kafka's Java client, which Spark reads with.
 """

@@ -20,8 +20,8 @@ _CATCH_UP_DIVISOR: Final = 2
 """A stream that is ahead of the machine's clock goes on at this part of the pace."""
 
 
-class StreamClock:
-    """Tells a stream's time, in the process that plans micro-batches."""
+class BatchClock:
+    """The clock of batch times, in the process that plans micro-batches."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamer.core.durations import SECOND
-from streamer.engine.planner.stream_clock import StreamClock, measure_pressure, standstill_between
+from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
 from streamer.engine.report.batch_work import BatchWork
 from streamer.window.settings.back_pressure import BackPressure
 
@@ -24,8 +24,8 @@ class Machine:
         self.wall += ns
         self.steady += ns
 
-    def clock(self) -> StreamClock:
-        return StreamClock(lambda: self.wall, lambda: self.steady)
+    def clock(self) -> BatchClock:
+        return BatchClock(lambda: self.wall, lambda: self.steady)
 
 
 def test_the_time_is_the_machines_while_nobody_sets_it() -> None:

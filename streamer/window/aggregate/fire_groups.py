@@ -161,7 +161,7 @@ class _WindowGroups:
         field = self._parts[part].expression is None and self._parts[part].origin
         if broken is not None and field:
             raise RecordedError(broken, sealed=False)
-        return self._accumulators[part].result_of(self._groups.states[part], group)
+        return self._accumulators[part].result_of_group(self._groups.states[part], group)
 
 
 class _UnaggregatedMessages:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from streamer.window.aggregate.per_message.mapping_aggregation import States
+from streamer.window.aggregate.mapping_aggregation import States
 from streamer.window.contract.emission import Emission
 from streamer.window.keyed.aggregate_batches import AggregateBatches, AggregateSnapshot
 from streamer.window.keyed.message_rows import MessageRows

@@ -29,7 +29,7 @@ class Param:
 
     Attributes:
         name: its name, also for named arguments.
-        type: `string`, `as_integer`, `float`, `bool`, `array`, `object`, `timestamp`, `any`, or
+        type: `string`, `integer`, `float`, `bool`, `array`, `object`, `timestamp`, `any`, or
             `query` (an expression that the function evaluates itself, given as a callable).
         default: the value without an argument; `REQUIRED` when there must be one.
         scalars: whether a `query` may also be a plain value.

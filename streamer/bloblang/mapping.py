@@ -69,11 +69,11 @@ class Mapping:
 
     @cached_property
     def _mutating(self) -> CompiledCode:
-        return self._compile(onto=True)
+        return self._compile(mutates=True)
 
     @cached_property
     def _onto_target(self) -> CompiledCode:
-        return self._compile(beside=True)
+        return self._compile(onto_target=True)
 
     @property
     def doc_fn(self) -> Callable[[Any], Any] | None:

@@ -15,7 +15,7 @@ class Config:
 
     Attributes:
         input: where messages come from; `stdin` when the config names none.
-        buffer: the buffer; `empty` when the config names none.
+        buffer: the buffer; `none` when the config names none.
         processors: those of `pipeline`.
         output: where messages go; `stdout` when the config names none.
         resources: components of the `*_resources` sections, by kind and label.

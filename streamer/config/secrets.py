@@ -56,7 +56,7 @@ def collect_secrets(secrets: dict[str, str], field: Field, node: Node, key: Node
             secrets.setdefault(password, SCRUBBED)
     if field.credentials and isinstance(key, Scalar):
         secret = extract_credential(key.text, node.text)
-        # A variable's default may be `empty`, which is not to be taken out of all texts.
+        # A variable's default may be `none`, which is not to be taken out of all texts.
         if len(secret) > _MAX_HARMLESS_CHARS or not _HARMLESS_VALUE.fullmatch(secret):
             secrets.setdefault(secret, SCRUBBED)
     if not field.secret or not node.text:

@@ -82,7 +82,7 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
     """
     text = jobs.windowed(files, files.parent / "out", "10s", master="local[2]", whole=whole)
     plan = make_plan(parse_config(text + f"  shards: {workers}\n", "stages.yaml"))
-    source = build_context(plan.resources).build(plan.input).resume([])
+    source = build_context(plan.resources).build(plan.input).continue_from([])
     pieces = min(workers, PIECES)
     start, now = source.initial(), time.time_ns()
     end = source.latest(start, now, Limit(share * pieces))

@@ -44,7 +44,7 @@ def examples():
 
 @pytest.mark.parametrize("example", list(examples()))
 def test_a_declared_example_is_true(example):
-    found = run(example.mapping, example.given)
+    found = run(example.mapping, example.input)
     try:
         assert json.loads(found) == json.loads(example.result)
     except ValueError:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+import streamer
 from streamer.cli.main import invoke
 from streamer.components import catalog
 from streamer.config import lint_config
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
 from streamer.sdk.spec import Kind
 
-SHIPPED = Path(catalog.__file__).parent / "docs" / "components"
+SHIPPED = Path(streamer.__file__).parent / "docs" / "components"
 SPECS = [pytest.param(spec, id=f"{spec.kind}-{spec.name}") for spec in catalog.all_specs()]
 _YAML = re.compile(r"^```yaml\n(.*?)^```$", re.M | re.S)
 

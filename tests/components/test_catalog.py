@@ -34,8 +34,8 @@ def test_names_are_sorted(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_file_with_a_spec_is_listed(kind: Kind) -> None:
-    package = catalog.module_name(kind, "x").split(".")[1]
-    folder = Path(streamer.__file__).parent / package
+    package = catalog.module_name(kind, "x").split(".")[1:-1]
+    folder = Path(streamer.__file__).parent.joinpath(*package)
     with_spec = {
         path.stem.removesuffix("_")
         for path in folder.glob("*.py")

@@ -46,7 +46,7 @@ from tests.components.inputs.rooms import lodging
 from tests.servers.hostile import raw_server
 
 EX = Execution(lambda: 0)
-ROOT = Path(__file__).parents[1] / "streamer"
+ROOT = Path(__file__).parents[2] / "streamer"
 
 OPENERS = {
     *("inputs", "outputs", "processors", "caches", "rate_limits", "scanners", "buffers"),
@@ -283,7 +283,7 @@ def test_sockets_of_the_api_reach_no_metadata_of_a_cloud(connect: Callable[[], o
 
 def test_the_input_websocket_of_the_api_reaches_no_metadata_of_a_cloud(tmp_path: Path) -> None:
     with lodging(tmp_path) as lodged:
-        _input("websocket: {url: 'ws://169.254.169.254/x'}").opened(lodged.room)
+        _input("websocket: {url: 'ws://169.254.169.254/x'}").open(lodged.room)
         until = time.monotonic() + 10
         while not lodged.log:
             assert time.monotonic() < until

@@ -106,4 +106,4 @@ def test_known_secrets_are_taken_out_of_values_however_deep() -> None:
 
 
 def test_a_redaction_goes_to_workers() -> None:
-    assert pickle.loads(pickle.dumps(Redaction(["hunter2"]))).text("hunter2") == SCRUBBED
+    assert pickle.loads(pickle.dumps(Redaction(["hunter2"]))).redact_text("hunter2") == SCRUBBED

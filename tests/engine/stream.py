@@ -106,10 +106,10 @@ class Run:
     ) -> None:
         self.plan = make_plan(parse_config(text, "test.yaml"))
         source: Any = build_context(self.plan.resources).build(self.plan.input)
-        self.source = source.resume([]) if self.plan.input.name == "file" else source
+        self.source = source.continue_from([]) if self.plan.input.name == "file" else source
         self.state = state or State(stores=[DictStore() for _ in range(self.plan.shards)])
         if self.state.offset is None:
-            self.state.offset = self.source.initial()
+            self.state.offset = self.source.initial_offset()
         self.start_id = start_id
         self.chance = random.Random(7)
         self.outs = [io.BytesIO() for _ in self.plan.driver_outputs]
@@ -154,7 +154,7 @@ class Run:
     def step(self, t: int, limit: Limit = ALL, tries: int = 1) -> MicroBatch:
         """Plan a micro-batch at a time, run it, and run it again as often as it is tried."""
         assert self.state.offset is not None
-        latest = self.source.latest(self.state.offset, t, limit)
+        latest = self.source.latest_offset(self.state.offset, t, limit)
         ends = [s.get("newest_end") for s in self.delivery.statuses.values()]
         ends = [end for end in ends if end]
         known = len(self.delivery.statuses) >= self.plan.shards

@@ -35,8 +35,8 @@ class Taking:
 
     def taken(self) -> list[bytes]:
         """Return all payloads that have landed."""
-        at = self.source.initial()
-        end = self.source.latest(at, 0, Limit()).offset
+        at = self.source.initial_offset()
+        end = self.source.latest_offset(at, 0, Limit()).offset
         found = batches_of(self.source, at, end, ex=Said().execution())
         return [message.raw for one in found for message in one]
 

@@ -42,7 +42,7 @@ def made(directory: Path, more: str = "") -> tuple[Plan, Any, list[pa.RecordBatc
     path.write_text('{"n": 1}\n{"n": 2}\n')
     plan = make_plan(parse_config(TEXT.format(path=path, more=more)))
     source: Any = build_context(plan.resources).build(plan.input)
-    source = source.resume([])
+    source = source.continue_from([])
     start = source.initial()
     end = source.latest(start, T, Limit()).offset
     offset = json.dumps({"data": end, "start": "a", "ended": False, "tick": 0, "time": T})

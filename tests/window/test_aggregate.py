@@ -76,7 +76,7 @@ def test_groups_that_another_version_folded_otherwise_are_refused(
     body = encode_aggregates(folded([0, 1], None))[0]
     fold = aggregation_for(FOLD)
     more = replace(fold, aggregates=fold.aggregates * 3)
-    monkeypatch.setattr("streamer.window.aggregate.aggregate_codec.fold_for", lambda text: more)
+    monkeypatch.setattr("streamer.window.aggregate.aggregate_codec.aggregation_for", lambda text: more)
     with pytest.raises(PackError, match="holds 1 things.*finds 3 in the mapping"):
         decode_aggregates(body)
 
@@ -112,7 +112,7 @@ def test_what_was_kept_whole_is_folded_key_by_key() -> None:
     assert len(batches[b""]) == 3000
     for key in (b"b", b"d"):
         assert batches[key].size == 3000
-        assert batches[key].fold(0) == sum(range(3000))
+        assert batches[key].aggregate_value(0) == sum(range(3000))
     with pytest.raises(QueryError):
         batches[b"c"].fold(0)
 
@@ -131,7 +131,7 @@ def test_messages_that_were_kept_whole_stay_in_order_with_what_was_folded(
     found = list(fire_groups([folded([1], [5], between, text)], packs[::-1], told))
     batches = {one.key: one.messages for one in found}
     assert {key: batch.size for key, batch in batches.items()} == {b"b": 4, b"c": 2, b"d": 1}
-    assert [batches[key].fold(0) for key in (b"b", b"c", b"d")] == [last, 6, 3]
+    assert [batches[key].aggregate_value(0) for key in (b"b", b"c", b"d")] == [last, 6, 3]
     assert [one.first for one in found] == [min(between, 10), 12, 20]
     assert batches[b"b"][0].raw == (b'{"v":1}' if between < 10 else b'{"v":7}')
 
@@ -141,7 +141,7 @@ def test_packs_that_arrived_at_the_same_time_are_counted_in_their_groups() -> No
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
     found = list(fire_groups([folded([0], [5])], packs, told))
     assert [(one.key, one.messages.size) for one in found] == [(b"a", 1), (b"b", 10), (b"c", 2)]
-    assert [one.messages.fold(0) for one in found] == [0, 12, 4]
+    assert [one.messages.aggregate_value(0) for one in found] == [0, 12, 4]
 
 
 def test_a_window_of_many_keys_that_were_kept_whole_does_not_go_through_all_for_each() -> None:

@@ -65,7 +65,7 @@ class Aggregate:
     """One thing that a mapping asks of all messages of a batch.
 
     Attributes:
-        kind: `count`, `sum`, `min` and `max` of values, the number of `distinct_metadata` ones, or
+        kind: `count`, `sum`, `min` and `max` of values, the number of `distinct` ones, or
             the `unique` ones in the order of their first message; the `first` and the `last`;
             whether `any` or `all` pass a test; the `counts` by key; the `top` ones in descending
             order, or the `top distinct` ones; what an expression gives for the `latest` message,

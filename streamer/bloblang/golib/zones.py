@@ -40,7 +40,7 @@ def to_local(moment: Timestamp) -> datetime:
 
 
 def get_year_shift(moment: Timestamp) -> int:
-    """Return how many years to add to what `to_local` gives."""
+    """Return how many years to add to what `local` gives."""
     return shift_into_calendar(moment.ns // SECOND)[1]
 
 

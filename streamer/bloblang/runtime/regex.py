@@ -165,7 +165,7 @@ class Matcher:
         return (_decode_group(match.group(0)), *map(_decode_group, match.groups()))
 
     def find_all(self, text: str) -> list[tuple[str, ...]]:
-        """Return all matches as `find_first` does."""
+        """Return all matches as `first` does."""
         return [groups for _, _, groups in self.find_places(text)]
 
     def find_places(self, text: str) -> Iterable[tuple[int, int, tuple[str, ...]]]:

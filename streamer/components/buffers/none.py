@@ -1,4 +1,4 @@
-"""`empty`: no buffer; batches go from the input to the processors as they come.
+"""`none`: no buffer; batches go from the input to the processors as they come.
 
 "Selecting no buffer means the output layer is directly coupled with the input layer."
 """

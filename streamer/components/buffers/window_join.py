@@ -81,7 +81,7 @@ SPEC: Final = Spec(
         "`allowed_lateness` before the clock. A pair comes out when its second message comes in, "
         "as a batch of its own; messages are kept as long as a match of them may come.\n\n"
         "The metadata are those of the left message, and what only the right one has; besides "
-        "these `window_emit` (`event` for a pair, `is_final` or `flush` for a message without a "
+        "these `window_emit` (`event` for a pair, `final` or `flush` for a message without a "
         "partner), `window_key`, and the times: `window_max_timestamp` is the later time of the "
         "pair; `window_start_timestamp` and `window_end_timestamp` are the earlier and the later "
         "one, and for a message without a partner the bounds between which that would have been. "

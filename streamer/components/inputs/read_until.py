@@ -53,7 +53,7 @@ SPEC: Final = Spec(
     "Reads an input until a message passes a check, or until nothing comes any more.",
     description=(
         "The message that passes the check is the last one; its metadata `benthos_read_until` is "
-        "`is_final`. The other input is read on the driver, in order, with its processors; how far it "
+        "`final`. The other input is read on the driver, in order, with its processors; how far it "
         "was read and the counters of the check are in the checkpoint, so that a restart goes on "
         "where it was, and an input that was read until the end stays ended."
     ),

@@ -340,7 +340,7 @@ _WINDOWS: Final = (
         ("reason",),
         "messages",
         "Messages that no window got, or that were in a window that was dropped, by reason: `late`,"
-        " `timestamp`, `key`, `future`, `expired`, `incomplete_arrivals`, `deploy`. Since the checkpoint "
+        " `timestamp`, `key`, `future`, `expired`, `incomplete`, `deploy`. Since the checkpoint "
         "began.",
         "late: raise allowed_lateness, or take them by late_output. timestamp, key: mend the "
         "mapping. expired: the output is too slow.",

@@ -51,7 +51,7 @@ SPEC: Final = Spec(
     "parse_log",
     "Parses messages that are lines of syslog into objects.",
     description=(
-        "The object has those of `read_priority`, `facility`, `severity`, `timestamp`, `hostname`, "
+        "The object has those of `priority`, `facility`, `severity`, `timestamp`, `hostname`, "
         "`appname`, `procid` and `message` that are in the line; with `syslog_rfc5424` also "
         "`version`, `msgid` and `structureddata`."
     ),

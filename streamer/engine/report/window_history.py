@@ -24,7 +24,7 @@ class ClosedWindow(NamedTuple):
         start: ns; None when it was never listed as open.
         end: ns.
         messages: how many it had.
-        reason: why it closed (`is_final`, `flush`, `expired`, …).
+        reason: why it closed (`final`, `flush`, `expired`, …).
         at: the time of the micro-batch, ns.
     """
 

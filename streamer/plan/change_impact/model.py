@@ -91,7 +91,7 @@ class ChangeImpact:
         return self.effect == Effect.RESET
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it for JSON; `effect` is `empty` when nothing changes."""
+        """Return it for JSON; `effect` is `none` when nothing changes."""
         return {
             "effect": str(self.effect or "none"),
             "keeps_input": self.keeps_input,

@@ -155,7 +155,7 @@ _CLOSING_FIELDS: Final = (
 _EMIT_FIELD: Final = Field(
     EMIT,
     "string",
-    "When a window is emitted, with all messages that it holds by then: `is_final`, once, when it "
+    "When a window is emitted, with all messages that it holds by then: `final`, once, when it "
     "closes; `changes`, after every micro-batch in which it has changed; `each`, after every "
     "message. `forward` passes messages on at once, with the window's metadata, and keeps none.",
     default="final",

@@ -11,7 +11,7 @@ class Counters:
     """Messages and windows since the checkpoint began; exact, since they are part of the state.
 
     They add up: what entered is failed + filtered + the drops for all reasons but those of messages
-    that were taken (`expired`, `incomplete_arrivals`) + taken, and taken is released + held +
+    that were taken (`expired`, `incomplete`) + taken, and taken is released + held +
     passed_over + these drops.
 
     Attributes:
@@ -26,7 +26,7 @@ class Counters:
         filtered: messages that a filter did not keep.
         suppressed: messages of windows that a `having` suppressed, counted once for every window.
         passed_over: of a join, messages that were given back without having been in a window; of
-            count windows of older versions, those that now are dropped as `incomplete_arrivals`.
+            count windows of older versions, those that now are dropped as `incomplete`.
     """
 
     taken: int = 0
@@ -70,7 +70,7 @@ class ClosedWindow:
     Attributes:
         end: ns.
         messages: how many this shard had of it.
-        reason: `is_final`, `flush` or `expired`.
+        reason: `final`, `flush` or `expired`.
     """
 
     end: int

@@ -35,7 +35,7 @@ class LocatedRows:
         """Mark messages as gone, by their places."""
         pack_numbers, rows = self.pack_numbers[indices], self.rows[indices]
         for number in np.unique(pack_numbers).tolist():
-            self.loaded_packs[number].give_back(rows[pack_numbers == number])
+            self.loaded_packs[number].free(rows[pack_numbers == number])
 
 
 def find_key_rows(loaded: LoadedPack, numbers: Mapping[bytes, int]) -> tuple[Ints, Ints]:

@@ -20,7 +20,7 @@ class Receiving:
     def __init__(self, lodged: Lodging, source: Any) -> None:
         self.lodged = lodged
         self.source = source
-        self._at = source.initial()
+        self._at = source.initial_offset()
         self.raws: list[bytes] = []
 
     def look(self) -> bool:

@@ -75,7 +75,7 @@ output: {{stdout: {{}}}}
 def test_messages_go_through_the_processors_of_all_that_they_are_in() -> None:
     plan = make_plan(parse_config(NESTED))
     source = built(NESTED)
-    end = source.latest(source.initial(), 0, Limit())
+    end = source.latest_offset(source.initial(), 0, Limit())
     stage = StatelessStage(plan)
     frames = [
         frame

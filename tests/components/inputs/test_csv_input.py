@@ -24,7 +24,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def source(more: str = "", paths: str = "[in.csv]") -> Any:
-    return built(f"input: {{csv: {{paths: {paths}{more}}}}}").resume([])
+    return built(f"input: {{csv: {{paths: {paths}{more}}}}}").continue_from([])
 
 
 def batches(of: Any, limit: Limit = ALL, said: Said | None = None) -> list[list[Any]]:

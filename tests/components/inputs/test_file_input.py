@@ -30,7 +30,7 @@ def write(name: str, text: str = "") -> str:
 
 def file_input(*paths: str, more: str = "", known: tuple[str, ...] = ()):
     text = f"input: {{file: {{paths: [{', '.join(map(repr, paths))}]{more}}}}}\n"
-    return built(text).resume(list(known))
+    return built(text).continue_from(list(known))
 
 
 def everything(source, limit: Limit = ALL, parts: int = 1) -> list[str]:
@@ -355,7 +355,7 @@ def test_a_glob_whose_directory_is_gone_is_a_warning_and_no_dry_run_passes(
     write("in/a.log")
     found = built(f"input: {{file: {{paths: ['in/*.log', '{pattern}']}}}}\n")
     with lodging(here / "spool") as lodged:
-        found.opened(lodged.room)
+        found.open(lodged.room)
     assert [fields["directory"] for fields in lodged.fields] == [directory] * bool(directory)
     if not directory:
         found.probe()

@@ -24,7 +24,7 @@ def numbers(source, start, end, parts: int = 1) -> list[list[int]]:
 
 def test_the_first_message_comes_at_once_then_one_every_interval():
     source = generate(", interval: 2s")
-    start = source.initial()
+    start = source.initial_offset()
     due = []
     for seconds in (0, 1, 1.999999999, 2, 5, 6):
         due.append(source.latest(start, T + int(seconds * SECOND), Limit()).offset["n"])
@@ -33,14 +33,14 @@ def test_the_first_message_comes_at_once_then_one_every_interval():
 
 def test_nothing_is_due_between_two_messages():
     source = generate(", interval: 2s")
-    first = source.latest(source.initial(), T, Limit()).offset
+    first = source.latest_offset(source.initial(), T, Limit()).offset
     latest = source.latest(first, T + SECOND, Limit())
     assert (latest.offset, latest.waiting, latest.ended) == (first, 0, False)
 
 
 def test_what_was_missed_is_made_up_for_while_the_program_runs():
     source = generate(", interval: 1ms")
-    first = source.latest(source.initial(), T, Limit()).offset
+    first = source.latest_offset(source.initial(), T, Limit()).offset
     latest = source.latest(first, T + SECOND, Limit(messages=400))
     assert (latest.waiting, latest.more) == (400, True)
     rest = source.latest(latest.offset, T + SECOND, Limit())
@@ -49,7 +49,7 @@ def test_what_was_missed_is_made_up_for_while_the_program_runs():
 
 def test_what_was_missed_while_the_program_was_down_is_not():
     first = generate(", interval: 1s")
-    offset = first.latest(first.initial(), T, Limit()).offset
+    offset = first.latest_offset(first.initial(), T, Limit()).offset
     offset = first.latest(offset, T + 9 * SECOND, Limit()).offset
     again = generate(", interval: 1s")
     latest = again.latest(offset, T + 1000 * SECOND, Limit())
@@ -60,7 +60,7 @@ def test_what_was_missed_while_the_program_was_down_is_not():
 
 def test_the_input_ends_with_the_count():
     source = generate(", interval: 1s, count: 3")
-    latest = source.latest(source.initial(), T, Limit())
+    latest = source.latest_offset(source.initial(), T, Limit())
     assert (latest.offset["n"], latest.ended) == (1, False)
     latest = source.latest(latest.offset, T + 60 * SECOND, Limit())
     assert (latest.offset["n"], latest.ended) == (3, True)
@@ -70,7 +70,7 @@ def test_the_input_ends_with_the_count():
 def test_a_count_that_was_made_smaller_ends_the_input_and_takes_nothing_back():
     source = generate(", interval: 1s, count: 2")
     offset = {"n": 5, "base": 0, "began": T}
-    latest = source.latest(offset, T, Limit())
+    latest = source.latest_offset(offset, T, Limit())
     assert (latest.offset, latest.waiting, latest.ended) == (offset, 0, True)
 
 
@@ -79,13 +79,13 @@ def test_without_an_interval_there_is_no_pause(interval):
     source = generate(f", interval: '{interval}'")
     for start in (0, UNPACED_MESSAGES):
         offset = {"n": start, "base": 0, "began": T}
-        assert source.latest(offset, T, Limit()).offset["n"] == start + UNPACED_MESSAGES
+        assert source.latest_offset(offset, T, Limit()).offset["n"] == start + UNPACED_MESSAGES
 
 
 @pytest.mark.parametrize("size", [UNPACED_MESSAGES, UNPACED_MESSAGES + 1, 3 * UNPACED_MESSAGES])
 def test_a_batch_of_any_size_is_made(size):
     source = generate(f", interval: '', batch_size: {size}")
-    assert source.latest(source.initial(), T, Limit()).offset["n"] == size
+    assert source.latest_offset(source.initial(), T, Limit()).offset["n"] == size
     paced = generate(f", interval: 1s, batch_size: {size}")
     assert paced.latest(paced.initial(), T, Limit(messages=1)).offset["n"] == size
 
@@ -109,13 +109,13 @@ def test_pieces_are_cut_at_the_ends_of_batches(parts):
 
 def test_a_micro_batch_takes_whole_batches():
     source = generate(", interval: '', batch_size: 4")
-    assert source.latest(source.initial(), T, Limit(messages=10)).offset["n"] == 8
+    assert source.latest_offset(source.initial(), T, Limit(messages=10)).offset["n"] == 8
     assert source.latest(source.initial(), T, Limit(messages=1)).offset["n"] == 4
 
 
 def test_a_message_belongs_to_its_moment_whenever_it_is_made():
     source = generate(", interval: 2s", mapping='root = {"n": count("x"), "at": now()}')
-    first = source.latest(source.initial(), T, Limit()).offset
+    first = source.latest_offset(source.initial(), T, Limit()).offset
     end = source.latest(first, T + 5 * SECOND, Limit()).offset
     expected = [
         {"n": 2, "at": "2023-11-14T22:13:22Z"},
@@ -130,7 +130,7 @@ def test_a_message_belongs_to_its_moment_whenever_it_is_made():
 
 def test_a_clock_that_is_set_back_takes_nothing_back_and_goes_on_when_it_is_there_again():
     source = generate(", interval: 1s")
-    offset = source.latest(source.initial(), T, Limit()).offset
+    offset = source.latest_offset(source.initial(), T, Limit()).offset
     offset = source.latest(offset, T + 5 * SECOND, Limit()).offset
     assert offset["n"] == 6
     back = source.latest(offset, T - 3600 * SECOND, Limit())
@@ -165,7 +165,7 @@ def test_messages_that_are_deleted_do_not_count():
 def test_a_batch_runs_the_mapping_so_often_and_no_oftener_than_messages_are_missing():
     # As in Benthos: batches of 4 tries, of 3 when 3 are missing, of 2, and of 1 for the last.
     source = generate(", interval: 1s, count: 4, batch_size: 4", mapping=EVERY_THIRD)
-    at, made = source.initial(), []
+    at, made = source.initial_offset(), []
     for second in range(20):
         latest = source.latest(at, T + second * SECOND, Limit())
         made += batches_of(source, at, latest.offset)
@@ -210,7 +210,7 @@ def test_a_mapping_that_makes_nothing_more_ends_its_piece_with_an_error():
 
 def test_an_offset_of_a_mapping_that_left_nothing_out_is_gone_on_from():
     source = generate(", interval: 1s, count: 7", mapping=EVERY_THIRD)
-    latest = source.latest({"n": 5, "base": 0, "began": T - 60 * SECOND}, T, Limit())
+    latest = source.latest_offset({"n": 5, "base": 0, "began": T - 60 * SECOND}, T, Limit())
     assert numbers(source, {"n": 5}, latest.offset) == [[6]]
 
 
@@ -225,7 +225,7 @@ def test_a_deleted_message_is_not_there():
 
 def test_a_cron_expression_has_its_messages_at_its_times_and_none_at_once():
     source = generate(", interval: '*/2 * * * * *'", "root = now().ts_unix()")
-    at, found = source.initial(), []
+    at, found = source.initial_offset(), []
     for seconds in (0, 1, 2, 5, 8):
         latest = source.latest(at, T + seconds * SECOND, Limit())
         made = [m.doc - T // SECOND for [m] in batches_of(source, at, latest.offset)]
@@ -237,7 +237,7 @@ def test_a_cron_expression_has_its_messages_at_its_times_and_none_at_once():
 
 def test_a_replay_of_scheduled_messages_makes_the_same_ones_at_the_same_times():
     source = generate(", interval: '@every 3s', batch_size: 2", 'root = [count("n"), now()]')
-    start = source.latest(source.initial(), T, Limit()).offset
+    start = source.latest_offset(source.initial(), T, Limit()).offset
     end = source.latest(start, T + 10 * SECOND, Limit()).offset
     first = [[m.raw for m in batch] for batch in batches_of(source, start, end)]
     assert [len(batch) for batch in first] == [2, 2, 2]
@@ -251,7 +251,7 @@ def test_a_replay_of_scheduled_messages_makes_the_same_ones_at_the_same_times():
 
 def test_scheduled_messages_that_were_missed_while_the_program_was_down_are_not_made():
     first = generate(", interval: '* * * * * *'")
-    offset = first.latest(first.initial(), T, Limit()).offset
+    offset = first.latest_offset(first.initial(), T, Limit()).offset
     offset = first.latest(offset, T + 5 * SECOND, Limit()).offset
     again = generate(", interval: '* * * * * *'")
     assert again.latest(offset, T + 1000 * SECOND, Limit()).waiting == 0
@@ -264,7 +264,7 @@ def test_a_schedule_ends_with_the_count_of_messages_that_are_made():
         ", interval: '* * * * * *', count: 3",
         'root.n = if count("n") % 2 == 0 { deleted() } else { count("m") }',
     )
-    start = source.latest(source.initial(), T, Limit()).offset
+    start = source.latest_offset(source.initial(), T, Limit()).offset
     latest = source.latest(start, T + 60 * SECOND, Limit())
     assert latest.ended
     assert len(batches_of(source, start, latest.offset)) == 3
@@ -272,7 +272,7 @@ def test_a_schedule_ends_with_the_count_of_messages_that_are_made():
 
 def test_a_schedule_that_is_behind_goes_on_in_the_next_micro_batch():
     source = generate(", interval: '* * * * * *'")
-    start = source.latest(source.initial(), T, Limit()).offset
+    start = source.latest_offset(source.initial(), T, Limit()).offset
     latest = source.latest(start, T + 60 * SECOND, Limit(messages=50))
     assert (latest.waiting, latest.more) == (50, True)
     rest = source.latest(latest.offset, T + 60 * SECOND, Limit(messages=50))

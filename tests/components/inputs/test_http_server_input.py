@@ -38,7 +38,7 @@ class Served:
         self.lodged = lodged
         self.source = source
         self.url = lodged.said("url")
-        self._at = source.initial()
+        self._at = source.initial_offset()
 
     def taken(self) -> list[list[Message]]:
         """Return what has landed since the last call, and answer what waits."""
@@ -179,7 +179,7 @@ def test_a_rate_limit_lets_requests_in_until_it_is_reached(tmp_path):
 def test_a_full_spool_and_a_full_disk_are_told_and_it_goes_on_afterwards(tmp_path, monkeypatch):
     with served(tmp_path) as server:
         with monkeypatch.context() as full:
-            full.setattr("streamer.connectors.spool.store.held_bytes", lambda directory: 1 << 40)
+            full.setattr("streamer.connectors.spool.store.segment_bytes", lambda directory: 1 << 40)
             status, _, headers = server.post(data=b"1")
             assert (status, headers["Retry-After"]) == (429, "1")
 
@@ -462,7 +462,7 @@ def test_a_path_that_another_input_serves_is_refused_at_the_start(tmp_path):
     endpoints.served = True
     with lodging(tmp_path) as lodged:
         lodged.house.endpoints = endpoints
-        open_input(built("input: {http_server: {path: '/{a}'}}"), lodged.room.inner("1"))
+        open_input(built("input: {http_server: {path: '/{a}'}}"), lodged.room.child("1"))
         other = built("input: {http_server: {path: '/{b}', ws_path: /other}}")
         with pytest.raises(StreamerError, match="another path, or an address of its own"):
             open_input(other, lodged.room.inner("2"))
@@ -474,7 +474,7 @@ def test_one_after_the_other_may_serve_the_same_path(tmp_path):
     endpoints.served = True
     with lodging(tmp_path) as lodged:
         lodged.house.endpoints = endpoints
-        first = lodged.room.branch("1")
+        first = lodged.room.stoppable_child("1")
         open_input(built("input: {http_server: {}}"), first.room)
         first.stop()
         open_input(built("input: {http_server: {}}"), lodged.room.inner("2"))

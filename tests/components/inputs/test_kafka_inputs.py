@@ -181,7 +181,7 @@ input: {{{KAFKA}, sasl: {{mechanism: OAUTHBEARER, token_cache: tokens, token_key
     assert found.source.connection.sasl.token == ""
     # It is had, and is none that Java reads.
     with pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"):
-        found.opened(SimpleNamespace(local=True))
+        found.open(SimpleNamespace(local=True))
     with pytest.raises(StreamerError, match="cannot be had: key does not exist; put it into"):
         built(text.replace("KEY", "other")).opened(SimpleNamespace(local=True))
 

@@ -29,7 +29,7 @@ def write(name: str, numbers: range, group: int = 4) -> None:
 
 
 def source(more: str = "") -> Any:
-    return built(f"input: {{parquet: {{paths: ['*.parquet']{more}}}}}").resume([])
+    return built(f"input: {{parquet: {{paths: ['*.parquet']{more}}}}}").continue_from([])
 
 
 def batches(of: Any, limit: Limit = ALL, said: Said | None = None) -> list[list[Any]]:

@@ -22,7 +22,7 @@ from streamer.sdk.input.replayable import Limit
 
 CASES = [
     json.loads(line)
-    for line in (Path(__file__).parents[1] / "data/scanned_as_benthos.jsonl").open(encoding="utf-8")
+    for line in (Path(__file__).parents[2] / "data/scanned_as_benthos.jsonl").open(encoding="utf-8")
 ]
 SHOWN = """    - mapping: |
         root = {

@@ -26,7 +26,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def source(how: str, *paths: str, known: tuple[str, ...] = ()) -> Any:
     text = f"input: {{file: {{paths: [{', '.join(map(repr, paths))}], {how}}}}}\n"
-    return built(text).resume(list(known))
+    return built(text).continue_from(list(known))
 
 
 def everything(of: Any, limit: Limit = ALL, parts: int = 1) -> list[bytes]:

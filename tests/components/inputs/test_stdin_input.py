@@ -14,7 +14,7 @@ from .rooms import lodging
 
 
 def stdin_input(directory, scanner: str = "{}"):
-    return built(f"input: {{stdin: {{scanner: {{lines: {scanner}}}}}}}\n").resume(directory)
+    return built(f"input: {{stdin: {{scanner: {{lines: {scanner}}}}}}}\n").continue_from(directory)
 
 
 def spooled(directory, *appends: bytes, segment_size: int = 1 << 20) -> ByteSpoolWriter:
@@ -89,7 +89,7 @@ def test_what_was_piped_in_on_one_machine_is_not_read_as_if_it_were_a_clusters(t
     def opened(local: bool) -> None:
         with lodging(tmp_path, read_stdin=io.BytesIO(b"1\n").read) as found:
             found.house.local = local
-            built("input: {stdin: {}}\n").opened(found.room)
+            built("input: {stdin: {}}\n").open(found.room)
             assert found.house.join(10)
 
     opened(before)

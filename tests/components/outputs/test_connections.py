@@ -212,7 +212,7 @@ def test_a_websocket_that_is_closed_is_opened_again():
         seen = Seen()
         with changed:
             assert changed.wait_for(lambda: len(received) == 1, 60)
-        made = output.output._connection._made
+        made = output.output._connection._connection
         # Until this side has heard of it.
         made.recv_events_thread.join(60)
         [error] = output.deliver(batches("b"), seen.ex).errors
@@ -229,7 +229,7 @@ def test_a_process_gets_lines_until_its_input_is_closed(tmp_path):
     copy = f"import sys; open({str(tmp_path / 'out')!r}, 'wb').write(sys.stdin.buffer.read())"
     output = built(f'subprocess: {{name: {sys.executable}, args: [-c, "{copy}"]}}')
     assert output.deliver(batches("ab", "c"), Seen().ex).errors == [None, None]
-    running = output.output._process._running
+    running = output.output._process._popen
     running.stdin.close()
     assert running.wait(60) == 0
     assert (tmp_path / "out").read_bytes() == b"a\nb\nc\n"
@@ -240,7 +240,7 @@ def test_a_process_that_ends_is_started_again_and_what_it_said_is_logged():
     fail = "import sys; sys.stdin.readline(); sys.exit('oh no')"
     output = built(f'subprocess: {{name: {sys.executable}, args: [-c, "{fail}"]}}')
     assert output.deliver(batches("a"), Seen().ex).errors == [None]
-    first = output.output._process._running
+    first = output.output._process._popen
     assert first.wait(60) == 1
     seen = Seen()
     assert output.deliver(batches("b"), seen.ex).errors == [None]

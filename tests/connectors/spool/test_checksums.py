@@ -33,8 +33,8 @@ def spooled(spool, first: int, count: int) -> list[bytes]:
 
 
 def rest_of(spool, start) -> list[bytes]:
-    source = built("input: {stdin: {scanner: {lines: {}}}}\n").resume(spool)
-    return raws_of(source, start, source.latest(start, 0, Limit()).offset)
+    source = built("input: {stdin: {scanner: {lines: {}}}}\n").continue_from(spool)
+    return raws_of(source, start, source.latest_offset(start, 0, Limit()).offset)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def rest_of(spool, start) -> list[bytes]:
 def test_damage_of_what_was_piped_in_stops_the_stream_and_is_counted(tmp_path, damage, seed):
     chance = random.Random(f"{damage.__name__}{seed}")
     lines = spooled(tmp_path, 0, 40)
-    source = built("input: {stdin: {scanner: {lines: {}}}}\n").resume(tmp_path)
-    start = source.latest(source.initial(), 0, Limit(chance.randrange(1, 40))).offset
+    source = built("input: {stdin: {scanner: {lines: {}}}}\n").continue_from(tmp_path)
+    start = source.latest_offset(source.initial(), 0, Limit(chance.randrange(1, 40))).offset
     read = raws_of(source, source.initial(), start)
     source.committed(start)
     path = chance.choice([one for one in segments(tmp_path) if one.stat().st_size > 1])

@@ -34,7 +34,7 @@ def rows_of(directory: Path, yaml: str) -> list[Any]:
     """Read an input to its end."""
     found: list[Any] = []
     with open_input(directory, yaml) as (lodged, source):
-        at, end = source.initial(), time.monotonic() + 60
+        at, end = source.initial_offset(), time.monotonic() + 60
         while True:
             latest = source.latest(at, 0, Limit())
             batches = batches_of(source, at, latest.offset)
@@ -86,7 +86,7 @@ def test_a_query_that_fails_is_tried_again(db: Place, tmp_path: Path) -> None:
             assert time.monotonic() < end
             time.sleep(0.005)
         db.run(f"CREATE TABLE {db.table}_later AS SELECT 7 AS id")
-        while not (latest := source.latest(source.initial(), 0, Limit())).ended:
+        while not (latest := source.latest_offset(source.initial(), 0, Limit())).ended:
             assert time.monotonic() < end
             time.sleep(0.005)
         [[message]] = batches_of(source, source.initial(), latest.offset)

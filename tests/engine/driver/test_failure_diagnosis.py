@@ -26,7 +26,7 @@ from streamer.engine.report.component_errors import (
 )
 from streamer.engine.report.metric_labels import EndpointLabels
 
-from .stream import Run, write_lines
+from tests.engine.stream import (Run, write_lines)
 
 PLACES = EndpointLabels(
     {"label": "src", "path": "root.input"},

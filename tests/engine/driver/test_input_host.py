@@ -14,7 +14,7 @@ from tests.components.inputs.rooms import lodging
 def test_rooms_of_inputs_have_names_and_directories_of_their_own(tmp_path):
     with lodging(tmp_path) as lodged:
         outer = lodged.room
-        one, other = outer.inner("a/b"), outer.inner("..")
+        one, other = outer.child("a/b"), outer.child("..")
         assert (outer.name, outer.directory) == ("", tmp_path)
         assert one.name != other.name
         assert one.directory.parent == other.directory.parent == tmp_path
@@ -23,7 +23,7 @@ def test_rooms_of_inputs_have_names_and_directories_of_their_own(tmp_path):
 
 def test_what_is_remembered_is_known_at_the_next_start(tmp_path):
     with lodging(tmp_path) as first:
-        first.room.inner("orders").save_state(["a", "b"])
+        first.room.child("orders").save_state(["a", "b"])
         remembered = first.house.remembered
     with lodging(tmp_path, remembered) as second:
         assert second.room.inner("orders").known() == ["a", "b"]
@@ -33,7 +33,7 @@ def test_what_is_remembered_is_known_at_the_next_start(tmp_path):
 def test_what_is_remembered_later_is_kept_at_once(tmp_path):
     saved = []
     with lodging(tmp_path) as lodged:
-        lodged.room.inner("a").save_state(1)
+        lodged.room.child("a").save_state(1)
         lodged.house.save = lambda remembered: saved.append(dict(remembered))
         lodged.room.inner("b").save_state(2)
     assert saved == [{"/a": 1, "/b": 2}]
@@ -41,7 +41,7 @@ def test_what_is_remembered_later_is_kept_at_once(tmp_path):
 
 def test_a_claim_is_for_one(tmp_path):
     with lodging(tmp_path) as lodged:
-        lodged.room.inner("a").claim("the standard input")
+        lodged.room.child("a").claim("the standard input")
         with pytest.raises(StreamerError, match="two inputs read the standard input"):
             lodged.room.inner("b").claim("the standard input")
 
@@ -65,7 +65,7 @@ def test_a_stop_is_told_to_all_and_ends_waiting(tmp_path):
     told = []
     with lodging(tmp_path) as lodged:
         lodged.room.on_stop(lambda: told.append(1))
-        lodged.room.inner("x").on_stop(lambda: told.append(2))
+        lodged.room.child("x").on_stop(lambda: told.append(2))
         assert not lodged.room.stopping and not lodged.room.wait(0)
         lodged.house.stop()
         assert lodged.room.stopping and lodged.room.wait(60)

@@ -39,11 +39,11 @@ class Reading:
         self.told.append(ends)
         return self.refusal
 
-    def skipped(self, since: Offsets, ends: Offsets) -> list[SkippedMessages]:
+    def find_skipped(self, since: Offsets, ends: Offsets) -> list[SkippedMessages]:
         self.asked.append((since, ends))
         return self.gone
 
-    def standing(self, known: Offsets) -> Backlog:
+    def backlog(self, known: Offsets) -> Backlog:
         if not self.kept:
             raise DataLostError("t:0 stands at 20 and is gone")
         return Backlog(0, False, known)

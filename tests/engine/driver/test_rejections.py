@@ -18,7 +18,7 @@ from streamer.engine.driver.writers import make_writers
 from streamer.sdk.sync_response import REQUEST
 from tests.servers.http import Asked, Reply, http_server
 
-from .stream import MemoryPlace, Run, State, write_lines
+from tests.engine.stream import (MemoryPlace, Run, State, write_lines)
 
 SECOND = 10**9
 INPUT = "input: { file: { paths: [in] %s } }\n"

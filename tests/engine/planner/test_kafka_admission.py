@@ -18,7 +18,7 @@ class Topic:
         self.answers = list(answers)
         self.asked = []
 
-    def standing(self, known):
+    def backlog(self, known):
         self.asked.append(known)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
@@ -67,14 +67,14 @@ def stands(waiting, more=False):
 def test_what_waits_is_added_up_and_asked_beyond_what_was_planned(signals):
     one, two = Topic(stands(3)), Topic(stands(4))
     signals.set_planned_ends([{"a": {"0": 7}}, {"b": {"0": 9}}])
-    found = gate(signals, one, two)[0].waiting()
+    found = gate(signals, one, two)[0].read_backlog()
     assert (found.messages, found.more) == (7, False)
     assert found.ends == [{"a": {"0": 3}}, {"a": {"0": 4}}]
     assert one.asked == [{"a": {"0": 7}}] and two.asked == [{"b": {"0": 9}}]
 
 
 def test_a_stream_is_behind_when_one_input_has_more_than_a_micro_batch_takes(signals):
-    assert gate(signals, Topic(stands(101)))[0].waiting().more
+    assert gate(signals, Topic(stands(101)))[0].read_backlog().more
     assert gate(signals, Topic(stands(1)), Topic(stands(1, True)))[0].waiting().more
     assert not gate(signals, Topic(stands(100)))[0].waiting().more
 
@@ -91,7 +91,7 @@ def test_a_broker_that_is_away_is_waited_for_ever_longer_and_the_driver_hears_it
     topic = Topic(*[away] * 6, stands(1))
     made = gate(signals, topic, clock=clock)[0]
     made._sleep = sleep
-    assert made.waiting().messages == 1
+    assert made.read_backlog().messages == 1
     assert set(heard) == {("no broker answers", False)}
     assert clock.ns / 1e9 == pytest.approx(0.5 + 1 + 2 + 4 + 5 + 5)
     assert max(clock.slept) <= POLL_INTERVAL_S, "a stop is heard soon"
@@ -101,7 +101,7 @@ def test_a_broker_that_is_away_is_waited_for_ever_longer_and_the_driver_hears_it
 def test_what_is_lost_ends_the_stream_and_the_driver_hears_why(signals):
     made, _ = gate(signals, Topic(DataLostError("a:0 stands at 5 and ends at 3")))
     with pytest.raises(DataLostError):
-        made.waiting()
+        made.read_backlog()
     assert signals.trouble() == ("a:0 stands at 5 and ends at 3", True)
 
 
@@ -115,7 +115,7 @@ def test_a_stop_ends_every_wait_with_no_micro_batch(signals):
 
     made._sleep = sleep
     with pytest.raises(StoppedError):
-        made.waiting()
+        made.read_backlog()
     assert len(sleeps) == 1
     with pytest.raises(StoppedError):
         made.wait()
@@ -142,7 +142,7 @@ def test_a_nap_is_as_long_whatever_the_wall_clock_is_set_to(signals, hours):
 
 
 def test_what_the_driver_says_is_whole_or_not_there(signals, tmp_path):
-    assert signals.known() == [] and signals.trouble() == ("", False)
+    assert signals.planned_ends() == [] and signals.trouble() == ("", False)
     signals.set_planned_ends([{"a": {"0": 1}}])
     assert json.loads((tmp_path / "signals" / "known").read_text()) == [{"a": {"0": 1}}]
     signals.clear()

@@ -100,7 +100,7 @@ def paced(tmp_path, seconds):
 def test_a_source_rests_between_looks_that_find_nothing_and_only_then(tmp_path):
     signals, sleeper = paced(tmp_path, 3.0), Sleeper()
     rest = rest_of(signals, sleeper)
-    rest.take()
+    rest.wait()
     assert sleeper.at == 0, "nobody has looked yet"
     rest.note_poll(False)
     rest.take()
@@ -114,7 +114,7 @@ def test_a_source_that_is_alone_does_not_rest(tmp_path):
     signals, sleeper = paced(tmp_path, 0.0), Sleeper()
     rest = rest_of(signals, sleeper)
     rest.note_poll(False)
-    rest.take()
+    rest.wait()
     assert sleeper.at == 0
 
 
@@ -123,7 +123,7 @@ def test_a_window_that_is_due_and_a_stop_end_a_rest(tmp_path):
     rest = rest_of(signals, sleeper)
     signals.set_due(5 * SECOND)
     rest.note_poll(False)
-    rest.take()
+    rest.wait()
     assert 5 <= sleeper.at <= 5.25
     signals.set_due(None)
     rest.note_poll(False)
@@ -136,7 +136,7 @@ def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     signals = paced(tmp_path, 9.0)
     pace = PollSettings(signals)
     pace.update(2.5, 4.0)
-    assert (signals.pace(), signals.patience()) == (2.5, 4.0)
+    assert (signals.poll_interval(), signals.patience()) == (2.5, 4.0)
     pace.update(2.9, 4.5)
     assert (signals.pace(), signals.patience()) == (2.5, 4.0), "about the same"
     pace.update(3.1, 0.0)

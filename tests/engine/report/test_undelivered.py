@@ -24,7 +24,7 @@ from streamer.engine.report.undelivered import (
 from streamer.engine.stage.resend import resend_undelivered
 from tests.servers.http import Asked, Reply, http_server
 
-from .stream import Run, write_lines
+from tests.engine.stream import (Run, write_lines)
 
 CONFIG = """
 input:

@@ -8,7 +8,7 @@ import pytest
 
 from streamer.engine.report.stream_metrics import series_key
 
-from .stream import Run, write_lines
+from tests.engine.stream import (Run, write_lines)
 
 SECOND = 10**9
 T = 1_700_000_000 * SECOND

@@ -58,7 +58,7 @@ def _text(key: Any) -> str:
 
 def store(directory: Path, rules: RetentionRules = RULES, **options: Any) -> ResultStore:
     """Return a store that compacts at once, in the caller's thread."""
-    options = {"afresh": True, "apart": lambda work: work(), **options}
+    options = {"afresh": True, "run_in_background": lambda work: work(), **options}
     return ResultStore(directory, rules, **options)
 
 

@@ -250,7 +250,7 @@ def test_a_closed_store_compacts_no_more_but_writes(tmp_path: Path) -> None:
 
 def test_closing_gives_up_what_is_being_compacted(tmp_path: Path) -> None:
     begun: list[object] = []
-    kept = store(tmp_path, apart=begun.append)
+    kept = store(tmp_path, run_in_background=begun.append)
     for batch in range(COMPACT_AFTER_FILES + 1):
         kept.write(batch, [number(batch, T + batch)], T)
     [work] = begun
@@ -262,7 +262,7 @@ def test_closing_gives_up_what_is_being_compacted(tmp_path: Path) -> None:
 
 
 def test_compaction_goes_on_beside_the_stream(tmp_path: Path) -> None:
-    kept = store(tmp_path, apart=stores.run_in_thread)
+    kept = store(tmp_path, run_in_background=stores.run_in_thread)
     for batch in range(4 * COMPACT_AFTER_FILES):
         kept.write(batch, [number(batch, T + batch)], T)
     kept._work_lock.acquire()

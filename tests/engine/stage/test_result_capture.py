@@ -16,10 +16,10 @@ from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.results.query import iterate_results
 from streamer.engine.results.query_model import ResultQuery, WindowResult
 
-from .stream import Run, State, write_lines
+from tests.engine.stream import (Run, State, write_lines)
 
 T = 1_700_000_000  # seconds; a multiple of 10
-RECIPE = Path(__file__).parents[2] / "configs" / "recipes" / "ksqldb_pageviews.yaml"
+RECIPE = Path(__file__).parents[3] / "configs" / "recipes" / "ksqldb_pageviews.yaml"
 SUM = """
     - mapping: |
         root = if batch_index() == 0 {

@@ -115,18 +115,18 @@ def test_a_place_that_cannot_be_written_says_what_to_do(tmp_path):
 
 def test_what_it_is_bound_to_is_written_down(held):
     held.bind(FITS, {"": ["/data/a", "/data/b"]})
-    assert held.record()["inputs"] == {"": ["/data/a", "/data/b"]}
-    assert held.check(FITS) == FITS
+    assert held.read_record()["inputs"] == {"": ["/data/a", "/data/b"]}
+    assert held.check_fingerprint(FITS) == FITS
     assert [path.name for path in held.directory.iterdir() if path.suffix == ".tmp"] == []
 
 
 def test_a_new_directory_fits_everything(held):
-    assert held.check(FITS) == FITS
+    assert held.check_fingerprint(FITS) == FITS
 
 
 def test_the_number_of_shards_is_the_checkpoints(held):
     held.bind(FITS, {})
-    assert held.check({**FITS, "shards": 8}) == FITS
+    assert held.check_fingerprint({**FITS, "shards": 8}) == FITS
 
 
 @pytest.mark.parametrize(
@@ -141,27 +141,27 @@ def test_another_input_buffer_or_grouping_is_refused(held, name, value, what):
     held.bind(FITS, {})
     begun(held)
     with pytest.raises(CheckpointError, match=f"was made with {what}.*change the .* back"):
-        held.check({**FITS, name: value})
+        held.check_fingerprint({**FITS, name: value})
 
 
 def test_a_spark_checkpoint_of_something_else_is_refused(held):
     begun(held)
     assert held.is_resumable
     with pytest.raises(CheckpointError, match="holds a Spark checkpoint but no streamer.json"):
-        held.record()
+        held.read_record()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"null"])
 def test_a_record_that_cannot_be_read_says_what_to_do(held, content):
     (held.directory / "streamer.json").write_bytes(content)
     with pytest.raises(CheckpointError, match="cannot be read.*restore it from a backup"):
-        held.begin()
+        held.clear_finished_run()
 
 
 def test_another_format_is_refused(held):
     (held.directory / "streamer.json").write_text(json.dumps({"format": 99}))
     with pytest.raises(CheckpointError, match="has format 99, this program reads 1"):
-        held.check(FITS)
+        held.check_fingerprint(FITS)
 
 
 def filled(checkpoint: Checkpoint) -> None:
@@ -176,22 +176,22 @@ def filled(checkpoint: Checkpoint) -> None:
 def test_a_run_that_was_not_finished_is_continued(held):
     filled(held)
     before = sorted(os.listdir(held.directory))
-    assert not held.begin()
+    assert not held.clear_finished_run()
     assert sorted(os.listdir(held.directory)) == before and held.is_resumable
 
 
 def test_after_a_finished_run_nothing_is_left_that_a_new_one_could_take_for_its_own(held):
     filled(held)
     held.finish()
-    assert held.begin()
+    assert held.clear_finished_run()
     assert os.listdir(held.directory) == ["lock"]
-    assert held.record() == {} and not held.is_resumable
+    assert held.read_record() == {} and not held.is_resumable
     assert not held.begin()
 
 
 def test_the_lock_stays_over_a_new_beginning(held, tmp_path):
     filled(held)
     held.finish()
-    held.begin()
+    held.clear_finished_run()
     with pytest.raises(CheckpointError):
         Checkpoint(Path(tmp_path / "c"), wait=0)

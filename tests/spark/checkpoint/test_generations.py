@@ -63,8 +63,8 @@ def test_a_generation_goes_on_from_what_is_committed_and_not_from_what_was_plann
     assert held.start_offset == {"data": {"pos": 20}, "time": 5}
     assert held.kafka_start_offsets == [{"topic": {"0": 20}}]
     assert held.spark != former and not held.is_resumable and held.revision == "7"
-    assert held.check(OTHER) == OTHER and held.spool == held.directory / "spool"
-    assert held.record()["inputs"] == {"": ["a.jsonl"]}
+    assert held.check_fingerprint(OTHER) == OTHER and held.spool == held.directory / "spool"
+    assert held.read_record()["inputs"] == {"": ["a.jsonl"]}
 
 
 def test_a_generation_that_took_nothing_in_goes_on_from_where_it_began(held) -> None:
@@ -75,7 +75,7 @@ def test_a_generation_that_took_nothing_in_goes_on_from_where_it_began(held) -> 
 
 def test_another_input_begins_at_its_beginning_with_a_spool_of_its_own(held) -> None:
     begin_generation(held, {**OTHER, "input": "stdin"}, keeps_input=False)
-    assert held.start_offset is None and held.record()["inputs"] == {}
+    assert held.start_offset is None and held.read_record()["inputs"] == {}
     assert held.spool == held.directory / "spool-1"
 
 
@@ -87,16 +87,16 @@ def test_a_checkpoint_is_called_the_same_in_all_its_generations(held) -> None:
 
 
 def test_micro_batches_of_generations_have_numbers_of_their_own(held) -> None:
-    before = held.batch(3)
+    before = held.global_batch_number(3)
     begin_generation(held, OTHER, keeps_input=True)
-    assert held.batch(0) > before == 3
+    assert held.global_batch_number(0) > before == 3
 
 
 def test_what_a_micro_batch_has_written_that_is_read_again_is_taken_back(held, tmp_path) -> None:
     out = tmp_path / "out"
     out.write_bytes(b"committed\n")
     journal = FileJournal(held.directory / "files.json")
-    journal.begin(held.batch(2), [str(out)])
+    journal.begin(held.global_batch_number(2), [str(out)])
     out.write_bytes(b"committed\nplanned\n")
     begin_generation(held, OTHER, keeps_input=True)
     assert out.read_bytes() == b"committed\n"
@@ -105,7 +105,7 @@ def test_what_a_micro_batch_has_written_that_is_read_again_is_taken_back(held, t
 def test_what_a_committed_micro_batch_has_written_stays(held, tmp_path) -> None:
     out = tmp_path / "out"
     journal = FileJournal(held.directory / "files.json")
-    journal.begin(held.batch(1), [str(out)])
+    journal.begin(held.global_batch_number(1), [str(out)])
     out.write_bytes(b"committed\n")
     begin_generation(held, OTHER, keeps_input=True)
     assert out.read_bytes() == b"committed\n"
@@ -122,25 +122,25 @@ def test_what_former_generations_have_left_is_swept_away(held) -> None:
 
 
 def test_a_generation_that_never_ran_is_gone_back_from(held) -> None:
-    before, former = held.record(), held.spark
+    before, former = held.read_record(), held.spark
     begin_generation(held, OTHER, keeps_input=True)
     restore_record(held, before)
-    assert held.spark == former and held.is_resumable and held.check(FITS) == FITS
+    assert held.spark == former and held.is_resumable and held.check_fingerprint(FITS) == FITS
 
 
 def test_the_end_of_a_run_is_the_end_of_all_its_generations(held) -> None:
     begin_generation(held, OTHER, keeps_input=True)
     held.spark.mkdir()
     held.finish()
-    assert held.begin() and not [*held.directory.glob("spark*")]
-    assert held.batch(0) == 0 and held.start_offset is None
+    assert held.clear_finished_run() and not [*held.directory.glob("spark*")]
+    assert held.global_batch_number(0) == 0 and held.start_offset is None
 
 
 def test_what_inputs_remember_later_leaves_the_generation_as_it_is(held) -> None:
     begin_generation(held, OTHER, keeps_input=True)
-    record = held.record()
+    record = held.read_record()
     held.bind(OTHER, {"": ["b.jsonl"]})
-    assert held.record() == {**record, "inputs": {"": ["b.jsonl"]}}
+    assert held.read_record() == {**record, "inputs": {"": ["b.jsonl"]}}
 
 
 def test_a_drain_is_remembered_until_a_generation_begins(held) -> None:
@@ -157,10 +157,10 @@ def test_a_drain_is_remembered_until_a_generation_begins(held) -> None:
 
 
 def test_a_drain_that_cannot_be_done_is_forgotten(held) -> None:
-    record = held.record()
+    record = held.read_record()
     begin_drain(held, Drain(plan(), keeps_input=True))
     cancel_drain(held)
-    assert held.record() == record and not (held.directory / "drain.plan").exists()
+    assert held.read_record() == record and not (held.directory / "drain.plan").exists()
 
 
 @pytest.mark.parametrize("harm", ["gone", "other", "version"])

@@ -21,7 +21,7 @@ class Files:
         self.kept: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         return list(self.kept)
 
     def read(self, name: str) -> bytes:
@@ -82,26 +82,26 @@ def never() -> bool:
 def test_the_first_has_it_at_once_and_a_second_is_refused_by_name(leases) -> None:
     first = leases()
     began = time.monotonic()
-    assert first.take() == ""
+    assert first.acquire() == ""
     assert time.monotonic() - began < 0.2
     with pytest.raises(LeaseTakenError, match=r".+:\d+"):
-        leases().take()
+        leases().acquire()
     assert first.wait_valid(never) and not first.new_holder
 
 
 def test_what_was_given_back_is_free_at_once(leases) -> None:
     first = leases()
-    first.take()
+    first.acquire()
     first.release()
     began = time.monotonic()
-    assert leases().take() == first.mark
+    assert leases().acquire() == first.mark
     assert time.monotonic() - began < 0.2
 
 
 def test_one_that_is_silent_is_followed_and_its_mark_makes_that_quick(leases) -> None:
     dead = leases()
-    dead.take()
-    dead.leave()
+    dead.acquire()
+    dead.stop_beating()
     waits: list[str] = []
     began = time.monotonic()
     second = leases()
@@ -117,10 +117,10 @@ def test_one_that_is_silent_is_followed_and_its_mark_makes_that_quick(leases) ->
 def test_one_that_is_cut_off_may_not_go_on_when_another_has_begun(leases, files) -> None:
     line = Line(files)
     first = leases(line)
-    first.take()
+    first.acquire()
     line.cut = True
     second = leases()
-    second.take()
+    second.acquire()
     # Nobody has told it anything, and yet it may not.
     stop = time.monotonic() + 0.5
     assert not first.wait_valid(lambda: time.monotonic() > stop) and not first.new_holder
@@ -135,7 +135,7 @@ def test_one_that_is_cut_off_may_not_go_on_when_another_has_begun(leases, files)
 def test_one_that_was_cut_off_goes_on_when_nobody_has_taken_it(leases, files) -> None:
     line = Line(files)
     first = leases(line)
-    first.take()
+    first.acquire()
     line.cut = True
     time.sleep(PACE.validity_s * 2)
     stop = time.monotonic() + 0.2
@@ -146,8 +146,8 @@ def test_one_that_was_cut_off_goes_on_when_nobody_has_taken_it(leases, files) ->
 
 def test_of_many_who_want_it_one_gets_it(leases) -> None:
     dead = leases()
-    dead.take()
-    dead.leave()
+    dead.acquire()
+    dead.stop_beating()
     outcomes: list[bool] = []
 
     def want(lease: Lease) -> None:

@@ -210,7 +210,7 @@ def test_who_is_killed_leaves_the_old_shards_or_the_new_ones(tmp_path: Path) -> 
     for directory in directories:
         begun(directory).close()
     command = [sys.executable, "-c", KILLED, *map(str, directories)]
-    done = subprocess.run(command, cwd=Path(__file__).parents[2], timeout=80, capture_output=True)
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], timeout=80, capture_output=True)
     assert done.stdout.split() == [b"%d" % signal.SIGKILL] * len(MOMENTS), done.stderr
     for directory, shards in zip(directories, MOMENTS.values(), strict=True):
         checkpoint = Checkpoint(directory)
@@ -231,7 +231,7 @@ def test_a_full_disk_leaves_the_checkpoint_as_it_was(
     def full(*given: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("streamer.spark.checkpoint.rescaling.sync", full)
+    monkeypatch.setattr("streamer.spark.checkpoint.rescaling.sync_entries", full)
     with pytest.raises(StreamerError, match="No space left on device; the checkpoint .* is as it"):
         rescale_checkpoint(PLAN, checkpoint, 3, never)
     assert checkpoint.read_record() == record
@@ -264,9 +264,9 @@ def refused(plan: Plan, checkpoint: Checkpoint) -> str:
     ("change", "text"),
     [
         (lambda c: c.finish(), "nothing is kept in the checkpoint"),
-        (lambda c: c.write({**c.record(), "draining": {}}), "was letting open windows out"),
+        (lambda c: c.write_record({**c.read_record(), "draining": {}}), "was letting open windows out"),
         (
-            lambda c: c.write({k: v for k, v in c.record().items() if k != "seed"}),
+            lambda c: c.write_record({k: v for k, v in c.read_record().items() if k != "seed"}),
             "nothing is kept",
         ),
     ],

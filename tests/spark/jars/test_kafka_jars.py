@@ -35,7 +35,7 @@ from streamer.spark.jvm.jvm_options import FULL_OPTIMISATION_OPTION, per_message
 from streamer.spark.kafka.kafka_source import make_kafka_rows
 from tests.servers import free_port
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OPTIONS = "spark.driver.extraJavaOptions"
 FILES = [f"{name}-{version}.jar" for name, (_, version) in KAFKA_JARS.items()]
 
@@ -269,7 +269,7 @@ def test_jars_are_fetched_once_and_nothing_else_is_left_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fakes = {file: sha256(f"jar of {name}".encode()).hexdigest() for name, file in FAKES.items()}
-    monkeypatch.setattr("streamer.spark.jars.kafka_jars.SUMS", fakes)
+    monkeypatch.setattr("streamer.spark.jars.kafka_jars.JAR_SHA256", fakes)
     lines: list[tuple[str, str, Mapping[str, Any]]] = []
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "home"), "STREAMER_JARS": ""}
     conf = _settings_file(tmp_path, _repository(tmp_path / "maven2"))

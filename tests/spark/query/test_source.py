@@ -37,7 +37,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
 ) -> None:
     for number in range(files):
         (tmp_path / f"{number:05d}").write_text("x\n")
-    source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").resume([])
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").continue_from([])
     plan = SourcePlan(source, None, "a", PlannerChannel(tmp_path / "signals"), Limit(), 0, 2)
     reader = StreamReader(plan)
     start: dict[str, Any] = reader.initialOffset()
@@ -58,7 +58,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
 
 def test_a_look_says_how_many_messages_wait(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("x\n" * 40)
-    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     assert signals.backlog() == 0
@@ -74,7 +74,7 @@ def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "in").write_text(("x" * 99 + "\n") * 90_000)
-    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
@@ -94,7 +94,7 @@ def test_the_first_micro_batch_of_a_start_is_small_so_that_results_come_soon(
     (tmp_path / "in").write_text("x\n" * 1_000_000)
     (tmp_path / "long").write_text(("x" * 999 + "\n") * 40_000)
     for name, line, first, whole in (("in", 2, 100_000, 900_000), ("long", 1_000, 16_778, 23_222)):
-        source = built(f"input: {{file: {{paths: ['{tmp_path}/{name}']}}}}").resume([])
+        source = built(f"input: {{file: {{paths: ['{tmp_path}/{name}']}}}}").continue_from([])
         signals = PlannerChannel(tmp_path / "signals")
         signals.clear()
         reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
@@ -113,7 +113,7 @@ def test_the_first_micro_batch_of_a_start_is_small_so_that_results_come_soon(
 def test_it_is_said_where_in_its_files_a_micro_batch_is(tmp_path: Path) -> None:
     for name, lines in (("a", 30_000), ("b", 20_000)):
         (tmp_path / name).write_text("x\n" * lines)
-    source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").resume([])
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(40_000), 0, 2))
     start = reader.initialOffset()
@@ -130,7 +130,7 @@ def test_it_is_said_where_in_its_files_a_micro_batch_is(tmp_path: Path) -> None:
 def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Path) -> None:
     (tmp_path / "cars.jsonl").write_text('{"speed":1}\n' * 400_000)
     text = f"input: {{file: {{paths: ['{tmp_path}/cars.jsonl']}}}}\noutput: {{drop: {{}}}}"
-    source = built(text).resume([])
+    source = built(text).continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
@@ -167,7 +167,7 @@ def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Pat
 
 def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("x\n" * 10_000)
-    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").resume([])
+    source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     window = SystemWindow(size=10 * SECOND)

@@ -88,7 +88,7 @@ def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
 
 
 def test_it_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Packages) -> None:
-    monkeypatch.setattr("streamer.spark.worker_archive.archive.needed", lambda: small)
+    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: small)
     told: list[str] = []
     first = find_or_pack(tmp_path / "cache", told.append)
     assert find_or_pack(tmp_path / "cache", told.append) == first
@@ -99,10 +99,10 @@ def test_it_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small:
 def test_another_version_is_another_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Packages
 ) -> None:
-    monkeypatch.setattr("streamer.spark.worker_archive.archive.needed", lambda: small)
+    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: small)
     first = find_or_pack(tmp_path)
     newer = Packages({"greeting": "1.1"}, small.files)
-    monkeypatch.setattr("streamer.spark.worker_archive.archive.needed", lambda: newer)
+    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: newer)
     assert find_or_pack(tmp_path) != first
 
 

@@ -10,7 +10,7 @@ from streamer.config.unit_tests.definitions import is_definition
 from streamer.tools.unit_tests.suite import find_suites, run_suite
 from streamer.tools.unit_tests.suite_environment import SuiteEnvironment
 
-DIRECTORY = Path(__file__).parents[2] / "configs"
+DIRECTORY = Path(__file__).parents[3] / "configs"
 CONFIGS = [path for path in sorted(DIRECTORY.glob("**/*.yaml")) if not is_definition(path)]
 
 

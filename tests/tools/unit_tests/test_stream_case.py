@@ -63,7 +63,7 @@ def test_the_rules_of_windows_hold_on_a_scripted_clock(path: Path) -> None:
 def test_every_field_of_a_step_and_of_a_stream_test_is_used() -> None:
     cases = [case.parsed for path in WINDOWS for case in read_definitions(str(path)).cases]
     steps = [step for case in cases for step in case["steps"]]
-    assert {name for step in steps for name in step if step.given(name)} == {
+    assert {name for step in steps for name in step if step.is_given(name)} == {
         f.name for f in STEP_FIELDS
     }
     assert {f.name for f in STREAM_FIELDS} <= {

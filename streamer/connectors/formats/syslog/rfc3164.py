@@ -51,7 +51,7 @@ class Rfc3164Parser:
             year: the year of times without one.
 
         Returns:
-            Those of `read_priority`, `facility`, `severity`, `timestamp`, `hostname`, `appname`,
+            Those of `priority`, `facility`, `severity`, `timestamp`, `hostname`, `appname`,
             `procid` and `message` that are there.
 
         Raises:

@@ -51,7 +51,7 @@ def parse_rfc5424(line: bytes) -> dict[str, Any]:
     """Parse a line.
 
     Returns:
-        Those of `read_priority`, `facility`, `severity`, `version`, `timestamp`, `hostname`,
+        Those of `priority`, `facility`, `severity`, `version`, `timestamp`, `hostname`,
         `appname`, `procid`, `msgid`, `structureddata` and `message` that are there.
 
     Raises:

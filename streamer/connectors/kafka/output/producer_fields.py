@@ -73,7 +73,7 @@ PRODUCER_FIELDS: Final = (
         ACKS,
         "string",
         "Who has to have a record before it counts as sent: `all` replicas that are in sync, the "
-        "`leader` alone, or `empty`, with which records may be lost without a word.",
+        "`leader` alone, or `none`, with which records may be lost without a word.",
         default="all",
         options=tuple(_ACKS),
         advanced=True,

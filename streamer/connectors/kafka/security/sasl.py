@@ -43,7 +43,7 @@ SASL_FIELD: Final = Field(
         Field(
             MECHANISM,
             "string",
-            "How the client says who it is; `empty` or nothing for no SASL.",
+            "How the client says who it is; `none` or nothing for no SASL.",
             default=NONE,
             options=(*_MECHANISMS, ""),
         ),

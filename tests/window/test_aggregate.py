@@ -114,7 +114,7 @@ def test_what_was_kept_whole_is_folded_key_by_key() -> None:
         assert batches[key].size == 3000
         assert batches[key].aggregate_value(0) == sum(range(3000))
     with pytest.raises(QueryError):
-        batches[b"c"].fold(0)
+        batches[b"c"].aggregate_value(0)
 
 
 @pytest.mark.parametrize(("between", "last"), [(0, 5), (15, 5), (30, 1)])

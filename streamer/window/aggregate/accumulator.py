@@ -7,7 +7,7 @@ group that each message belongs to.
 The per-message form has the state of one window, for windows that close key by key: every message
 may change it, and it may be read after every message. Such a state is a plain value which is never
 changed in place as far as a reader can notice, so that keeping a reference keeps an earlier result.
-It is not made of the column form's `merge_states`: with arrays of one value that takes about a
+It is not made of the column form's `merge_states`: with arrays of one value that takes several
 hundred times as long for each message as `add`.
 """
 

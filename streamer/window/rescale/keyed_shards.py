@@ -150,7 +150,7 @@ def _move_messages(
         of_message = np.repeat(shards, np.diff(loaded.pack.starts))
         for shard in np.unique(of_message[left]).tolist():
             rows = np.flatnonzero(left & (of_message == shard))
-            after[shard].ledger.adopt(encode_pack(select_rows(loaded.pack, rows)))
+            after[shard].messages.insert_pack(encode_pack(select_rows(loaded.pack, rows)))
 
 
 def _move_columns(blocks: SessionBlocks, after: Sequence[_NewShard], shard_of: ShardOf) -> None:

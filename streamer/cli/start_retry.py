@@ -38,14 +38,15 @@ def open_with_retries(
         StreamerError: they cannot be opened, and waiting is of no use.
     """
     pause, logged, logged_at = _FIRST_PAUSE_S, "", float("-inf")
+    was_away = False
     while True:
         try:
             start()
             return True
         except StreamerError as error:
-            if not is_transient(error):
+            if not is_transient(error, returned=was_away):
                 raise
-            text = str(error)
+            was_away, text = True, str(error)
         if text != logged or now() - logged_at >= _LOG_REPEAT_INTERVAL_S:
             log("ERROR", f"Waiting to start: {text}", {})
             logged, logged_at = text, now()

@@ -19,9 +19,12 @@ class StreamerError(Exception):
         transient: whether the same may work later though nothing of the config changes, since a
             server is away, or the machine has no descriptors, memory or disk left; None where the
             error that it was made of says so.
+        absent: whether a server does not have what the config names, such as a topic. That does not
+            pass by itself, but where the server itself has been away and has just come back.
     """
 
     transient: bool | None = None
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,17 @@ def as_transient(error: StreamerError, transient: bool) -> StreamerError:
     return error
 
 
-def is_transient(error: BaseException) -> bool:
+def is_transient(error: BaseException, returned: bool = False) -> bool:
     """Tell whether what failed may work later though nothing of the config changes.
 
     Args:
         error: an error; the first one in its chain of causes that is known decides.
+        returned: whether the server was away before, and nothing has been read yet: who starts it
+            again may not have made yet what is absent.
     """
     for one in _chain(error):
         if isinstance(one, StreamerError) and one.transient is not None:
-            return one.transient
+            return one.transient or (returned and one.absent)
         if isinstance(one, ConnectionError | TimeoutError | MemoryError):
             return True
         if isinstance(one, OSError) and one.errno in _TRANSIENT_ERRNOS:

@@ -62,6 +62,27 @@ def test_what_waiting_does_not_mend_ends_the_start() -> None:
         open_with_retries(start, Stopping(100), lambda *_: None, lambda text: None)
 
 
+def test_a_topic_that_a_broker_lacks_is_waited_for_once_it_was_away() -> None:
+    def missing() -> KafkaError:
+        error = KafkaError("there is no topic 't'", is_final=True)
+        error.absent = True
+        return error
+
+    answers = [KafkaError("no broker"), missing(), missing(), None]
+
+    def start() -> None:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise StreamerError(f"input kafka: {answer}") from answer
+
+    seen = list[str]()
+    assert open_with_retries(start, Stopping(100), lambda *_: None, seen.append)
+    assert seen[1:] == ["input kafka: there is no topic 't'"] * 2
+    answers[:] = [missing()]
+    with pytest.raises(StreamerError, match="no topic"):
+        open_with_retries(start, Stopping(100), lambda *_: None, seen.append)
+
+
 def test_a_stream_whose_broker_is_away_is_opened_again_and_again_until_the_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

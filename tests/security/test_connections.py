@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from streamer.cli.run_server import serve_stream
 from streamer.config import parse_config
 from streamer.connectors.http_server import connections
-from streamer.connectors.http_server.connections import ConnectionLimits, default_limit
+from streamer.connectors.http_server.connections import (
+    ConnectionGuard,
+    ConnectionLimits,
+    default_limit,
+)
 from streamer.sdk.input.input_context import open_input
 from streamer.service.api import request_parsing
 from streamer.service.monitoring.stream_view import StreamView
@@ -102,6 +109,36 @@ def test_without_a_server_of_the_program_those_of_components_keep_the_bounds(
             while sum(is_closed(one, 0.01) for one in held) < 16:
                 assert time.monotonic() < until
             assert len(limits) <= 4
+
+
+def test_a_request_that_has_come_is_answered_or_not_taken(limits: ConnectionLimits) -> None:
+    limits.total, limits.per_address = 2, 2
+
+    async def run() -> None:
+        loop, taken = asyncio.get_running_loop(), list[bytes]()
+        slot = limits.admit("a", lambda: None)
+        assert slot is not None
+        handler = Mock(_waiter=None, _request_count=0, data_received=taken.append)
+        transport = Mock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = SimpleNamespace(_sock=SimpleNamespace(slot=slot))
+        guard = ConnectionGuard(handler)
+        guard.connection_made(transport)
+        assert not slot.is_busy()
+        handler._waiter, handler._request_count = loop.create_future(), 1
+        assert not slot.is_busy()
+        # It was read; aiohttp begins with it in its next step, and with its task in one more.
+        handler._waiter.set_result(None)
+        assert slot.is_busy()
+        handler._waiter = None
+        assert slot.is_busy()
+        handler._waiter = loop.create_future()
+        assert not slot.is_busy()
+        slot.close()
+        guard.data_received(b"POST / HTTP/1.1")
+        assert taken == []
+        guard.connection_lost(None)
+
+    asyncio.run(run())
 
 
 def test_busy_connections_stay_and_the_newcomer_is_refused(limits: ConnectionLimits) -> None:

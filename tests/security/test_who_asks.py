@@ -45,6 +45,22 @@ def test_a_page_that_was_given_this_machines_address_changes_and_reads_nothing(
             assert _status(asked.url, "GET", "/streams", allowed) == 200
         for host in ("localhost.evil.example", "evil.example.", "", "127.0.0.1.nip.io"):
             assert _status(asked.url, "GET", "/streams", host) in (400, 403)
+        # A host and a port, and nothing that a proxy in front may read as another host.
+        for host in (
+            *("evil.example@localhost", "localhost/evil", "localhost?evil", "localhost#evil"),
+            *(
+                "localhost:4195.evil",
+                "localhost:x",
+                "[::1]evil",
+                "127.0.0.1:80:80",
+                "localhost evil",
+            ),
+        ):
+            assert _status(asked.url, "GET", "/streams", host) in (400, 403), host
+        # A request that names a whole URL asks by that one's host, whatever Host says.
+        whole = "http://evil.example/streams/a/pause"
+        assert _status(asked.url, "POST", whole, "localhost") == 403
+        assert _status(asked.url, "GET", "http://localhost:1/streams", "evil.example") == 200
 
 
 def test_names_that_the_config_gives_are_the_servers(tmp_path: Path) -> None:

@@ -302,16 +302,20 @@ class ConnectionGuard(asyncio.Protocol):
         connection = getattr(transport.get_extra_info("socket"), "_sock", None)
         self._slot = getattr(connection, "slot", None)
         if self._slot is not None:
-            # aiohttp has no public word for it.
-            self._slot.is_busy = lambda: bool(self._handler._request_in_progress)
+            self._slot.is_busy = self._is_busy
         self._head_timer = asyncio.get_running_loop().call_later(
             HEAD_TIMEOUT_S, self._on_head_timeout
         )
         self._handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes on."""
+        """Pass bytes on, but for those that came before the end of a connection that was closed.
+
+        A request among them would be taken, and nobody would hear that it was.
+        """
         if self._slot is not None:
+            if self._slot.is_closing:
+                return
             self._slot.active_at = time.monotonic()
         self._handler.data_received(data)
 
@@ -336,6 +340,12 @@ class ConnectionGuard(asyncio.Protocol):
         if self._write_timer is not None:
             self._write_timer.cancel()
         self._handler.resume_writing()
+
+    def _is_busy(self) -> bool:
+        """Tell whether a request is in hand, also one that was read and has no task yet."""
+        # aiohttp has no public words for it. Without a request yet, it only has not begun to wait.
+        waiter = self._handler._waiter
+        return bool(self._handler._request_count) and (waiter is None or waiter.done())
 
     def _on_head_timeout(self) -> None:
         if not self._handler._request_count:

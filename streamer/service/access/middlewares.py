@@ -132,13 +132,21 @@ def _make_origin_check(
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if should_check is not None and not should_check(request):
             return await handler(request)
-        reason = refusal_reason({hdrs.HOST: request.headers.get(hdrs.HOST, "")}, allowed)
+        reason = refusal_reason({hdrs.HOST: _asked_host(request)}, allowed)
         if reason is None:
             return await handler(request)
         headers = {hdrs.CONTENT_TYPE: "application/json"}
         return web.Response(body=orjson.dumps({"error": reason}), status=403, headers=headers)
 
     return guard
+
+
+def _asked_host(request: web.Request) -> str:
+    """Return host and port that a request asks by: that of a whole URL wins (RFC 9112, 3.2.2)."""
+    target = request.raw_path
+    if target.startswith("/"):
+        return request.headers.get(hdrs.HOST, "")
+    return target.partition("://")[2].partition("/")[0]
 
 
 def _make_cors(origins: frozenset[str]) -> Any:

@@ -8,9 +8,14 @@ and the page that asks must be ours.
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlsplit
+
+# RFC 9112, 3.2: a host and perhaps a port, and nothing else that a URL may have around them.
+_HOST: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s\[\]:/?#@\\]+))(?::[0-9]{0,5})?")
 
 
 def server_names(host: str) -> frozenset[str]:
@@ -28,7 +33,7 @@ def refusal_reason(headers: Mapping[str, str], allowed: frozenset[str]) -> str |
             was used that could have been given another meaning.
     """
     host_header = headers.get("Host", "")
-    host = _host_of_url(f"//{host_header}")
+    host = _host_of_url(host_header)
     if host is None or not (host in allowed or _is_address(host)):
         return (
             f"this server is not called {host_header!r}; ask for it by its address, or name it in "
@@ -42,11 +47,10 @@ def refusal_reason(headers: Mapping[str, str], allowed: frozenset[str]) -> str |
     return None
 
 
-def _host_of_url(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
+def _host_of_url(asked: str) -> str | None:
+    """Return the host of a header Host in small letters; None where it is not one."""
+    found = _HOST.fullmatch(asked)
+    return None if found is None else (found[1] or found[2]).lower()
 
 
 def _is_address(host: str) -> bool:

@@ -403,7 +403,7 @@ class Supervisor:
         if batch > self._failed_batch:
             self._failures, self._failed_batch = 0, batch
             self._wait_count = 0
-        passing = is_transient(error)
+        passing = is_transient(error, returned=self._wait_count > 0 and batch < 0)
         self._failures += not passing
         try:
             self._stop_run(0.0)

@@ -30,6 +30,12 @@ class RefusedLoginError(KafkaError):
         super().__init__(text, is_final=True)
 
 
+class AbsentError(RefusedLoginError):
+    """A broker does not have the topic."""
+
+    absent = True
+
+
 def _no_descriptors(text: str) -> OSError:
     return OSError(errno.EMFILE, text)
 
@@ -73,6 +79,31 @@ def test_a_deploy_and_a_start_wait_for_a_server_that_is_away(tmp_path: Path) -> 
         service.wait_for("a", "waiting")
         stage.fails.clear()
         service.wait_for("a", "running")
+
+
+def test_a_topic_may_come_after_the_broker_that_was_away(tmp_path: Path) -> None:
+    stage = Stage(fails={"sick"}, error=AwayError)
+    with pretended(tmp_path, stage=stage) as service:
+        service.manager.deploys.create("a", config_text("sick"), WISH)
+        assert service.state("a") == "waiting"
+        stage.error = AbsentError
+        stream = service.manager.registry.get("a")
+        enough = stream.status()["restarts"] + 8
+        until = time.monotonic() + 20
+        while stream.status()["restarts"] < enough:
+            assert time.monotonic() < until, stream.status()
+            time.sleep(0.01)
+        service.wait_for("a", "waiting")
+        stage.fails.clear()
+        service.wait_for("a", "running")
+
+
+def test_a_topic_that_an_answering_broker_lacks_is_refused(tmp_path: Path) -> None:
+    with (
+        pretended(tmp_path, stage=Stage(fails={"wrong"}, error=AbsentError)) as service,
+        pytest.raises(StartError, match="it cannot be started"),
+    ):
+        service.manager.deploys.create("b", config_text("wrong"), WISH)
 
 
 def test_what_a_server_refuses_is_failed_with_its_reason(tmp_path: Path) -> None:

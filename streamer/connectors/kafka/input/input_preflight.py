@@ -87,10 +87,12 @@ def _missing_topic_error(name: str, code: int, connection: Connection) -> KafkaE
             "DESCRIBE on the topic",
             is_final=True,
         )
-    return KafkaError(
+    missing = KafkaError(
         f"there is no topic {name!r} at {where}; create it, or correct the field topics",
         is_final=True,
     )
+    missing.absent = True
+    return missing
 
 
 def _check_rights(topics: dict[str, Topic], connection: Connection) -> None:

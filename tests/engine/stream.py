@@ -161,7 +161,7 @@ class Run:
         folded = next_aggregates_from(
             self.state.folded, self.plan.aggregation.identity, max(ends, default=None), known
         )
-        batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.ended, folded)
+        batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.is_ended, folded)
         before = copy.deepcopy(self.state.stores)
         frames = self.frames(batch)
         for _ in range(tries - 1):
@@ -173,7 +173,7 @@ class Run:
         self.state.offset = latest.offset
         self.state.folded = folded
         self.state.number += 1
-        self.source.committed(latest.offset)
+        self.source.on_committed(latest.offset)
         return batch
 
     def frames(self, batch: MicroBatch) -> list[Frame]:

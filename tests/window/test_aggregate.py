@@ -76,7 +76,8 @@ def test_groups_that_another_version_folded_otherwise_are_refused(
     body = encode_aggregates(folded([0, 1], None))[0]
     fold = aggregation_for(FOLD)
     more = replace(fold, aggregates=fold.aggregates * 3)
-    monkeypatch.setattr("streamer.window.aggregate.aggregate_codec.aggregation_for", lambda text: more)
+    module = "streamer.window.aggregate.partial_aggregates"
+    monkeypatch.setattr(f"{module}.aggregation_for", lambda text: more)
     with pytest.raises(PackError, match="holds 1 things.*finds 3 in the mapping"):
         decode_aggregates(body)
 

@@ -125,6 +125,10 @@ class Accumulator(ABC):
         """
 
     @abstractmethod
+    def take_groups(self, state: Any, indices: Ints) -> Any:
+        """Return the state of some groups, given by their indices in ascending order."""
+
+    @abstractmethod
     def encode_state(self, state: Any) -> bytes:
         """Return the state of groups as bytes."""
 
@@ -313,6 +317,21 @@ def merge_invalid(
             if known is None or (one.arrival > known.arrival) == last:
                 merged[number] = one._replace(place=one.place + int(offsets[number]))
     return merged
+
+
+def take_by_group(by_group: dict[int, Any], indices: Ints) -> dict[int, Any]:
+    """Return what some groups have, by their new numbers: their places among `indices`."""
+    if not by_group:
+        return {}
+    number = {group: place for place, group in enumerate(indices.tolist())}
+    return {number[group]: one for group, one in by_group.items() if group in number}
+
+
+def find_entries(counts: Ints, indices: Ints) -> Ints:
+    """Return the places of the entries of some groups, where each group has `counts` of them."""
+    kept = np.zeros(len(counts), np.bool_)
+    kept[indices] = True
+    return np.flatnonzero(np.repeat(kept, counts))
 
 
 def insert_index(text: str, place: int) -> str:

@@ -21,6 +21,7 @@ from streamer.window.aggregate.accumulator import (
     find_invalid,
     join_invalid,
     merge_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.query_values import query_values
 from streamer.window.settings.int_codec import Ints, pack_strings, unpack_strings
@@ -79,6 +80,11 @@ class AnyAllAccumulator(Accumulator):
         for state, numbers in zip(states, where, strict=True):
             decided[numbers] = np.minimum(decided[numbers], state.decided_at)
         return AnyAllState(decided, merge_invalid(states, where, before))
+
+    def take_groups(self, state: AnyAllState, indices: Ints) -> AnyAllState:
+        """Return the state of some groups."""
+        invalid = take_by_group(state.invalid, indices)
+        return AnyAllState(state.decided_at[indices], invalid)
 
     def encode_state(self, state: AnyAllState) -> bytes:
         """Write which groups are decided, the arrivals of these, and the invalid values."""

@@ -37,6 +37,10 @@ class CountAccumulator(Accumulator):
             np.add.at(counts, numbers, state)
         return counts
 
+    def take_groups(self, state: Ints, indices: Ints) -> Ints:
+        """Return the state of some groups."""
+        return state[indices]
+
     def encode_state(self, state: Ints) -> bytes:
         """Write the counts as int64."""
         return np.ascontiguousarray(state).tobytes()

@@ -16,9 +16,11 @@ from streamer.window.aggregate.accumulator import (
     ValueColumn,
     decode_invalid,
     encode_invalid,
+    find_entries,
     find_invalid,
     join_invalid,
     merge_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.query_values import query_values
 from streamer.window.aggregate.string_columns import (
@@ -129,6 +131,14 @@ class CountByAccumulator(TextAccumulator):
         table, groups, ids = merge_tables(states, where)
         times = np.concatenate([state.times for state in states])
         return _make_state(table, groups, ids, times, count, merge_invalid(states, where, before))
+
+    def take_groups(self, state: CountByState, indices: Ints) -> CountByState:
+        """Return the state of some groups."""
+        at = find_entries(state.counts, indices)
+        table, ids = drop_unused_texts(state.table, state.ids[at])
+        counts = state.counts[indices]
+        invalid = take_by_group(state.invalid, indices)
+        return CountByState(table, counts, np.cumsum(counts), ids, state.times[at], invalid)
 
     def encode_state(self, state: CountByState) -> bytes:
         """Write the table, the groups' keys and their counts, and the invalid values."""

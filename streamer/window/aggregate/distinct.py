@@ -27,9 +27,11 @@ from streamer.window.aggregate.accumulator import (
     decode_invalid,
     encode_arrivals,
     encode_invalid,
+    find_entries,
     find_invalid,
     merge_invalid,
     split_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.string_columns import (
     TEXT_MARK,
@@ -174,6 +176,15 @@ class DistinctAccumulator(TextAccumulator):
             pairs, arrivals = pairs[np.diff(pairs, prepend=-1) != 0], _EMPTY_INTS
         of_group, ids = np.divmod(pairs, width)
         counts = np.bincount(of_group, minlength=count)
+        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, invalid)
+
+    def take_groups(self, state: DistinctState, indices: Ints) -> DistinctState:
+        """Return the state of some groups."""
+        at = find_entries(state.counts, indices)
+        table, ids = drop_unused_texts(state.table, state.ids[at])
+        counts = state.counts[indices]
+        arrivals = state.arrivals[at] if len(state.arrivals) else state.arrivals
+        invalid = take_by_group(state.invalid, indices)
         return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, invalid)
 
     def encode_state(self, state: DistinctState) -> bytes:

@@ -22,6 +22,7 @@ from streamer.window.aggregate.accumulator import (
     insert_index,
     rank_in_groups,
     select_values,
+    take_by_group,
 )
 from streamer.window.aggregate.empty_result import empty_result
 from streamer.window.contract.state_json import dump_state_json, load_state_json
@@ -200,6 +201,12 @@ class FilteredAccumulator(Accumulator):
             reached[:, numbers] += state.reached
         inner = self._inner.merge_states([state.inner for state in states], where, kept, count)
         return FilteredState(inner, reached, faults)
+
+    def take_groups(self, state: FilteredState, indices: Ints) -> FilteredState:
+        """Return the state of some groups."""
+        faults = take_by_group(state.faults, indices)
+        inner = self._inner.take_groups(state.inner, indices)
+        return FilteredState(inner, state.reached[:, indices], faults)
 
     def encode_state(self, state: FilteredState) -> bytes:
         """Write the state of the values that are left, the counts and the faults."""

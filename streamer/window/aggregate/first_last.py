@@ -86,6 +86,12 @@ class FirstLastAccumulator(Accumulator):
         arrivals = np.concatenate([state.arrivals for state in states])
         return self.make_state(ValueColumn(values), np.concatenate(groups), count, arrivals)
 
+    def take_groups(self, state: FirstLastState, indices: Ints) -> FirstLastState:
+        """Return the state of some groups."""
+        kept = np.isin(state.groups, indices)
+        groups = np.searchsorted(indices, state.groups[kept])
+        return FirstLastState(groups, state.values[kept], state.arrivals[kept], len(indices))
+
     def encode_state(self, state: FirstLastState) -> bytes:
         """Write which groups have a value, the arrivals and the values."""
         known = pack_ints(np.bincount(state.groups, minlength=state.group_count))

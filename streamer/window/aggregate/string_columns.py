@@ -19,7 +19,7 @@ _HEX_TEXT_MARK: Final = "\x00s"
 
 
 def mark_text(text: str) -> str:
-    """Return a text so that it is told from what is marked, and can be encoded."""
+    """Return a text that can be encoded, and differs from marked values."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -80,11 +80,11 @@ def drop_unused_texts(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:
 
 
 def merge_tables(states: Sequence[IndexedTexts], where: list[Ints]) -> tuple[pa.Array, Ints, Ints]:
-    """Bring texts by group together.
+    """Merge the tables of several states.
 
     Args:
-        states: what each brings.
-        where: by state, what its groups are numbered afterwards.
+        states: the states.
+        where: by state, the new number of each of its groups.
 
     Returns:
         One table of all texts; of all entries, state after state, the group and the place.

@@ -27,6 +27,7 @@ from streamer.window.aggregate.accumulator import (
     find_invalid,
     merge_invalid,
     split_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.value_codec import dump_value, load_value
 from streamer.window.settings.int_codec import Ints
@@ -79,6 +80,11 @@ class _NumberAccumulator(Accumulator):
         values = np.concatenate([state.values for state in states])
         invalid = merge_invalid(states, where, before, self._reports_last)
         return SumMinMaxState(self._reduce(values, np.concatenate(where), count), invalid)
+
+    def take_groups(self, state: SumMinMaxState, indices: Ints) -> SumMinMaxState:
+        """Return the state of some groups."""
+        invalid = take_by_group(state.invalid, indices)
+        return SumMinMaxState(state.values[indices], invalid)
 
     def encode_state(self, state: SumMinMaxState) -> bytes:
         """Write the invalid values, the type, then all first bytes, all second bytes and so on."""

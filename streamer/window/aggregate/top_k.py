@@ -22,9 +22,11 @@ from streamer.window.aggregate.accumulator import (
     decode_invalid,
     encode_arrivals,
     encode_invalid,
+    find_entries,
     find_invalid,
     join_invalid,
     merge_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.query_values import query_values
 from streamer.window.aggregate.ranked_values import (
@@ -177,6 +179,19 @@ class TopKAccumulator(Accumulator):
         counts = np.bincount(groups[order], minlength=len(kinds))
         ends = np.cumsum(counts)
         return TopKState(counts, ends, entries.take(order), arrivals[order], kinds, invalid)
+
+    def take_groups(self, state: TopKState, indices: Ints) -> TopKState:
+        """Return the state of some groups."""
+        at = find_entries(state.counts, indices)
+        counts = state.counts[indices]
+        return TopKState(
+            counts,
+            np.cumsum(counts),
+            state.entries.take(at),
+            state.arrivals[at],
+            state.kinds[indices],
+            take_by_group(state.invalid, indices),
+        )
 
     def encode_state(self, state: TopKState) -> bytes:
         """Write the entries, whose values only where they are not the ranks, and what is beside."""

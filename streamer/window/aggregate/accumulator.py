@@ -136,20 +136,13 @@ class Accumulator(ABC):
     def decode_state(self, data: bytes, shift: int) -> Any:
         """Return the state that was encoded; `shift` is added to arrival numbers."""
 
+    @abstractmethod
     def result_of_group(self, state: Any, group: int) -> Any:
         """Return the aggregate's value in a group.
 
         Raises:
             UnplacedError: the aggregate fails in that group, in Benthos's words.
         """
-        invalid = state.invalid.get(group)
-        if invalid is not None:
-            raise self._make_error(invalid)
-        return self._value_of_group(state, group)
-
-    def _value_of_group(self, state: Any, group: int) -> Any:
-        """Return the value in a group without an invalid value."""
-        raise NotImplementedError
 
     # Per-message form.
 

@@ -158,7 +158,10 @@ class CountByAccumulator(TextAccumulator):
             decode_invalid(invalid, shift),
         )
 
-    def _value_of_group(self, state: CountByState, group: int) -> dict[str, int]:
+    def result_of_group(self, state: CountByState, group: int) -> dict[str, int]:
+        """Return a group's counts, by key in ascending order."""
+        if group in state.invalid:
+            raise self._make_error(state.invalid[group])
         end = int(state.ends[group])
         span = slice(end - int(state.counts[group]), end)
         keys = state.table.take(pa.array(state.ids[span])).to_pylist()

@@ -207,7 +207,10 @@ class DistinctAccumulator(TextAccumulator):
             decode_invalid(invalid, shift),
         )
 
-    def _value_of_group(self, state: DistinctState, group: int) -> Any:
+    def result_of_group(self, state: DistinctState, group: int) -> Any:
+        """Return how many values a group has, or these."""
+        if group in state.invalid:
+            raise self._make_error(state.invalid[group])
         count = int(state.counts[group])
         if not self._ordered:
             return count

@@ -111,7 +111,10 @@ class FirstLastAccumulator(Accumulator):
 
     def result_of_group(self, state: FirstLastState, group: int) -> Any:
         """Return a group's value; raise its error if it is one."""
-        return _check_value(state.values[np.searchsorted(state.groups, group)])
+        value = state.values[np.searchsorted(state.groups, group)]
+        if type(value) is ErrorValue:
+            raise RecordedError(value.text, value.sealed, value.is_mismatch)
+        return value
 
     def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
         """Choose between the state and a value that is later."""
@@ -129,16 +132,13 @@ class FirstLastAccumulator(Accumulator):
 
     def result_of(self, state: Any) -> Any:
         """Return a window's value; raise its error if it is one."""
-        return _check_value(state[1])
+        value = state[1]
+        if type(value) is ErrorValue:
+            raise RecordedError(value.text, value.sealed, value.is_mismatch)
+        return value
 
     def _dump_valid(self, state: Any) -> Any:
         return None if state is None else [state[0], dump_value(state[1])]
 
     def _load_valid(self, plain: Any) -> Any:
         return None if plain is None else (plain[0], load_value(plain[1]))
-
-
-def _check_value(value: Any) -> Any:
-    if type(value) is ErrorValue:
-        raise RecordedError(value.text, value.sealed, value.is_mismatch)
-    return value

@@ -101,7 +101,10 @@ class _NumberAccumulator(Accumulator):
         planes = np.frombuffer(data, np.uint8, offset=start + 1).reshape(8, -1)
         return SumMinMaxState(np.ascontiguousarray(planes.T).view(kind).ravel(), invalid)
 
-    def _value_of_group(self, state: SumMinMaxState, group: int) -> float:
+    def result_of_group(self, state: SumMinMaxState, group: int) -> float:
+        """Return a group's sum or extreme."""
+        if group in state.invalid:
+            raise self._make_error(state.invalid[group])
         return float(state.values[group])
 
     def prepare(self, values: list[Any]) -> Sequence[Any]:

@@ -228,7 +228,10 @@ class TopKAccumulator(Accumulator):
             decode_invalid(invalid, shift),
         )
 
-    def _value_of_group(self, state: TopKState, group: int) -> list[Any]:
+    def result_of_group(self, state: TopKState, group: int) -> list[Any]:
+        """Return a group's largest values."""
+        if group in state.invalid:
+            raise self._make_error(state.invalid[group])
         self._check_kinds(int(state.kinds[group]))
         end = int(state.ends[group])
         span = slice(end - int(state.counts[group]), end)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from streamer.bloblang import tree
@@ -46,6 +47,14 @@ class CallBinding:
     def is_static(self) -> bool:
         """Whether every argument is known when the mapping is read."""
         return all(isinstance(argument, StaticArgument) for argument in self.arguments)
+
+    def map_nodes(self, change: Callable[[tree.Node], tree.Node]) -> CallBinding:
+        """Return a copy with what a function returns for each node in the node's place."""
+        arguments = [
+            a if isinstance(a, StaticArgument) else replace(a, node=change(a.node))
+            for a in self.arguments
+        ]
+        return CallBinding(self.declaration, arguments)
 
 
 def bind_arguments(

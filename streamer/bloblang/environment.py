@@ -7,13 +7,14 @@ machines that have neither the driver's disk nor its environment: there the note
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from streamer.bloblang.errors import QueryError
+from streamer.core.message import Batch, Execution
 from streamer.core.permissions import current_permissions
 
 InputKey = tuple[str, str]
@@ -90,15 +91,26 @@ def _restore_inputs(impure: bool | None, read: dict[InputKey, Any]) -> CapturedI
     return CapturedInputs(impure, read)
 
 
+class NestedMapping(Protocol):
+    """A compiled mapping, as the method `bloblang` applies it."""
+
+    def query(self, batch: Batch, index: int, ex: Execution) -> Any:
+        """Return the value that the mapping makes of one message of a batch."""
+
+
 class MappingEnvironment:
     """The outside as one mapping sees it.
 
     Attributes:
+        compile_nested: compiles the text that the method `bloblang` is given. `mapping.py` sets
+            it: mappings are made of methods, which therefore cannot import what compiles them.
         impure: whether it may be looked at.
         read: what was read while the mapping was compiled, by kind and name; shared with the
             mappings that it imports.
         json_numbers: whether messages come from JSON, so that their numbers are text to Go.
     """
+
+    compile_nested: Callable[[str], NestedMapping]
 
     def __init__(
         self, impure: bool | None = None, directory: str = "", json_numbers: bool = True
@@ -121,7 +133,7 @@ class MappingEnvironment:
         other = MappingEnvironment(
             self.impure, os.path.dirname(self.resolve_path(path)), self.json_numbers
         )
-        other.read = self.read
+        other.read, other.compile_nested = self.read, self.compile_nested
         return other
 
     def freeze(self) -> None:
@@ -192,27 +204,32 @@ class _CompiledText(Protocol):
 
 
 _CompiledT = TypeVar("_CompiledT", bound=_CompiledText)
-_compile_editions: dict[Hashable, int] = {}
 
 
-def compile_current(
-    compile_text: Callable[[str, bool, str, int], _CompiledT],
-    text: str,
-    environment: MappingEnvironment,
-) -> _CompiledT:
-    """Return what a cached compiler makes of a text, made anew when what it read has changed.
+class CompiledEntry(Generic[_CompiledT]):
+    """A compiled text in a cache, made anew when a file or variable that it read has changed."""
 
-    Args:
-        compile_text: takes text, whether it may be impure, the directory, and the edition's number.
-        text: the mapping or interpolated string.
-        environment: what it may see.
-    """
-    key = (compile_text, text, environment.impure, environment.directory)
-    edition = _compile_editions.get(key, 0)
-    compiled = compile_text(text, environment.impure, environment.directory, edition)
-    if compiled.environment.read and compiled.environment.has_changed():
-        _compile_editions[key] = edition = edition + 1
-        compiled = compile_text(text, environment.impure, environment.directory, edition)
-    if (recording := _recording.get()) is not None:
-        recording.update(compiled.environment.read)
-    return compiled
+    def __init__(self, compile_text: Callable[[], _CompiledT]) -> None:
+        """Compile the text.
+
+        Args:
+            compile_text: compiles it, in an environment of its own each time.
+
+        Raises:
+            BloblangError: it is no mapping, or no interpolated string.
+        """
+        self._compile_text = compile_text
+        self._compiled = compile_text()
+
+    def get_current(self) -> _CompiledT:
+        """Return the compiled text, made of what files and variables are now.
+
+        Raises:
+            BloblangError: it cannot be compiled any more.
+        """
+        compiled = self._compiled
+        if compiled.environment.read and compiled.environment.has_changed():
+            self._compiled = compiled = self._compile_text()
+        if (recording := _recording.get()) is not None:
+            recording.update(compiled.environment.read)
+        return compiled

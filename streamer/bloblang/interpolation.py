@@ -9,8 +9,9 @@ from typing import Any
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import CompiledCode, compile_query
-from streamer.bloblang.environment import CapturedInputs, MappingEnvironment, compile_current
+from streamer.bloblang.environment import CapturedInputs, CompiledEntry, MappingEnvironment
 from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
+from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
 from streamer.core.errors import MessageError
@@ -30,6 +31,7 @@ class Interpolation:
     def __init__(self, text: str, environment: MappingEnvironment) -> None:
         self.text = text
         self.environment = environment
+        environment.compile_nested = compile_nested
         resolver = Resolver(environment)
         self._parts = [
             part if isinstance(part, str) else resolver.resolve_node(part, ())
@@ -151,14 +153,13 @@ def compile_interpolation(
     Raises:
         BloblangError: an expression in it cannot be read.
     """
-    return compile_current(
-        _compile_cached, clean_config_text(text), MappingEnvironment(impure, directory)
-    )
+    seen = MappingEnvironment(impure, directory)
+    return _compile_cached(clean_config_text(text), seen.impure, seen.directory).get_current()
 
 
 @lru_cache(maxsize=1024)
-def _compile_cached(text: str, impure: bool, directory: str, edition: int) -> Interpolation:
-    return Interpolation(text, MappingEnvironment(impure, directory))
+def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Interpolation]:
+    return CompiledEntry(lambda: Interpolation(text, MappingEnvironment(impure, directory)))
 
 
 def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Interpolation:

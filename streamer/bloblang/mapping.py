@@ -12,7 +12,7 @@ from streamer.bloblang.analysis.batch_index import find_only_index
 from streamer.bloblang.compiler.listing import format_listing
 from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
 from streamer.bloblang.compiler.program import CompiledCode, compile_program
-from streamer.bloblang.environment import CapturedInputs, MappingEnvironment, compile_current
+from streamer.bloblang.environment import CapturedInputs, CompiledEntry, MappingEnvironment
 from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
@@ -38,6 +38,7 @@ class Mapping:
     ) -> None:
         self.text = text
         self.environment = environment
+        environment.compile_nested = compile_nested
         self.program, self.uses = read_program(text, environment)
         self.only_index = find_only_index(self.program)
         self._identity = hashlib.blake2b(
@@ -283,20 +284,30 @@ def compile_mapping(
     Raises:
         BloblangError: the text is no mapping.
     """
+    seen = MappingEnvironment(impure, directory)
     compile_text = _compile_cached if json_numbers else _compile_cached_for_config
-    return compile_current(
-        compile_text, clean_config_text(text), MappingEnvironment(impure, directory)
-    )
+    return compile_text(clean_config_text(text), seen.impure, seen.directory).get_current()
+
+
+def compile_nested(text: str) -> Mapping:
+    """Compile the text that the method `bloblang` is given.
+
+    The text may be a stranger's, such as a message's: it is never impure, as in Benthos.
+
+    Raises:
+        BloblangError: the text is no mapping.
+    """
+    return compile_mapping(text, impure=False)
 
 
 @lru_cache(maxsize=1024)
-def _compile_cached(text: str, impure: bool, directory: str, edition: int) -> Mapping:
-    return Mapping(text, MappingEnvironment(impure, directory))
+def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Mapping]:
+    return CompiledEntry(lambda: Mapping(text, MappingEnvironment(impure, directory)))
 
 
 @lru_cache(maxsize=64)
-def _compile_cached_for_config(text: str, impure: bool, directory: str, edition: int) -> Mapping:
-    return Mapping(text, MappingEnvironment(impure, directory, json_numbers=False))
+def _compile_cached_for_config(text: str, impure: bool, directory: str) -> CompiledEntry[Mapping]:
+    return CompiledEntry(lambda: Mapping(text, MappingEnvironment(impure, directory, False)))
 
 
 def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Mapping:

@@ -65,7 +65,7 @@ class MessageExpression:
     steps: tuple[tree.Method, ...]
 
     def evaluate(self, docs: Documents) -> list[Any]:
-        """Return for each document the value, `Dropped` or `Failed`; some may be `InvalidDocument`."""
+        """Return the value, or an `ErrorValue`, for each document or `InvalidDocument`."""
         broken = InvalidDocument in set(map(type, docs))
         if self.path is None:
             return (

@@ -23,7 +23,7 @@ _TABLES_FILE: Final = "grammar.tables.json"
 
 
 def _read_grammar() -> str:
-    return resources.files("streamer.bloblang").joinpath("grammar.lark").read_text("utf-8")
+    return resources.files(__package__).joinpath("grammar.lark").read_text("utf-8")
 
 
 def _fingerprint(grammar: str) -> str:
@@ -59,7 +59,7 @@ def load_parser(transformer: Any) -> lark.Lark:
 
 def read_stored_tables() -> dict[str, Any] | None:
     """Return the tables in the file; None when there is none, or it is from another grammar."""
-    file = resources.files("streamer.bloblang").joinpath(_TABLES_FILE)
+    file = resources.files(__package__).joinpath(_TABLES_FILE)
     try:
         tables: dict[str, Any] = json.loads(file.read_bytes())
     except (OSError, ValueError):

@@ -93,30 +93,25 @@ def _error_at(statement: tree.Statement, message: str) -> BloblangError:
 def _resolve_statement(
     resolver: Resolver, statement: tree.Statement, meta: bool, depth: int = 0
 ) -> tree.Statement:
+    def resolve_part(part: tree.Node | tree.Statement) -> tree.Node | tree.Statement:
+        if isinstance(part, tree.Statement):
+            return _resolve_statement(resolver, part, meta, depth + 1)
+        return resolver.resolve_node(part, (), depth)
+
     match statement:
-        case tree.Assign(place=place, path=path, value=value):
-            return tree.Assign(place, path, resolver.resolve_node(value, (), depth))
-        case tree.Let(place=place, name=name, value=value):
-            return tree.Let(place, name, resolver.resolve_node(value, (), depth))
-        case tree.AssignMeta(place=place, key=key, value=value):
+        case tree.NamedMap():
+            raise _error_at(statement, "defining maps is not allowed within this block")
+        case tree.Import():
+            raise _error_at(statement, "importing mappings is not allowed within this block")
+        case tree.IfStatement():
+            if depth > tree.MAX_DEPTH:
+                raise _error_at(statement, tree.TOO_DEEP)
+        case tree.AssignMeta():
             if not meta and not depth:
                 message = "setting meta fields is not allowed within this block"
                 raise _error_at(statement, message)
             resolver.used_traits.add("meta")
-            return tree.AssignMeta(place, key, resolver.resolve_node(value, (), depth), meta)
-        case tree.IfStatement(place=place, branches=branches):
-            if depth > tree.MAX_DEPTH:
-                raise _error_at(statement, tree.TOO_DEEP)
-            return tree.IfStatement(
-                place,
-                [
-                    (
-                        test and resolver.resolve_node(test, (), depth),
-                        [_resolve_statement(resolver, part, meta, depth + 1) for part in body],
-                    )
-                    for test, body in branches
-                ],
-            )
-        case tree.NamedMap():
-            raise _error_at(statement, "defining maps is not allowed within this block")
-    raise _error_at(statement, "importing mappings is not allowed within this block")
+    resolved = tree.map_children(statement, resolve_part)
+    if isinstance(resolved, tree.AssignMeta):
+        resolved.allowed = meta
+    return resolved

@@ -111,38 +111,21 @@ class Resolver:
         raise AssertionError(node)
 
     def _resolve_leaf(self, node: tree.Node, scope: tuple[str, ...], depth: int) -> tree.Node:
-        def inner(part: tree.Node) -> tree.Node:
-            return self.resolve_node(part, scope, depth)
-
         match node:
             case tree.Name(name=name):
                 return self._resolve_name(node, name, scope)
             case tree.Call():
                 return self._resolve_call(node, scope, depth)
-            case tree.Not(operand=operand):
-                return tree.Not(node.place, inner(operand))
-            case tree.Chain(operators=signs, operands=operands):
-                return tree.Chain(node.place, signs, [inner(part) for part in operands])
-            case tree.If(branches=branches, otherwise=otherwise):
-                resolved = [(inner(test), inner(value)) for test, value in branches]
-                return tree.If(node.place, resolved, otherwise and inner(otherwise))
-            case tree.Match(subject=subject, cases=cases):
-                self.used_traits.add("document")
-                return tree.Match(
-                    node.place,
-                    subject and inner(subject),
-                    [(test and inner(test), inner(value)) for test, value in cases],
-                )
             case tree.Lambda(name=name, body=body):
                 return self._resolve_lambda(node, name, body, scope, depth)
-            case tree.Array(items=items):
-                return _reduce_array(tree.Array(node.place, [inner(item) for item in items]))
-            case tree.Object(pairs=pairs):
-                resolved_pairs = [(inner(key), inner(value)) for key, value in pairs]
-                return _reduce_object(tree.Object(node.place, resolved_pairs))
+            case tree.Match():
+                self.used_traits.add("document")
             case tree.Metadata():
                 self.used_traits.add("meta")
-        return node
+        resolved = tree.map_children(node, lambda part: self.resolve_node(part, scope, depth))
+        if isinstance(resolved, tree.Array):
+            return _reduce_array(resolved)
+        return _reduce_object(resolved) if isinstance(resolved, tree.Object) else resolved
 
     def _resolve_name(self, node: tree.Node, name: str, scope: tuple[str, ...]) -> tree.Node:
         if name == "root" or name in scope:
@@ -238,12 +221,7 @@ def _argument_values(binding: CallBinding) -> list[Any]:
 
 
 def _left_operand(node: tree.Node) -> tree.Node | None:
-    """Return what a node of a chain stands on; chains may be long, so nobody recurses on them."""
-    if isinstance(node, tree.Get | tree.Method | tree.MapInto):
-        return node.target
-    if isinstance(node, tree.Brackets):
-        return node.query
-    return node.left if isinstance(node, tree.Binary) else None
+    return node.query if isinstance(node, tree.Brackets) else tree.left_operand(node)
 
 
 def _extend_path(target: tree.Node, path: tuple[str, ...]) -> tree.Node:

@@ -1,9 +1,10 @@
-"""The nodes of a parsed mapping. Every expression knows how deep it nests and where it stands."""
+"""The nodes of a parsed mapping, and how to walk them. Every node knows where it stands."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, TypeVar
 
 # Deeper than this is refused: nobody writes it, and Python's own compiler would give up.
 MAX_DEPTH = 48
@@ -251,3 +252,90 @@ class Program:
 
     statements: list[Statement]
     maps: dict[str, NamedMap] = field(default_factory=dict)
+
+
+_PartT = TypeVar("_PartT", bound=Node | Statement | Argument | Program)
+# What is bound are the arguments once more.
+_LEAF_FIELDS: Final = frozenset(("place", "end", "bound"))
+
+
+def _list_child_fields(part: Any) -> list[str]:
+    # The value of a literal may be large, and is no part of the tree.
+    names = () if isinstance(part, Literal) else part.__dataclass_fields__
+    return [name for name in names if name not in _LEAF_FIELDS]
+
+
+def list_children(part: Any) -> list[Any]:
+    """Return the nodes and statements that a part of a tree directly consists of, in text order.
+
+    Args:
+        part: a node, a statement, an argument, a program, or a list, tuple or dict of such.
+    """
+    if isinstance(part, Node | Statement | Argument | Program):
+        part = [getattr(part, name) for name in _list_child_fields(part)]
+    elif isinstance(part, dict):
+        part = part.values()
+    elif not isinstance(part, list | tuple):
+        return []
+    children: list[Any] = []
+    for value in part:
+        children += [value] if isinstance(value, Node | Statement) else list_children(value)
+    return children
+
+
+def walk(part: Any) -> Iterator[Node | Statement]:
+    """Return all nodes and statements in a part of a tree, in text order, each before its children.
+
+    Args:
+        part: as `list_children` takes it; it is the first of them when it is one itself.
+    """
+    # Chains of methods may be long, so this does not recurse.
+    waiting = list_children([part])[::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(list_children(node))
+
+
+def map_children(part: _PartT, change: Callable[[Any], Any]) -> _PartT:
+    """Return a part of a tree with what a function returns for each child in the child's place.
+
+    Args:
+        part: a node, a statement, an argument or a program.
+        change: takes a node or a statement.
+    """
+    if isinstance(part, Literal | Variable | Metadata):
+        return part
+    values = ((name, getattr(part, name)) for name in part.__dataclass_fields__)
+    return type(part)(*(v if name in _LEAF_FIELDS else _map_value(v, change) for name, v in values))
+
+
+def _map_value(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Node | Statement):
+        return change(value)
+    if isinstance(value, Argument):
+        return map_children(value, change)
+    if isinstance(value, list | tuple):
+        return type(value)(_map_value(item, change) for item in value)
+    if isinstance(value, dict):
+        return {key: _map_value(item, change) for key, item in value.items()}
+    return value
+
+
+def left_operand(node: Node) -> Node | None:
+    """Return what a link of a chain stands on; None for others.
+
+    Chains may be long, so that what follows them had better not recurse.
+    """
+    if isinstance(node, Get | Method | MapInto):
+        return node.target
+    return node.left if isinstance(node, Binary) else None
+
+
+def find_leftmost(node: Node) -> Node:
+    """Return what an expression begins with."""
+    while True:
+        left = node.operands[0] if isinstance(node, Chain) else left_operand(node)
+        if left is None:
+            return node
+        node = left

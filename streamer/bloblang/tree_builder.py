@@ -17,19 +17,6 @@ def place_of(token: Token) -> Place:
     return Place(token.line or 1, token.column or 1)
 
 
-def find_leftmost(node: tree.Node) -> tree.Node:
-    """Return what an expression begins with."""
-    while True:
-        if isinstance(node, tree.Get | tree.Method | tree.MapInto):
-            node = node.target
-        elif isinstance(node, tree.Binary):
-            node = node.left
-        elif isinstance(node, tree.Chain):
-            node = node.operands[0]
-        else:
-            return node
-
-
 def _place_after(token: Token) -> Place:
     return Place(token.end_line or 1, token.end_column or 1)
 
@@ -57,7 +44,7 @@ def _token_text(token: Token) -> str:
 
 def _negate_number(node: tree.Node, sign: Token) -> None:
     """Make the number that an expression begins with negative; only numbers have such a sign."""
-    number = find_leftmost(node)
+    number = tree.find_leftmost(node)
     if (
         sign != "-"
         or not isinstance(number, tree.Literal)
@@ -137,7 +124,7 @@ class TreeBuilder(Transformer[Token, Any]):
         return tree.Literal(place_of(parts[0]), _unquote_token(parts[0])), parts[1]
 
     def pair(self, parts: list[Any]) -> tuple[tree.Node, tree.Node]:
-        first = find_leftmost(parts[0])
+        first = tree.find_leftmost(parts[0])
         if isinstance(first, tree.Literal) and type(first.value) is str:
             raise _unexpected_input(first)  # a key that begins with a string ends with it
         return parts[0], parts[1]
@@ -187,7 +174,7 @@ class TreeBuilder(Transformer[Token, Any]):
         if len(parts) == 1:
             return parts[0]  # type: ignore[no-any-return]
         signs = [str(token).partition("#")[0].strip() for token in parts[1::2]]
-        operands, place = parts[::2], find_leftmost(parts[0]).place
+        operands, place = parts[::2], tree.find_leftmost(parts[0]).place
         if isinstance(parts[0], tree.Binary):
             place = parts[0].place
         for operand in operands:

@@ -46,6 +46,6 @@ def examples():
 def test_a_declared_example_is_true(example):
     found = run(example.mapping, example.input)
     try:
-        assert json.loads(found) == json.loads(example.result)
+        assert json.loads(found) == json.loads(example.output)
     except ValueError:
-        assert found == example.result
+        assert found == example.output

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import streamer
+import streamer.bloblang.mapping as mapping_module
 from streamer.bloblang import (
     BloblangError,
     capture_inputs,
@@ -196,3 +197,18 @@ def test_texts_of_strangers_see_nothing_while_other_threads_compile_what_they_wa
             assert others.submit(compile_mapping, 'root = env("HOME")').result()
     assert caught.value.message == message
     assert compile_interpolation('${! env("HOME") }')
+
+
+def test_a_file_that_changes_again_and_again_takes_one_place_in_the_cache(tmp_path: Path) -> None:
+    path = tmp_path / "changing.txt"
+    text = f'root = file("{path}").string()'
+    path.write_text("first")
+    before = compile_mapping(text)
+    places = mapping_module._compile_cached.cache_info().currsize
+    for i in range(20):
+        path.write_text(f"text {i}")
+        compiled = compile_mapping(text)
+        assert result(compiled) == f"text {i}"
+        assert compile_mapping(text) is compiled
+    assert mapping_module._compile_cached.cache_info().currsize == places
+    assert result(before) == "first"

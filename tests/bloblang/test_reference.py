@@ -29,7 +29,7 @@ def test_each_is_on_the_page_once_with_all_its_examples(sort, declared):
     for one in declared.values():
         assert f"`{format_signature(one, sort)}`" in text
         for example in one.examples:
-            assert format_example(example.mapping, example.input, example.result) in text
+            assert format_example(example.mapping, example.input, example.output) in text
 
 
 @pytest.mark.parametrize(("sort", "declared"), BOTH)

@@ -14,9 +14,7 @@ from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.compiler import program as compiler
 from streamer.bloblang.compiler.options import NO_OPTIMISATIONS
 from streamer.bloblang.compiler.program import CompiledCode, compile_program
-from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.functions import environment
-from streamer.bloblang.program import read_program
 from tests.bloblang.generating import mutated
 from tests.bloblang.running import run
 
@@ -117,7 +115,8 @@ def quoted(text):
 
 def everything_compiled(text):
     """Return the generated modules of a mapping in all its forms."""
-    program, uses = read_program(text, MappingEnvironment(False, ""))
+    mapping = compile_mapping(text, impure=False)
+    program, uses = mapping.program, mapping.uses
     outside = uses.batch or uses.meta or uses.content or uses.now
     forms = [{}, {"mutates": True, "options": NO_OPTIMISATIONS}]
     if not (outside or uses.random or uses.error or uses.impure):

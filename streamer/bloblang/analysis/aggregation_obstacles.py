@@ -74,7 +74,8 @@ def refuse_batch_access(node: tree.Method | tree.Call) -> None:
     if node.name == "batch_index" or "batch" not in node.bound.declaration.uses:
         return
     if node.name == "from_all":
-        reason = f"from_all() folds when it is followed by {AGGREGATE_METHODS}; here all values are wanted"
+        reason = f"from_all() folds when it is followed by {AGGREGATE_METHODS}; "
+        reason += "here all values are wanted"
     elif node.name == "from":
         reason = "from() folds as from(0) and from(-1): other messages are not kept"
     else:

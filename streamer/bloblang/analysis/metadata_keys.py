@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from streamer.bloblang import tree
@@ -27,9 +26,7 @@ def find_metadata_keys(parts: Any) -> frozenset[str] | None:
 
 
 def _iterate_keys(parts: Any) -> Iterator[str | None]:
-    waiting = [parts]
-    while waiting:
-        part = waiting.pop()
+    for part in tree.walk(parts):
         if isinstance(part, tree.Metadata):
             yield part.key or None
         elif isinstance(part, tree.Call):
@@ -40,15 +37,6 @@ def _iterate_keys(parts: Any) -> Iterator[str | None]:
             declaration = METHODS.get(part.name)
             if declaration is None or "meta" in declaration.uses:
                 yield None
-        if isinstance(part, tree.Literal | str | bytes):
-            continue
-        if isinstance(part, Mapping):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple):
-            waiting.extend(part)
-        elif is_dataclass(part):
-            # What a call is bound to is made of its arguments.
-            waiting.extend(getattr(part, f.name) for f in fields(part) if f.name != "bound")
 
 
 def _literal_key(call: tree.Call) -> str | None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Mapping as MappingType
-from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from streamer.bloblang import tree
 from streamer.bloblang.catalog import FUNCTIONS, METHODS
@@ -48,9 +46,10 @@ def find_missing_packages(mapping: Mapping | Interpolation) -> Iterator[MissingP
     }
     if not lacking:
         return
-    for call in _find_calls(
-        mapping.queries if isinstance(mapping, Interpolation) else mapping.program
-    ):
+    root = mapping.queries if isinstance(mapping, Interpolation) else mapping.program
+    for call in tree.walk(root):
+        if not isinstance(call, tree.Call | tree.Method):
+            continue
         what, packages = lacking.get((type(call), call.name), ("", ()))
         if packages:
             line, column = (1, 1) if imports else (call.place.line, call.place.column)
@@ -67,21 +66,3 @@ def _requiring_calls() -> dict[tuple[type, str], tuple[str, Declaration]]:
         for name, declaration in known.items()
         if declaration.requires
     }
-
-
-def _find_calls(parts: Any) -> Iterator[tree.Call | tree.Method]:
-    """Return all calls in a program, or in anything that is made of expressions."""
-    waiting = [parts]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, tree.Call | tree.Method):
-            yield part
-        if isinstance(part, tree.Literal | str | bytes):
-            continue
-        if isinstance(part, MappingType):
-            waiting.extend(part.values())
-        elif isinstance(part, list | tuple):
-            waiting.extend(part)
-        elif is_dataclass(part):
-            # What a call is bound to is made of its arguments.
-            waiting.extend(getattr(part, f.name) for f in fields(part) if f.name != "bound")

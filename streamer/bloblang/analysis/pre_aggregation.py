@@ -9,8 +9,8 @@ have come to. The mapping is compiled a second time, with each part replaced by 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from streamer.bloblang import tree
@@ -21,7 +21,6 @@ from streamer.bloblang.analysis.aggregation_obstacles import (
     refuse_batch_access,
 )
 from streamer.bloblang.annotations import describe_expression
-from streamer.bloblang.arguments import CallBinding, DynamicArgument, QueryArgument
 from streamer.bloblang.mapping import Mapping, compile_mapping
 from streamer.core.message import Message
 
@@ -85,12 +84,6 @@ def _analyze_cached(text: str) -> PreAggregation | Obstacle:
     return PreAggregation(text, tuple(aggregates), mapping.with_program(program))
 
 
-_TREE_TYPES: Final = (
-    *(tree.Program, tree.Statement, tree.Node, tree.Argument),
-    *(CallBinding, DynamicArgument, QueryArgument),
-)
-
-
 _SINGLE_VALUE_KINDS: Final = ("first", "last", "latest")
 """Parts that are one message's value, which may be deleted."""
 
@@ -107,17 +100,11 @@ def _replace_aggregates(node: Any, aggregates: list[Aggregate], text: str) -> An
                 node.place, aggregates.index(aggregate), describe_expression(node), special
             )
         refuse_batch_access(node)
-    if isinstance(node, list | tuple):
-        return type(node)(_replace_aggregates(item, aggregates, text) for item in node)
-    if isinstance(node, dict):
-        return {key: _replace_aggregates(item, aggregates, text) for key, item in node.items()}
-    if not isinstance(node, _TREE_TYPES):
-        return node
-    inner = {each.name: getattr(node, each.name) for each in fields(node)}
-    return replace(
-        node,
-        **{name: _replace_aggregates(value, aggregates, text) for name, value in inner.items()},
-    )
+    change = partial(_replace_aggregates, aggregates=aggregates, text=text)
+    changed = tree.map_children(node, change)
+    if isinstance(changed, tree.Method | tree.Call):
+        changed.bound = changed.bound.map_nodes(change)
+    return changed
 
 
 __all__ = [

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streamer.bloblang import tree
-from streamer.bloblang.analysis.operands import list_operands
 from streamer.bloblang.arguments import DynamicArgument, QueryArgument, StaticArgument
 from streamer.bloblang.declare import Declaration
 
@@ -61,8 +60,6 @@ def find_query_dependence(node: tree.Node) -> Dependence | None:
 
 def _find_dependences(node: tree.Node, scope: _Scope) -> Iterator[Dependence]:
     match node:
-        case tree.Literal():
-            return
         case tree.Path(place=place, base=base):
             if base == "this" and not scope.this:
                 yield Dependence(place, "`this`, the document of the first message")
@@ -87,13 +84,9 @@ def _find_dependences(node: tree.Node, scope: _Scope) -> Iterator[Dependence]:
             yield from _find_dependences(body, inner)
         case tree.Match():
             yield from _find_in_match(node, scope)
-        case tree.Get(target=target):
-            yield from _find_dependences(target, scope)
-        case tree.Not() | tree.Binary() | tree.Chain() | tree.If() | tree.Array() | tree.Object():
-            for part in list_operands(node):
-                yield from _find_dependences(part, scope)
         case _:
-            raise AssertionError(node)
+            for part in tree.list_children(node):
+                yield from _find_dependences(part, scope)
 
 
 def _find_in_match(node: tree.Match, scope: _Scope) -> Iterator[Dependence]:

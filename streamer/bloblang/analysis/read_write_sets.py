@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from streamer.bloblang import tree
-from streamer.bloblang.analysis.operands import list_operands
 from streamer.bloblang.arguments import (
     BoundArgument,
     DynamicArgument,
@@ -82,15 +81,12 @@ def find_writes(mapping: Compiled) -> list[Target]:
 
 
 def _iterate_writes(statements: Iterable[tree.Statement]) -> Iterator[Target]:
-    for statement in statements:
-        match statement:
+    for part in tree.walk(statements):
+        match part:
             case tree.Assign(path=path):
                 yield Target(False, tuple(path))
             case tree.AssignMeta(key=key):
                 yield Target(True, () if key is None else (key,))
-            case tree.IfStatement(branches=branches):
-                for _, body in branches:
-                    yield from _iterate_writes(body)
 
 
 def _iterate_reads(statements: Iterable[tree.Statement], scope: _Scope) -> Iterator[Target]:
@@ -128,7 +124,7 @@ def _find_reads(node: tree.Node, scope: _Scope) -> _ReadSet:
         case tree.Match(subject=subject, cases=cases):
             return _find_match_reads(subject, cases, scope)
         case _:
-            return _ReadSet(_find_all_reads(list_operands(node), scope))
+            return _ReadSet(_find_all_reads(tree.list_children(node), scope))
 
 
 def _resolve_base(name: str, scope: _Scope) -> tuple[Target, ...]:

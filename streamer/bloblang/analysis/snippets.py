@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -27,7 +26,8 @@ def extract_snippet(node: tree.Method, text: str) -> str:
         node: the method.
         text: the mapping.
     """
-    begin = min(_iterate_places(node), key=lambda place: (place.line, place.column))
+    places = [part.place for part in tree.walk(node)]
+    begin = min(places, key=lambda place: (place.line, place.column))
     start = _text_offset(text, begin)
     end = _find_call_end(text, _text_offset(text, node.end or node.place))
     # The expression may stand in brackets, of which the tree knows nothing.
@@ -50,18 +50,6 @@ def _find_call_end(text: str, start: int) -> int:
         if token[0] == ")" and depth == 0:
             return token.end()
     return len(text)
-
-
-def _iterate_places(node: Any) -> Iterator[tree.Place]:
-    if isinstance(node, tree.Place):
-        yield node
-    elif is_dataclass(node) and not isinstance(node, type):
-        for each in fields(node):
-            if each.name not in ("bound", "end"):
-                yield from _iterate_places(getattr(node, each.name))
-    elif isinstance(node, list | tuple):
-        for item in node:
-            yield from _iterate_places(item)
 
 
 def _text_offset(text: str, place: tree.Place) -> int:

@@ -104,11 +104,8 @@ class _WarningFinder:
 
     def check_node(self, node: tree.Node) -> Iterator[StaticWarning]:
         """Look at an expression, and at all that it is made of."""
-        # Chains of methods may be long, so this does not recurse.
-        stack = [node]
-        while stack:
-            node = stack.pop()
-            match node:
+        for part in tree.walk(node):
+            match part:
                 case tree.Variable(place=place, name=name) if name not in self.known_variables:
                     about = self._reported_names is None or name in self._reported_names
                     hint = (
@@ -126,33 +123,14 @@ class _WarningFinder:
                         hint = _suggest_name(str(to.value), self._maps)
                         yield StaticWarning(to.place.line, to.place.column, message, hint)
                 case tree.Call(place=place, name=name) if name in _CALL_CHECKS:
-                    problem = _CALL_CHECKS[name](_literal_arguments(node))
+                    problem = _CALL_CHECKS[name](_literal_arguments(part))
                     if problem:
                         yield StaticWarning(place.line, place.column, f"{name}: {problem}")
-            stack += _child_nodes(node)
 
 
 def _suggest_name(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), 1, 0.6)
     return f"did you mean {close[0]!r}?" if close else ""
-
-
-def _child_nodes(node: tree.Node) -> Iterator[tree.Node]:
-    """Return the expressions that an expression is made of."""
-    for name in node.__dataclass_fields__:
-        # What is bound are the arguments once more.
-        if name not in ("place", "end", "bound"):
-            yield from _nodes_in(getattr(node, name))
-
-
-def _nodes_in(value: Any) -> Iterator[tree.Node]:
-    if isinstance(value, tree.Node):
-        yield value
-    elif isinstance(value, tree.Argument):
-        yield value.value
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _nodes_in(item)
 
 
 def _literal_arguments(call: tree.Call) -> list[Any]:

@@ -43,11 +43,8 @@ def _emit_as_function(code: Code, node: tree.Node) -> Value:
 
 def _left_operand(node: tree.Node) -> tree.Node | None:
     """Return what must be computed first; a method may want to do that by itself."""
-    if isinstance(node, tree.Method):
-        return None if calls.takes_target(node) else node.target
-    if isinstance(node, tree.Get | tree.MapInto):
-        return node.target
-    return node.left if isinstance(node, tree.Binary) else None
+    taken = isinstance(node, tree.Method) and calls.takes_target(node)
+    return None if taken else tree.left_operand(node)
 
 
 def _emit_leaf(code: Code, node: tree.Node) -> Value:

@@ -77,22 +77,13 @@ def sort_maps(program: tree.Program) -> list[str] | None:
 def _find_applied_maps(body: Any, program: tree.Program) -> set[str] | None:
     """Return the names of the maps that a part of the tree applies; None when it may be any."""
     names: set[str] = set()
-    pending: list[Any] = [body]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list | tuple):
-            pending.extend(part)
-            continue
+    for part in tree.walk(body):
         if isinstance(part, tree.Method) and part.name == "apply":
             argument = part.arguments[0].value
             if not isinstance(argument, tree.Literal):
                 return None
             if argument.value in program.maps:
                 names.add(argument.value)
-        if isinstance(part, tree.Node | tree.Statement | tree.Argument):
-            pending.extend(
-                getattr(part, name) for name in part.__dataclass_fields__ if name != "bound"
-            )
     return names
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
 from collections.abc import Callable
 from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.environment import MappingEnvironment
+from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError, TypeMismatch
 from streamer.bloblang.golib.convert import text_of
 from streamer.bloblang.golib.gocsv import read_csv
 from streamer.bloblang.limits import check_bytes
+from streamer.core.errors import MessageError
 from streamer.core.json.json_fault import find_end_of_value
-from streamer.core.value import Number, dump_json
+from streamer.core.message import Message
+from streamer.core.value import NOTHING, Number, dump_json
 from streamer.core.value import parse_json as read_json
 
 _CATEGORY = "Parsing"
@@ -225,23 +227,16 @@ def parse_url(value: Any) -> dict[str, Any]:
     binds=True,
     own_errors=True,
     uses=("batch", "meta", "content", "now", "random", "error"),
+    takes_environment=True,
 )
-def bloblang(mapping: str) -> Callable[[Any, Any], Any]:
+def bloblang(environment: MappingEnvironment, mapping: str) -> Callable[[Any, Any], Any]:
     """The value mapped by a mapping that comes as text, which sees the value and nothing else.
 
     Neither the message's content and metadata, nor files, environment variables and the host's
     name, wherever the config is from.
     """
-    from streamer.bloblang.errors import BloblangError
-    from streamer.core.errors import MessageError
-    from streamer.core.message import Message
-    from streamer.core.value import NOTHING
-
-    # Looked up when called: mappings are made of methods.
-    mappings = importlib.import_module("streamer.bloblang.mapping")
     try:
-        # The text may be a stranger's, such as a message's: it is never impure, as in Benthos.
-        compiled = mappings.compile_mapping(mapping, impure=False)
+        compiled = environment.compile_nested(mapping)
     except BloblangError as e:
         reason = _describe_syntax_error(e, mapping)
         raise ArgumentError(

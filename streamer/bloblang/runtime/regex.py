@@ -34,8 +34,8 @@ def _compile_re2(pattern: str) -> Any:
         raise ArgumentError(f"error parsing regexp: invalid UTF-8: `{pattern}`") from None
     if compiled.groups > MAX_REGEX_GROUPS:
         raise ArgumentError(
-            f"error parsing regexp: {compiled.groups} groups, more than the {MAX_REGEX_GROUPS} that are "
-            f"allowed: `{pattern}`"
+            f"error parsing regexp: {compiled.groups} groups, more than the "
+            f"{MAX_REGEX_GROUPS} that are allowed: `{pattern}`"
         )
     return compiled
 

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from streamer.core.errors import StreamerError
 from streamer.window import StateStore
-from streamer.window.state.pane_index import HEAD_SEQ
+from streamer.window.state.layout import HEAD_KEY
 
 _TABLE = "CREATE TABLE state (pane INTEGER, seq INTEGER, body BLOB, PRIMARY KEY (pane, seq))"
 
@@ -114,7 +114,7 @@ def load_initial_state(store: StateStore, path: Path) -> None:
         StreamerError: the file is needed, and cannot be read.
     """
     # All kinds of shards have their head there, from the first micro-batch on.
-    if store.get(0, HEAD_SEQ) is None:
+    if store.get(*HEAD_KEY) is None:
         with ShardStateFile(path) as state:
             for pane, seq, value in state.all():
                 store.put(pane, seq, value)

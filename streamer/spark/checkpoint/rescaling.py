@@ -35,7 +35,7 @@ from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import split_mark
 from streamer.window import StateStore
 from streamer.window.rescale.rescale_state import RescaleResult, check_rescalable, rescale
-from streamer.window.state.pane_index import HEAD_SEQ
+from streamer.window.state.layout import HEAD_KEY
 
 _DRAFT_DIRECTORY = "rescale.tmp"
 
@@ -172,7 +172,7 @@ def _read_state(session: SparkSession, spark: Location, into: Path, shards: int)
             )
             for shard, pane, seq, body in rows.toLocalIterator():
                 value = bytes(body)
-                if (pane, seq) == (0, HEAD_SEQ):
+                if (pane, seq) == HEAD_KEY:
                     value, _ = split_mark(value)
                 stores[number[shard]].put(pane, seq, value)
         except (Py4JError, PySparkException) as e:

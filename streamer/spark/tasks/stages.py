@@ -37,7 +37,7 @@ from streamer.spark.tasks.task_properties import (
     requested_samples,
 )
 from streamer.window import ShuffleRow as PackRow
-from streamer.window.state.pane_index import HEAD_SEQ
+from streamer.window.state.layout import HEAD_KEY
 
 ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
 FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
@@ -179,13 +179,13 @@ class SparkStateStore:
         if row is None:
             return None
         value = bytes(row[0])
-        if (pane, seq) == (0, HEAD_SEQ) and self._batch is not None:
+        if (pane, seq) == HEAD_KEY and self._batch is not None:
             return read_checked_head(value, self._batch)
         return value
 
     def put(self, pane: int, seq: int, value: bytes) -> None:
         """Store a value."""
-        if (pane, seq) == (0, HEAD_SEQ) and self._batch is not None:
+        if (pane, seq) == HEAD_KEY and self._batch is not None:
             value = add_mark(value, self._batch)
         self._state.updateValue((pane, seq), (value,))
 

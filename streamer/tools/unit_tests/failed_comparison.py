@@ -84,13 +84,5 @@ class _Query:
 
     def _find_start(self, node: tree.Node) -> int:
         """Return where an expression begins: its own place may be that of its last part."""
-        while True:
-            match node:
-                case tree.Binary(left=inner) | tree.Get(target=inner) | tree.Method(target=inner):
-                    node = inner
-                case tree.MapInto(target=inner):
-                    node = inner
-                case tree.Chain(operands=[inner, *_]):
-                    node = inner
-                case _:
-                    return self._lines[node.place.line - 1] + node.place.column - 1
+        place = tree.find_leftmost(node).place
+        return self._lines[place.line - 1] + place.column - 1

@@ -1,13 +1,17 @@
-"""Windows that are decided key by key.
+"""Windows that open and close key by key.
 
-They are sessions, sliding and count windows, and grids with a clock, a patience or an output of
-their own for each key.
+These are session, sliding and count windows, and tumbling and hopping windows that have a clock, an
+idle timeout or an output per event or per change for each key.
 
-A shard keeps two things. The drawers (`drawers`) hold a small record of every key, many keys to a
-value of the store; the ledger (`ledger`) holds messages in the packs that they came in. What a kind
-of window does with an event, and when its windows close, are its rules (`rules` and beside it).
+A shard keeps two things in its state. Key buckets (`key_buckets`) hold a small record of every key:
+its open windows, many keys to one value of the state. The message store (`message_store`) holds
+messages in the packs that they came in. Which windows an event belongs to, and when a window
+closes, are the rules of its kind (`window_rules`, and one module for each kind).
 
-A micro-batch (`step`) goes through the keys that have messages, or that are due: it puts messages
-into windows (`taking`) and lets windows come out and close (`closing`). What can be done for many
-keys together is put off to the end (`pending`): batches are made (`emitting`), messages given back.
+A micro-batch (`step`) processes the keys that have messages, and those that are due: it assigns
+messages to windows (`assigning`), and emits and closes windows (`closing`). Work that is cheaper
+for many keys at once is queued (`emit_queue`) and done at the end: batches are emitted (`emit`),
+and messages that no window needs are freed.
+
+Joins keep no records: messages wait in one message store for each side (`join_step`).
 """

@@ -1,4 +1,4 @@
-"""The batches of folded windows: the first message, and what their mapping's parts have come to."""
+"""Batches of aggregated windows: the first message, and the results of the aggregates."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from streamer.window.pack.window_metadata import WINDOW_MAX_TIME, make_window_me
 
 
 class AggregateSnapshot(NamedTuple):
-    """What a folded window had come to when a batch of it came out.
+    """The aggregate of a window at the time when a batch of it was queued.
 
     Attributes:
-        aggregate: the window, as it went on from there.
-        states: what its parts had come to.
-        first: the arrival of its first message.
+        aggregate: the aggregate, which later messages may have changed since.
+        states: its states at that time.
+        first: the arrival number of the window's first message.
         max_event_time: the largest event time, ns.
-        size: how many messages it had.
-        until: the arrival of its last message.
+        size: number of messages.
+        until: the arrival number of the last message, or a larger one.
     """
 
     aggregate: WindowAggregate
@@ -40,7 +40,12 @@ class AggregateSnapshot(NamedTuple):
 
     @classmethod
     def from_window(cls, window: Window, until: int) -> AggregateSnapshot | None:
-        """Return what a window has come to by now; `until` is at or after its last arrival."""
+        """Return the aggregate of a window as it is now; None if it has none.
+
+        Args:
+            window: the window.
+            until: its last arrival number, or a larger one.
+        """
         aggregate = window.aggregate
         if aggregate is None:
             return None
@@ -50,15 +55,15 @@ class AggregateSnapshot(NamedTuple):
 
 
 class AggregateBatches:
-    """Makes the batches of folded windows."""
+    """Builds the batches of aggregated windows."""
 
     def __init__(self, rows: MessageRows, keyed: bool, decoded: DecodedMetadata) -> None:
-        """Prepare.
+        """Create a builder.
 
         Args:
-            rows: the messages, among them the first of each window.
-            keyed: whether messages are told of a key.
-            decoded: remembers metadata.
+            rows: messages, among them the first of each window.
+            keyed: whether windows have keys, which their messages then have as metadata.
+            decoded: remembers decoded metadata.
         """
         self._rows = rows
         self._keyed = keyed
@@ -71,22 +76,22 @@ class AggregateBatches:
         bounds: tuple[int, int],
         reason: WindowReason,
         snapshot: AggregateSnapshot,
-        place: int | None = None,
+        index: int | None = None,
     ) -> Emission:
-        """Return the batch of a window.
+        """Build the batch of a window.
 
         Args:
-            key: the window's.
-            bounds: its start and end, as its messages are told.
-            reason: why it comes out.
-            snapshot: what it had come to.
-            place: where its first message is, when no other batch of the window is asked for.
+            key: the window's key.
+            bounds: the window's start and end, as in metadata, ns.
+            reason: why the batch is emitted.
+            snapshot: the window's aggregate.
+            index: index of its first message in the rows, if this is the window's only batch.
         """
         aggregate, states, first, newest, size, until = snapshot
-        if place is None:
+        if index is None:
             message = self._repeat_first_message(key, bounds, reason, first, newest)
         else:
-            message = self._build_first_message(key, bounds, reason, place, newest)
+            message = self._build_first_message(key, bounds, reason, index, newest)
         aggregation, broken = aggregate.aggregation, aggregate.unparsable
         assert aggregation is not None
         why = None if broken is None or broken.arrival > until else broken.text
@@ -96,28 +101,28 @@ class AggregateBatches:
         return Emission(bounds[1], batch, reason, key if self._keyed else None, bounds[0])
 
     def _build_first_message(
-        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, place: int, max_time: int
+        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, index: int, max_time: int
     ) -> Message:
-        """Return the first message of a window with its metadata."""
-        spelt_key = (self._rows.spelling_at(place) or key) if self._keyed else None
+        """Build the first message of a window, with the window's metadata."""
+        spelt_key = (self._rows.spelling_at(index) or key) if self._keyed else None
         metadata = make_window_metadata(*bounds, reason, max_time, spelt_key)
-        return self._rows.build_message(place, metadata, self._decoded)
+        return self._rows.build_message(index, metadata, self._decoded)
 
     def _repeat_first_message(
         self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int, max_time: int
     ) -> Message:
-        """Return it of a window that may be asked for more than once."""
+        """Build the first message of a window that may be emitted several times."""
         place = (key, arrival, *bounds)
         known = self._firsts.get(place)
         if known is None:
-            where = self._rows.find_place(key, arrival)
-            message = self._build_first_message(key, bounds, reason, where, max_time)
+            index = self._rows.find_index(key, arrival)
+            message = self._build_first_message(key, bounds, reason, index, max_time)
         elif known[0] == max_time:
             return known[1]
         else:
             message = known[1]
             if not message.has_doc():
-                with suppress(MessageError):  # it is asked for more than once: parse it once
+                with suppress(MessageError):  # it is emitted several times: parse it once
                     _ = message.doc
             message = message.with_metadata(
                 {**message.meta, WINDOW_MAX_TIME: format_rfc3339(max_time)}

@@ -1,7 +1,7 @@
-"""Puts the messages of a key into its windows, one after another in the order of their arrival.
+"""Assigns the messages of a key to its windows, one after another in order of arrival.
 
-Nearly every message of a session, or of a tumbling window, simply lies in the one window that its
-key has open. As many such ones as follow one another are taken together.
+Nearly every message of a session or tumbling window belongs to the one window that its key has
+open: consecutive messages of this kind, a stretch, are assigned together.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ from streamer.window.keyed.emit_queue import EmitQueue
 from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
-from streamer.window.keyed.ranges import find_gaps
-from streamer.window.keyed.segments import MessageRow, Segment, iterate_in_order, make_message_row
+from streamer.window.keyed.message_rows import (
+    MessageRow,
+    Segment,
+    find_gaps,
+    iterate_in_order,
+    make_message_row,
+)
 from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
 from streamer.window.keyed.window_rules import WindowRules
@@ -25,11 +30,11 @@ StretchFunction = Callable[[Window, Sequence[int], int, int, int], int]
 
 
 class Assigner:
-    """Takes the messages of one micro-batch.
+    """Assigns the messages of one micro-batch.
 
     Attributes:
-        taken: how many were put into windows.
-        late_messages: those that found all their windows closed.
+        taken: how many messages were assigned to windows.
+        late_messages: messages whose windows had all closed.
     """
 
     def __init__(
@@ -43,17 +48,17 @@ class Assigner:
         by_key: bool,
         is_in_order: bool,
     ) -> None:
-        """Prepare.
+        """Create an assigner.
 
         Args:
-            rules: of the kind of windows.
-            settings: of their times.
-            aggregation: folds messages.
-            queue: is told what comes out.
-            now: T, ns.
-            active: the running time, by which idleness is told.
-            by_key: each key has a clock of its own.
-            is_in_order: all messages of each page have arrived before those of the next.
+            rules: the rules of the window kind.
+            settings: the settings of event times.
+            aggregation: aggregates the messages.
+            queue: gets the batches that events emit at once.
+            now: batch time, ns.
+            active: the running time of the stream, which idle timeouts are measured by, ns.
+            by_key: whether each key has a clock of its own.
+            is_in_order: whether each fresh pack arrived as a whole before the next one.
         """
         self._rules = rules
         self._retention = settings.key_retention
@@ -73,7 +78,7 @@ class Assigner:
         self.late_messages = LateMessages()
 
     def reset_expired_clock(self, key: bytes, state: KeyState) -> None:
-        """Let a key begin afresh when its clock is no longer kept; open windows stay."""
+        """Reset the clock of a key after its retention time without events; windows stay open."""
         if state.clock == NEVER or self._now - state.clock_moved_at < self._retention:
             return
         state.clock = NEVER
@@ -82,12 +87,12 @@ class Assigner:
         state.marks = [
             mark for mark in state.marks if any(low <= mark[0] <= high for low, high in ranges)
         ]
-        # What comes now may have the times of what no window holds any more.
+        # New messages may have times of messages that no window holds any more.
         if not self._rules.non_overlapping and state.oldest != FOREVER:
             self._queue.lapsed_ranges[key] = find_gaps(ranges, state.oldest)
 
     def assign(self, key: bytes, state: KeyState, segments: list[Segment]) -> None:
-        """Put the messages of a key into its windows."""
+        """Assign the messages of a key to its windows."""
         stretch = self._stretch
         if stretch is not None and (len(segments) == 1 or self._is_in_order):
             self._assign_stretches(key, state, segments, stretch)

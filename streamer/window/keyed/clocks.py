@@ -1,4 +1,4 @@
-"""The clocks of a shard: the stream's, T, and the running time in which a window may be idle."""
+"""The clocks of a shard: watermark, batch time, and the running time that idle timeouts count."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streamer.window.settings.window_types import EventTimeSettings
 
 @dataclass(slots=True)
 class ShardClocks:
-    """What a shard keeps of the clocks between micro-batches.
+    """The clocks that a shard keeps between micro-batches.
 
     Attributes:
-        now: T, ns; None before the first micro-batch.
+        now: batch time, ns; None before the first micro-batch.
         start_id: the start of the program that the last micro-batch belonged to.
         is_behind: whether the last micro-batch was working off a backlog.
-        active: ns that the stream has been running and not behind: only they count as idle.
-        closing: the system clock as far as it may close windows, ns.
+        active: running time: how long the stream has been running without a backlog, ns.
+        closing: the system clock up to which it has closed windows, ns.
         stream: the largest event time taken, ns.
     """
 
@@ -34,7 +34,7 @@ class ShardClocks:
     stream: int = NEVER
 
     def start_batch(self, info: MicroBatchInfo) -> int:
-        """Begin a micro-batch; return its T."""
+        """Begin a micro-batch; return its batch time, ns."""
         now = info.batch_time if self.now is None else max(self.now, info.batch_time)
         running = self.now is not None and self.start_id == info.start_id
         behind = info.backlog or info.lag
@@ -44,31 +44,31 @@ class ShardClocks:
         return now
 
     def to_fields(self) -> list[Any]:
-        """Return it as plain values."""
+        """Return the clocks as plain values."""
         clocks = [None if clock == NEVER else clock for clock in (self.closing, self.stream)]
         return [self.now, self.start_id, self.is_behind, self.active, *clocks]
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> ShardClocks:
-        """Read what `to_fields` wrote."""
+        """Create the clocks from what `to_fields` returned."""
         *others, closing, stream = fields
         known = [NEVER if clock is None else clock for clock in (closing, stream)]
         return cls(*others, *known)
 
 
 class BatchClocks:
-    """The clock before each event of a micro-batch, and the clock after all of them."""
+    """The watermark before each piece of a micro-batch, and the watermark after all of them."""
 
     def __init__(
         self, settings: EventTimeSettings, unit: int, known: ShardClocks, pieces: Iterable[Piece]
     ) -> None:
-        """Take what earlier micro-batches, and the pieces of this one, know.
+        """Order the pieces of a micro-batch.
 
         Args:
-            settings: of the windows.
+            settings: the settings of event times.
             unit: the system clock is rounded down to multiples of it, ns.
-            known: the shard's clocks; they have begun the micro-batch, and are moved by `end`.
-            pieces: what each piece did to the clock, in their order.
+            known: the shard's clocks after `start_batch`; `finish` moves them.
+            pieces: the pieces of the micro-batch, in order.
         """
         self._known = known
         self._unit = unit
@@ -78,18 +78,22 @@ class BatchClocks:
         self._pieces = PartitionWatermarks(pieces, None if known.stream == NEVER else known.stream)
 
     def watermark_before(self, arrival: int) -> int:
-        """Return what an event's piece found the clock at; `arrival` is the event's, as it came."""
+        """Return the watermark before the piece with an arrival number, ns; `NEVER` without any."""
         if self._system:
             return self._closing
         before = self._pieces.watermark_before(arrival)
         return NEVER if before is None else before
 
     def partition_of(self, arrival: int) -> bytes:
-        """Return the partition of an event's piece; `arrival` is the event's, as it came."""
+        """Return the source partition of the piece with an arrival number."""
         return self._pieces.partition_of(arrival)
 
     def finish(self, backlog: bool) -> int:
-        """Move the shard's clocks; return the one that closes windows of all keys."""
+        """Move the shard's clocks to the end of the micro-batch.
+
+        Returns:
+            The watermark that closes windows of all keys, ns; `NEVER` if each key has its own.
+        """
         known = self._known
         known.stream = (
             NEVER if self._pieces.watermark_after is None else self._pieces.watermark_after

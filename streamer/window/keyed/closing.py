@@ -1,4 +1,4 @@
-"""Lets the windows of a key come out and close, and lets go of what none of them needs."""
+"""Emits and closes the windows of a key, and frees messages that no window needs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Mapping
 
 from streamer.window.contract.emission import WindowReason
 from streamer.window.keyed.counting import CountRules
-from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
 from streamer.window.keyed.key_buckets import NO_DUES, Dues
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
-from streamer.window.keyed.pending_batch import ON_CHANGE, ON_CLOSE
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, MessageRange, Window
 from streamer.window.keyed.window_rules import WindowRules
 from streamer.window.settings.window_types import EventTimeSettings
 
 
 class KeyCloser:
-    """Looks at the keys of one micro-batch when their messages are in."""
+    """Closes the windows of one micro-batch, key by key, after their messages are assigned."""
 
     def __init__(
         self,
@@ -29,17 +28,17 @@ class KeyCloser:
         ended: bool,
         by_key: bool,
     ) -> None:
-        """Prepare.
+        """Create a closer.
 
         Args:
-            rules: of the kind of windows.
-            settings: of their times.
-            aggregation: is told of windows that close.
-            queue: is told what comes out, and what is given back.
-            clock: the one that closes windows of all keys; `NEVER` where each key has its own.
-            active: the running time, by which idleness is told; None when none may be idle now.
-            ended: the input has ended.
-            by_key: each key has a clock of its own.
+            rules: the rules of the window kind.
+            settings: the settings of event times.
+            aggregation: counts the messages of closed windows as freed.
+            queue: gets batches to be emitted, and ranges of messages to be freed.
+            clock: the watermark of all keys, ns; `NEVER` if each key has its own.
+            active: the running time of the stream, ns; None if no window may become idle now.
+            ended: whether the input has ended.
+            by_key: whether each key has a clock of its own.
         """
         self._rules = rules
         self._settings = settings
@@ -54,7 +53,7 @@ class KeyCloser:
         self._is_simple = plain and settings.idle_timeout is None and rules.non_overlapping
 
     def close_due(self, key: bytes, state: KeyState) -> Dues:
-        """Do all that there is to do with a key; return when it must be looked at again."""
+        """Emit and close the due windows of a key; return when the key is due again."""
         dues = self._due_if_unchanged(state) if self._is_simple else None
         if dues is None:
             self._close_key(key, state, state.clock if self._by_key else self._clock)
@@ -62,9 +61,9 @@ class KeyCloser:
         return dues
 
     def _due_if_unchanged(self, state: KeyState) -> Dues | None:
-        """Return the dues of a key of which nothing comes out and nothing is let go; else None.
+        """Return the dues of a key that emits and frees nothing; None for any other key.
 
-        Most keys that have messages are such, and there may be a million of them.
+        This is a shortcut for most keys that have messages, of which there may be a million.
         """
         if not state.windows or state.closed_bounds:
             return None
@@ -104,17 +103,17 @@ class KeyCloser:
     ) -> None:
         queue = self._queue
         if self._settings.emit == "changes":
-            place = (ON_CHANGE, window.end, window.first, window.start)
+            order = (ON_CHANGE, window.end, window.first, window.start)
             queue.queue_emit(
-                key, window, "changes", place, since=window.first, excluded_ranges=excluded_ranges
+                key, window, "changes", order, since=window.first, excluded_ranges=excluded_ranges
             )
         elif window.fresh != FOREVER:
-            place = (ON_CHANGE, window.end, window.fresh, window.start)
+            order = (ON_CHANGE, window.end, window.fresh, window.start)
             queue.queue_emit(
                 key,
                 window,
                 "forward",
-                place,
+                order,
                 since=queue.first_arrival,
                 excluded_ranges=excluded_ranges,
             )
@@ -140,9 +139,9 @@ class KeyCloser:
                 state.closed_bounds.append((window.start, window.end))
             gone = rules.non_overlapping
             if self._settings.emit == "final":
-                place = (ON_CLOSE, window.end, window.first, window.start)
+                order = (ON_CLOSE, window.end, window.first, window.start)
                 queue.queue_emit(
-                    *(key, window, reason, place),
+                    *(key, window, reason, order),
                     since=window.first,
                     frees_messages=gone,
                     excluded_ranges=excluded_ranges.get(window, ()),
@@ -164,7 +163,7 @@ class KeyCloser:
         return "flush" if self._is_flushing else None
 
     def _free_messages(self, key: bytes, state: KeyState, clock: int) -> None:
-        """Give messages back that no window needs, and forget what was known of them."""
+        """Free the messages of a key that no window needs, and forget their marks."""
         rules = self._rules
         needed = [rules.message_bounds(window)[0] for window in state.windows]
         kept = rules.needed_from(clock)
@@ -178,7 +177,7 @@ class KeyCloser:
         state.oldest = max(oldest, state.oldest) if needed else FOREVER
 
     def _free_counted_messages(self, key: bytes, state: KeyState) -> None:
-        """Give back what no later output holds; at the end of the input, drop what never came."""
+        """Free messages that no later count window holds; drop incomplete ones at end of input."""
         rules = self._rules
         assert isinstance(rules, CountRules)
         first = state.oldest
@@ -192,7 +191,7 @@ class KeyCloser:
             self._queue.queue_free(key, first, state.oldest - 1)
 
     def _next_dues(self, state: KeyState) -> Dues:
-        """Return when a key must be looked at, though nothing of it comes in."""
+        """Return when a key is due if it gets no messages."""
         rules, settings, by_key = self._rules, self._settings, self._by_key
         clock = active = now = FOREVER
         if not by_key and not rules.count_based:

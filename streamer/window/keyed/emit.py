@@ -1,23 +1,188 @@
-"""Gives the batches of a micro-batch in their order, as far as they are wanted."""
+"""Emits the queued batches of a micro-batch in their order.
+
+Messages are looked up for many batches together, a portion of them at a time, so that neither the
+look-ups nor the messages of all batches are in memory at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from operator import attrgetter, itemgetter
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract.emission import Emission
 from streamer.window.contract.status import ClosedWindow, Counters
 from streamer.window.fire.having import HavingFilter
+from streamer.window.keyed.aggregate_batches import AggregateBatches, AggregateSnapshot
 from streamer.window.keyed.columns.closed_sessions import ClosedSessions
-from streamer.window.keyed.emit_queue import EmitQueue
-from streamer.window.keyed.pending_batch import BatchReader
-from streamer.window.keyed.per_event_batches import emit_per_event, to_pending_batch
+from streamer.window.keyed.emit_queue import (
+    EmitQueue,
+    PendingBatch,
+    PerEventBatch,
+    to_pending_batch,
+)
+from streamer.window.keyed.message_rows import MessageRows
+from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
+from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.window_metadata import make_count_metadata, make_window_metadata
 
+_MESSAGES_PER_PORTION: Final = 200_000
+_PER_EVENT_BATCHES_PER_PORTION: Final = 200_000
 _MAX_CLOSED_SHOWN: Final = 16
+
+OrderedEmission = tuple[tuple[int, ...], Emission]
+"""An emission with its `PendingBatch.order`."""
+
+
+class BatchReader:
+    """Makes emissions of pending batches.
+
+    Attributes:
+        freed: how many messages were freed with their batches.
+    """
+
+    def __init__(
+        self, store: MessageStore, keyed: bool, unit: int, spared: Mapping[bytes, set[int]]
+    ) -> None:
+        """Create a reader for one micro-batch.
+
+        Args:
+            store: holds the messages.
+            keyed: whether windows have keys, which their messages then have as metadata.
+            unit: event times in metadata are rounded down to multiples of it, ns.
+            spared: by key, arrival numbers of messages that are not freed.
+        """
+        self._store = store
+        self._keyed = keyed
+        self._unit = unit
+        self._spared = spared
+        self._decoded: DecodedMetadata = {}
+        self.freed = 0
+
+    def iterate_emissions(self, batches: Sequence[PendingBatch]) -> Iterator[OrderedEmission]:
+        """Give the emissions of batches, in the order of `batches`."""
+        portion: list[PendingBatch] = []
+        size = 0
+        for batch in batches:
+            portion.append(batch)
+            size += batch.count if batch.snapshot is None else 1
+            if size >= _MESSAGES_PER_PORTION:
+                yield from self._emit_portion(portion)
+                portion, size = [], 0
+        yield from self._emit_portion(portion)
+
+    def iterate_per_event(self, batches: list[PerEventBatch]) -> Iterator[Emission]:
+        """Give the emissions of batches per event, in the order of the events; sorts `batches`."""
+        batches.sort()
+        for first in range(0, len(batches), _PER_EVENT_BATCHES_PER_PORTION):
+            portion = batches[first : first + _PER_EVENT_BATCHES_PER_PORTION]
+            spans = {(batch[4], batch[3], batch[1]) for batch in portion}
+            rows = MessageRows(self._store.find(_merge_ranges(spans)))
+            build = AggregateBatches(rows, self._keyed, self._decoded).build_emission
+            for arrival, end, first_arrival, start, key, aggregate, states, newest, size in portion:
+                snapshot = AggregateSnapshot(
+                    aggregate, states, first_arrival, newest, size, arrival
+                )
+                yield build(key, (start, end), "each", snapshot)
+
+    def _emit_portion(self, batches: list[PendingBatch]) -> Iterator[OrderedEmission]:
+        key_ranges = _merge_ranges((batch.key, batch.low, batch.high) for batch in batches)
+        located = self._store.find(key_ranges)
+        rows = MessageRows(located)
+        aggregates = AggregateBatches(rows, self._keyed, self._decoded)
+        freed: list[int] = []
+        for batch in batches:
+            snapshot = batch.snapshot
+            indices: Sequence[int] = ()
+            if snapshot is None or batch.frees_messages:
+                indices = _select_rows(rows, batch, key_ranges[batch.key])
+            if batch.frees_messages:
+                spared = self._spared.get(batch.key)
+                freed += indices if spared is None else _exclude(rows, indices, spared)
+            if snapshot is not None:
+                is_first = bool(indices) and rows.arrivals[indices[0]] == snapshot.first
+                assert batch.start is not None and batch.end is not None
+                bounds, first = (batch.start, batch.end), indices[0] if is_first else None
+                yield (
+                    batch.order,
+                    aggregates.build_emission(batch.key, bounds, batch.reason, snapshot, first),
+                )
+            elif indices:
+                yield batch.order, self._build_emission(batch, rows, indices)
+        if freed:
+            located.free(np.array(freed, np.int64))
+            self.freed += len(freed)
+
+    def _build_emission(
+        self, batch: PendingBatch, rows: MessageRows, indices: Sequence[int]
+    ) -> Emission:
+        key = batch.key if self._keyed else None
+        spelt_key = key and (rows.spelling_at(indices[0]) or key)
+        if batch.start is None or batch.end is None:
+            metadata: Mapping[str, Any] = make_count_metadata(len(indices), spelt_key)
+        else:
+            newest = max(rows.times[index] for index in indices)
+            newest -= newest % self._unit
+            metadata = make_window_metadata(batch.start, batch.end, batch.reason, newest, spelt_key)
+        messages = rows.build_messages(indices, MessageBuilder(metadata, self._decoded))
+        return Emission(batch.end, messages, batch.reason, key, batch.start)
+
+
+def _merge_ranges(ranges: Iterable[tuple[bytes, int, int]]) -> dict[bytes, tuple[int, int]]:
+    """Return by key the least range of times that covers all its ranges."""
+    by_key: dict[bytes, tuple[int, int]] = {}
+    for key, low, high in ranges:
+        known = by_key.get(key)
+        if known is not None:
+            low, high = min(low, known[0]), max(high, known[1])
+        by_key[key] = max(low, MIN_TIME_NS), min(high, FOREVER)
+    return by_key
+
+
+def _select_rows(
+    rows: MessageRows, batch: PendingBatch, key_range: tuple[int, int]
+) -> Sequence[int]:
+    """Return the indices of a batch's messages, in order of arrival.
+
+    Args:
+        rows: the messages of many batches.
+        batch: the batch.
+        key_range: the range of times for which the messages of the batch's key were looked up.
+    """
+    arrivals, times = rows.arrivals, rows.times
+    first, last = rows.bounds.get(batch.key, (0, 0))
+    if batch.since is not None:
+        first = bisect_left(arrivals, batch.since, first, last)
+    if batch.until is not None:
+        last = bisect_right(arrivals, batch.until, first, last)
+    indices: Sequence[int] = range(first, last)
+    low, high = batch.low, batch.high
+    if key_range != (low, high):
+        indices = [index for index in indices if low <= times[index] <= high]
+    if batch.excluded:
+        indices = _exclude(rows, indices, batch.excluded)
+    if batch.arrivals is not None and len(indices) > batch.count:
+        first, last = batch.arrivals
+        indices = [index for index in indices if first <= arrivals[index] <= last]
+    for low, high, first, last in batch.excluded_ranges:
+        indices = [
+            index
+            for index in indices
+            if not (low <= times[index] <= high and first <= arrivals[index] <= last)
+        ]
+    return indices
+
+
+def _exclude(rows: MessageRows, indices: Sequence[int], excluded: set[int]) -> Sequence[int]:
+    """Return indices without those of messages with excluded arrival numbers."""
+    return [index for index in indices if rows.arrivals[index] not in excluded]
 
 
 def emit_batches(
@@ -28,18 +193,18 @@ def emit_batches(
     counters: Counters,
     batch_emissions: bool,
 ) -> Generator[Emission, None, tuple[ClosedWindow, ...]]:
-    """Give the batches, and count them.
+    """Emit the batches of a micro-batch, and count them.
 
     Args:
-        queue: what comes out.
-        reader: looks messages up.
-        closed_sessions: sessions that were kept as columns; they come out in between.
-        having: says which batches are wanted; None for all.
+        queue: the queued batches.
+        reader: makes emissions of them.
+        closed_sessions: closed sessions that were kept as columns; they are merged in.
+        having: suppresses batches for which it is not true; None to emit all.
         counters: the shard's.
-        batch_emissions: give runs of batches where there are some.
+        batch_emissions: emit runs of batches (`EmissionBatch`) where there is nothing to merge.
 
     Returns:
-        The first windows that came out, for people to see.
+        The first closed windows, for the status.
     """
     closed: list[ClosedWindow] = []
     if batch_emissions and having is None and not queue.batches and not queue.per_event_batches:
@@ -68,20 +233,20 @@ def emit_batches(
 def _iterate_in_order(
     queue: EmitQueue, reader: BatchReader, closed_sessions: ClosedSessions
 ) -> Iterator[Emission]:
-    """Give the batches in their order, their messages looked up."""
+    """Give the emissions of all batches in their order."""
     batches, per_event = queue.batches, queue.per_event_batches
     if not batches and not per_event:
         yield from closed_sessions.iterate_emissions()
         return
     if per_event and not batches:
-        yield from emit_per_event(per_event, reader.store, reader.keyed)
+        yield from reader.iterate_per_event(per_event)
         return
-    # Windows that are folded and such that are not, in between.
+    # Aggregated windows and others alternate.
     batches += [to_pending_batch(batch) for batch in per_event]
-    batches.sort(key=attrgetter("place"))
-    if not len(closed_sessions):
-        yield from reader.iterate_emissions(batches)
-        return
-    others = zip(closed_sessions.iterate_places(), closed_sessions.iterate_emissions(), strict=True)
-    for _, emission in merge(reader.iterate_placed(batches), others, key=itemgetter(0)):
+    batches.sort(key=attrgetter("order"))
+    emissions = reader.iterate_emissions(batches)
+    if len(closed_sessions):
+        closed = (closed_sessions.iterate_orders(), closed_sessions.iterate_emissions())
+        emissions = merge(emissions, zip(*closed, strict=True), key=itemgetter(0))
+    for _, emission in emissions:
         yield emission

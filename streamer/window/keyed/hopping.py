@@ -1,4 +1,4 @@
-"""Tumbling and hopping windows: [start, end) on a grid, or from one local day to another."""
+"""Rules of tumbling and hopping windows: [start, end) on a grid, or in local days."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamer.window.settings.window_types import Tumbling
 
 
 class HoppingRules:
-    """The rules; see `rules.Rules`."""
+    """Rules of tumbling and hopping windows, see `WindowRules`."""
 
     unit = 1
     tracks_closed = True
@@ -28,7 +28,7 @@ class HoppingRules:
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
     ) -> list[Window] | None:
-        """Put an event into the windows that hold its time and are open for it."""
+        """Add an event to the windows that hold its time and that the watermark has not closed."""
         if self.non_overlapping and len(state.windows) == 1:
             # Nearly every event finds the one window of its key open.
             only = state.windows[0]
@@ -53,7 +53,7 @@ class HoppingRules:
     def extend_over(
         self, window: Window, times: Sequence[int], first: int, last: int, watermark: int
     ) -> int:
-        """Return the first message that does not simply lie in a window; see `Sessions.stretch`."""
+        """Return the first row whose time is not in a window, see `SessionRules.extend_over`."""
         start, end = window.start, window.end
         if watermark >= end + self._lateness:
             return first
@@ -63,7 +63,7 @@ class HoppingRules:
         return last
 
     def close_time(self, window: Window) -> int:
-        """Return the end and the lateness after it."""
+        """Return the end plus the allowed lateness."""
         return window.end + self._lateness
 
     def message_bounds(self, window: Window) -> tuple[int, int]:
@@ -71,7 +71,7 @@ class HoppingRules:
         return window.start, window.end - 1
 
     def needed_from(self, clock: int) -> int | None:
-        """Nothing is kept for windows yet to come."""
+        """Return None: no message is kept for windows yet to open."""
         return None
 
     def _window_bounds(self, time: int) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Messages that no count window will hold: before a first window, or since the input has ended."""
+"""Drops messages that no count window holds: before a key's first window, or at end of input."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def drop_incomplete(
     counters: Counters,
     sends_to_late_output: bool,
 ) -> Iterator[Emission]:
-    """Count them as dropped; give them to `late_output` if they are handed on.
+    """Count messages as dropped; emit them if there is a `late_output`.
 
     Args:
-        incomplete: by key, their arrival numbers.
-        store: where they are.
+        incomplete: by key, the arrival numbers of the messages.
+        store: holds the messages.
         counters: the shard's.
-        sends_to_late_output: whether somebody wants them.
+        sends_to_late_output: whether there is a `late_output`.
     """
     if not incomplete:
         return
@@ -34,13 +34,13 @@ def drop_incomplete(
     claims = {key: (arrivals[0], arrivals[-1]) for key, arrivals in incomplete.items()}
     located = store.find(claims)
     for key in sorted(claims, key=lambda key: claims[key]):
-        first, last = located.starts[key]
+        first, last = located.bounds[key]
         is_incomplete = np.isin(located.arrivals[first:last], incomplete[key])
         places = (np.flatnonzero(is_incomplete) + first).tolist()
         dropped = [
             DroppedRow(
                 int(located.arrivals[at]),
-                located.loaded_packs[located.pack_numbers[at]],
+                located.packs[located.pack_numbers[at]],
                 int(located.rows[at]),
             )
             for at in places

@@ -1,8 +1,8 @@
-"""Joins: which events of two sides are near each other, told for a whole micro-batch at once.
+"""Matches events of two sides by key and time, for a whole micro-batch at once.
 
-Nothing is said of a pair before both of its events are there, so that no record of a key is kept:
-the messages that wait are their own record. What a micro-batch brings is compared with what waits
-as columns of numbers, since an event by itself is in too few pairs to pay for a look of its own.
+A pair is emitted when both of its events are there, so that no record of a key is kept: the
+messages that wait are the only state. Incoming events are compared with waiting ones as columns of
+numbers, since one event is in too few pairs to pay for a search of its own.
 """
 
 from __future__ import annotations
@@ -12,36 +12,34 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streamer.window.keyed.state import NEVER
-from streamer.window.settings.int_codec import Ints
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS, NEVER
+from streamer.window.settings.int_codec import Bools, Ints
 from streamer.window.settings.window_types import Join
 
 Side = Literal["left", "right"]
 SIDES: Final[tuple[Side, Side]] = ("left", "right")
 
-_MIN_TIME_NS: Final = -(2**63)
-_MAX_TIME_NS: Final = 2**63 - 1
 _PAIRS_PER_PORTION: Final = 50_000
 
 
 class JoinRules:
-    """The rules of a join."""
+    """The rules of a join: how far apart in time a pair may be, and how long events wait."""
 
     def __init__(self, kind: Join, lateness: int) -> None:
         self._kind = kind
         self._lateness = lateness
 
-    def find_late(self, times: Ints, lags: Ints | None, watermark: int) -> NDArray[np.bool_]:
-        """Tell which events are late: each by itself, however long a match could be waited for.
+    def find_late(self, times: Ints, lags: Ints | None, watermark: int) -> Bools:
+        """Return which events are late, whether a match could still come or not.
 
         Args:
-            times: of the events of a pack, ns.
-            lags: how far the clock of their piece was beyond them; None for nowhere.
-            watermark: the clock before the piece.
+            times: event times of a pack, ns.
+            lags: by event, how far the watermark within its piece was beyond its time, ns; None
+                if it never was.
+            watermark: the watermark before the piece, ns.
         """
-        is_late: NDArray[np.bool_] = times < _clamp_time(watermark - self._lateness)
+        is_late: Bools = times < _clamp_time(watermark - self._lateness)
         return is_late if lags is None else is_late | (lags > self._lateness)
 
     def match_after(self, side: Side) -> int:
@@ -53,19 +51,19 @@ class JoinRules:
         return self._kind.before if side == "left" else self._kind.after
 
     def match_bounds(self, side: Side, times: Ints) -> tuple[Ints, Ints]:
-        """Return between which times the matches of events lie, both inclusive."""
+        """Return by event the least and the largest time of a match, both inclusive."""
         return _shift_times(times, -self.match_before(side)), _shift_times(
             times, self.match_after(side)
         )
 
     def expires_before(self, side: Side, clock: int) -> int:
-        """Return from which time on events of a side wait: the match of an earlier one is late."""
+        """Return the time before which events of a side are freed, since a match would be late."""
         if clock == NEVER:
-            return _MIN_TIME_NS
+            return MIN_TIME_NS
         return _clamp_time(clock - self._lateness - self.match_after(side))
 
     def emits_unmatched(self, side: Side) -> bool:
-        """Tell whether an event of a side comes out, too, when it has found no match."""
+        """Return whether events of a side are emitted if they find no match."""
         return self._kind.type == "outer" or (self._kind.type == "left" and side == "left")
 
 
@@ -74,11 +72,11 @@ class EventColumns:
     """Events of one side as columns.
 
     Attributes:
-        keys: by event, the number of its key.
-        times: ns.
-        arrivals: numbers.
-        pack_numbers: by event, which of the side's pages it is on.
-        rows: and where there.
+        keys: key ids, see `KeyIds`.
+        times: event times, ns.
+        arrivals: arrival numbers.
+        pack_numbers: indices into `JoinSide.loaded_packs`.
+        rows: rows in these packs.
     """
 
     keys: Ints
@@ -92,38 +90,43 @@ class EventColumns:
 
     @classmethod
     def concat(cls, parts: Sequence[EventColumns]) -> EventColumns:
-        """Return parts as one."""
+        """Concatenate the events of several parts."""
         if not parts:
             return cls(*(np.empty(0, np.int64) for _ in range(5)))
         columns = zip(*(part._columns() for part in parts), strict=True)
         return cls(*map(np.concatenate, columns))
 
-    def select(self, places: Ints) -> EventColumns:
-        """Return some of them."""
-        return EventColumns(*(column[places] for column in self._columns()))
+    def select(self, indices: Ints) -> EventColumns:
+        """Return some events, by index."""
+        return EventColumns(*(column[indices] for column in self._columns()))
 
     def _columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         return self.keys, self.times, self.arrivals, self.pack_numbers, self.rows
 
 
 class MatchedPairs(NamedTuple):
-    """Pairs, in the order of the events that complete them; by pair, each of its events."""
+    """Pairs, in the order of the events that complete them.
+
+    Attributes:
+        left: by pair, its left event.
+        right: by pair, its right event.
+    """
 
     left: EventColumns
     right: EventColumns
 
 
 class MatchFinder:
-    """Finds, for events of one side, the events of the other that are near and of their key."""
+    """Finds matches of one side's events among the other side's: same key, and near in time."""
 
     def __init__(self, events: EventColumns, low: Ints, high: Ints, others: EventColumns) -> None:
-        """Sort the others.
+        """Sort the other side's events.
 
         Args:
-            events: those that are looked for a match for.
+            events: the events to find matches of.
             low: by event, the least time of a match, ns.
-            high: the largest.
-            others: among them are the matches.
+            high: by event, the largest.
+            others: the other side's events.
         """
         self._arrivals = events.arrivals
         times = np.sort(others.times)
@@ -144,7 +147,7 @@ class MatchFinder:
         return self._counts
 
     def find_matches(self, places: Ints) -> tuple[Ints, Ints]:
-        """Return, for some of the events, those that were there before: pairs of places."""
+        """Return the matches of some events that arrived before them, as pairs of indices."""
         counts = self._counts[places]
         ends = np.cumsum(counts)
         events = np.repeat(places, counts)
@@ -164,11 +167,11 @@ def find_pairs(
     """Find the pairs that a micro-batch completes, a portion at a time.
 
     Args:
-        rules: the join's.
-        new_left: what came in on the left.
-        old_left: what waits there, and may be near what came in on the right.
-        new_right: what came in on the right.
-        old_right: what waits there, and may be near what came in on the left.
+        rules: the join's rules.
+        new_left: incoming left events.
+        old_left: waiting left events that may match incoming right ones.
+        new_right: incoming right events.
+        old_right: waiting right events that may match incoming left ones.
     """
     left, right = (
         EventColumns.concat([new_left, old_left]),
@@ -194,12 +197,12 @@ def find_pairs(
 
 
 def _clamp_time(time: int) -> int:
-    """Return a time as one that there is."""
-    return min(max(time, _MIN_TIME_NS), _MAX_TIME_NS)
+    """Clamp a time to 64 bits."""
+    return min(max(time, MIN_TIME_NS), FOREVER)
 
 
 def _shift_times(times: Ints, by: int) -> Ints:
-    """Return times later, or earlier, but none beyond those that there are."""
+    """Shift times by a number of ns, clamped to 64 bits."""
     if by < 0:
-        return np.maximum(times, _MIN_TIME_NS - by) + by
-    return np.minimum(times, _MAX_TIME_NS - by) + by
+        return np.maximum(times, MIN_TIME_NS - by) + by
+    return np.minimum(times, FOREVER - by) + by

@@ -1,4 +1,4 @@
-"""The messages that a join makes: a pair, or what has found no match."""
+"""Builds the messages of a join: of pairs, and of events without a match."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from streamer.window.keyed.join_matching import EventColumns, MatchedPairs, Side
 from streamer.window.keyed.join_side import UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds
 from streamer.window.keyed.lazy_metadata import LazyMetadata
-from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.window_metadata import (
     WINDOW_EMIT,
@@ -36,17 +36,17 @@ from streamer.window.settings.int_codec import Ints
 _ROW_BITS: Final = 32
 _DOCUMENTS_PER_PARSE: Final = 200
 _PAIRS_PER_BATCH: Final = 500
-"""So many messages of pairs are made together."""
+"""Number of pairs whose messages are built together."""
 
 
 class JoinOutput:
-    """Makes messages for one micro-batch; documents are parsed once for a portion of pairs."""
+    """Builds the messages of one micro-batch; a document is parsed once for a portion of pairs."""
 
     def __init__(self, keyed: bool) -> None:
-        """Prepare.
+        """Create an output.
 
         Args:
-            keyed: whether messages are told of a key.
+            keyed: whether the join has keys, which messages then have as metadata.
         """
         self._keyed = keyed
         self._second_texts: dict[int, str] = {}
@@ -60,13 +60,13 @@ class JoinOutput:
         right: Sequence[LoadedPack],
         keys: KeyIds,
     ) -> Iterator[Emission]:
-        """Give the messages of pairs, each a batch by itself.
+        """Give the messages of pairs, each a batch of its own.
 
         Args:
             matched: the pairs.
-            left: the pages that the left events are on.
-            right: the pages of the right ones.
-            keys: what the numbers of the pairs' keys stand for.
+            left: the packs of the left events.
+            right: the packs of the right events.
+            keys: the keys by id.
         """
         lefts, left_metas = _load_contents(matched.left, left)
         rights, right_metas = _load_contents(matched.right, right)
@@ -95,13 +95,13 @@ class JoinOutput:
     def emit_unmatched(
         self, side: Side, unmatched: UnmatchedRow, bounds: tuple[int, int], reason: WindowReason
     ) -> Emission:
-        """Give the batch of a message that has found no match.
+        """Return the batch of a message without a match.
 
         Args:
-            side: the message's.
+            side: the message's side.
             unmatched: the message.
-            bounds: between which times its match would have been, both inclusive.
-            reason: why it comes out now.
+            bounds: the range of times of a match, ns, both inclusive.
+            reason: why it is emitted.
         """
         (doc,), (meta,) = _load_rows(unmatched.loaded, np.array([unmatched.row]))
         body = {"left": doc, "right": None} if side == "left" else {"left": None, "right": doc}
@@ -121,7 +121,7 @@ class JoinOutput:
         key: bytes | None,
         reason: WindowReason,
     ) -> dict[str, Any]:
-        """Return metadata; a key is told in the spelling of the message, the left one of a pair."""
+        """Return the metadata of a message; `key` in the spelling of the left message of a pair."""
         start, end = bounds
         ends = self._format_time(end)
         entries = {
@@ -138,7 +138,7 @@ class JoinOutput:
         return entries
 
     def _format_time(self, time: int) -> str:
-        """Return a time as text: most of them lie in a few seconds, which are written once."""
+        """Format a time; the texts of seconds are cached, since most times lie in a few of them."""
         second, rest = divmod(time, SECOND)
         text = self._second_texts.get(second)
         if text is None:
@@ -146,7 +146,7 @@ class JoinOutput:
         return f"{text}.{rest:09d}".rstrip("0") + "Z" if rest else text + "Z"
 
     def _merge_metadata(self, left: bytes, right: bytes) -> Mapping[str, Any]:
-        """Return the metadata of both sides; what both have is the left one's."""
+        """Merge the metadata of both sides; the left side's entries win."""
         both = self._merged_metadata.get((left, right))
         if both is None:
             both = {**self._decode_metadata(right), **self._decode_metadata(left)}
@@ -163,7 +163,7 @@ class JoinOutput:
 def _load_contents(
     events: EventColumns, loaded_packs: Sequence[LoadedPack]
 ) -> tuple[list[Any], Sequence[bytes]]:
-    """Return document and metadata of each event; one that is there twice is parsed once."""
+    """Return document and metadata by event; a message of several events is parsed once."""
     places = (events.pack_numbers << _ROW_BITS) + events.rows
     order = np.argsort(places, kind="stable")
     places = places[order]
@@ -193,7 +193,7 @@ def _load_rows(loaded: LoadedPack, rows: Ints) -> tuple[list[Any], list[bytes]]:
 
 
 def _parse_documents(raws: list[bytes]) -> list[Any]:
-    """Return what payloads say; a number that asks for a slow parser slows its neighbours only."""
+    """Parse payloads, a few at a time: one that needs the slow parser slows these few only."""
     documents: list[Any] = []
     for start in range(0, len(raws), _DOCUMENTS_PER_PARSE):
         some = raws[start : start + _DOCUMENTS_PER_PARSE]
@@ -206,7 +206,7 @@ def _parse_documents(raws: list[bytes]) -> list[Any]:
 
 
 def _parse_document(raw: bytes) -> Any:
-    """Return what a payload says; one that is no JSON is a text."""
+    """Parse a payload; one that is not JSON becomes a string."""
     try:
         return parse_json(raw)
     except (ValueError, MessageError):

@@ -1,4 +1,4 @@
-"""One side of a join: the messages that wait for a match, and what came in."""
+"""One side of a join: the messages that wait for a match, and incoming ones."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ import numpy as np
 
 from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.join_matching import EventColumns
-from streamer.window.keyed.loaded_pack import LoadedPack
 from streamer.window.keyed.matched_bits import MatchedBits
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.settings.int_codec import Ints
-
-_MIN_TIME_NS = -(2**63)
-_MAX_TIME_NS = 2**63 - 1
 
 
 class UnmatchedRow(NamedTuple):
-    """A message that leaves without a match.
+    """A message that is freed without a match.
 
     Attributes:
         time: its event time, ns.
-        arrival: its number.
+        arrival: its arrival number.
         key: its key, empty without keys.
-        loaded: what it is on.
-        row: and where there.
+        loaded: its pack.
+        row: its row there.
     """
 
     time: int
@@ -37,11 +35,11 @@ class UnmatchedRow(NamedTuple):
 
 
 class PackRows(NamedTuple):
-    """Some messages of a page.
+    """Some messages of a pack.
 
     Attributes:
-        loaded: the page.
-        rows: where they are on it.
+        loaded: the pack.
+        rows: their rows.
     """
 
     loaded: LoadedPack
@@ -49,29 +47,29 @@ class PackRows(NamedTuple):
 
     @property
     def times(self) -> Ints:
-        """Their event times, ns."""
+        """Event times of the messages, ns."""
         return self.loaded.times[self.rows]
 
 
 class JoinSide:
-    """A side in one micro-batch.
+    """A side of a join in one micro-batch.
 
     Attributes:
-        store: its messages.
-        incoming: the messages that came in.
-        loaded_packs: the pages of the events that were given, by their number.
+        store: the side's messages.
+        incoming: the messages of this micro-batch that are not late.
+        loaded_packs: packs by `EventColumns.pack_numbers` of `to_events`.
     """
 
     def __init__(
         self, store: StateStore, matched: MatchedBits, entries: list[list[int]], seq: int
     ) -> None:
-        """Take what the head of the shard's state knows of it.
+        """Open the side's messages.
 
         Args:
             store: the shard's state.
             matched: the messages that have found a match.
-            entries: its packs.
-            seq: the number of its next pack.
+            entries: the side's packs, as the head of the state lists them.
+            seq: the seq of its next pack.
         """
         self.store = MessageStore(store, False, entries, seq)
         self.incoming: list[PackRows] = []
@@ -79,17 +77,17 @@ class JoinSide:
         self._matched = matched
 
     def add_incoming(self, loaded: LoadedPack, rows: Ints) -> int:
-        """Take the messages of a page that came in, by their rows; return how many they are."""
+        """Add incoming messages of a pack, by row; return their number."""
         if len(rows):
             self.incoming.append(PackRows(loaded, rows))
         return len(rows)
 
     def rows_near(self, lows: Ints, highs: Ints) -> Iterator[PackRows]:
-        """Give what waits since earlier micro-batches and may be near other events.
+        """Give waiting messages of earlier micro-batches that may match other events.
 
         Args:
-            lows: by event, the least time of what is near it.
-            highs: the largest.
+            lows: by event, the least time of a match, ns.
+            highs: by event, the largest.
         """
         if not len(lows):
             return
@@ -97,19 +95,19 @@ class JoinSide:
         for loaded in self.store.packs_between(low, high):
             if loaded.entry is not None:
                 times = loaded.times
-                rows = np.flatnonzero((times >= low) & (times <= high) & ~loaded.gone)
+                rows = np.flatnonzero((times >= low) & (times <= high) & ~loaded.freed)
                 if len(rows):
                     yield PackRows(loaded, rows)
 
     def to_events(
         self, pack_rows: Sequence[PackRows], keys: Iterable[Ints], below: int
     ) -> EventColumns:
-        """Return messages as events.
+        """Convert messages to events.
 
         Args:
             pack_rows: the messages.
-            keys: by share and message, the numbers of the keys.
-            below: leave those out whose keys have larger numbers.
+            keys: for each of `pack_rows`, the key ids of its messages.
+            below: messages with this key id or a larger one are left out.
         """
         parts = []
         for (loaded, rows), of_rows in zip(pack_rows, keys, strict=True):
@@ -126,21 +124,21 @@ class JoinSide:
     def free_expired(
         self, until: int | None, lists_unmatched: bool
     ) -> tuple[int, int, list[UnmatchedRow]]:
-        """Give back what is older than a time, or all.
+        """Free messages older than a time, or all.
 
         Args:
             until: the time, ns; None for all.
-            lists_unmatched: whether it is asked which of them are without a match.
+            lists_unmatched: whether to return the messages without a match.
 
         Returns:
-            How many there are, how many of them are without a match, and these if asked for.
+            How many were freed, how many of them had no match, and the latter if listed.
         """
         count = without = 0
         alone: list[UnmatchedRow] = []
         for loaded in list(
-            self.store.packs_between(_MIN_TIME_NS, _MAX_TIME_NS if until is None else until)
+            self.store.packs_between(MIN_TIME_NS, FOREVER if until is None else until)
         ):
-            going = ~loaded.gone if until is None else ~loaded.gone & (loaded.times < until)
+            going = ~loaded.freed if until is None else ~loaded.freed & (loaded.times < until)
             rows = np.flatnonzero(going)
             if len(rows):
                 count += len(rows)

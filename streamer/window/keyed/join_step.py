@@ -1,9 +1,8 @@
-"""A micro-batch of a shard that joins: its messages wait in two ledgers, one for each side."""
+"""One micro-batch of a join's shard: messages wait in two message stores, one for each side."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from typing import Final
 
 import numpy as np
 
@@ -26,19 +25,17 @@ from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window_types import Join
-
-_FIRST_RIGHT_PACK: Final = 1 << 30
-"""From this number on, packs are the right side's."""
+from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
 
 
 class JoinStep:
     """One micro-batch of one shard."""
 
     def __init__(self, window: EventWindow, store: StateStore, keep_dropped: bool) -> None:
-        """Prepare.
+        """Read the head of the shard's state.
 
         Args:
-            window: the settings, of a join.
+            window: the join's settings.
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
         """
@@ -48,9 +45,9 @@ class JoinStep:
         self._store = store
         self._keep_dropped = keep_dropped
         self._head = head = KeyedHead.read(store, window.fingerprint)
-        rights = [entry for entry in head.packs if entry[0] >= _FIRST_RIGHT_PACK]
-        lefts = [entry for entry in head.packs if entry[0] < _FIRST_RIGHT_PACK]
-        after = max((entry[0] + 1 for entry in rights), default=_FIRST_RIGHT_PACK)
+        rights = [entry for entry in head.packs if entry[0] >= FIRST_RIGHT_PACK_SEQ]
+        lefts = [entry for entry in head.packs if entry[0] < FIRST_RIGHT_PACK_SEQ]
+        after = max((entry[0] + 1 for entry in rights), default=FIRST_RIGHT_PACK_SEQ)
         self._matched = matched = MatchedBits(store)
         self._sides = {
             "left": JoinSide(store, matched, lefts, head.next_pack),
@@ -60,7 +57,7 @@ class JoinStep:
         self._output = JoinOutput(window.keyed)
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
-        """Do it: give what goes on, return the status."""
+        """Run the micro-batch: give the emissions, return the status."""
         head, shard_input = self._head, ShardInput(rows)
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
@@ -78,7 +75,7 @@ class JoinStep:
         return self._make_status(now)
 
     def _store_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> None:
-        """Take the packs to their sides; sort out what is late."""
+        """Add packs to their sides; free late messages."""
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         for (body, shift, header), row in numbered:
             side = self._sides["right" if row.kind == RowKind.RIGHT else "left"]
@@ -96,11 +93,11 @@ class JoinStep:
             self._head.counters.taken += side.add_incoming(loaded, np.flatnonzero(~late))
 
     def _emit_pairs(self) -> Iterator[Emission]:
-        """Give the pairs that this micro-batch completes, in the order of the events."""
+        """Emit the pairs that this micro-batch completes, in the order of the events."""
         left, right = self._sides["left"], self._sides["right"]
         lefts = list(left.rows_near(*self._match_bounds("right")))
         rights = list(right.rows_near(*self._match_bounds("left")))
-        # What came in gets the smallest numbers: all other keys are of no interest.
+        # Incoming messages get the smallest ids: messages with other keys have no match.
         parts = [left.incoming, right.incoming, lefts, rights]
         keys = KeyIds([share for part in parts for share in part])
         ends = np.cumsum([len(part) for part in parts]).tolist()
@@ -119,12 +116,12 @@ class JoinStep:
             yield from self._output.emit_pairs(matched, left.loaded_packs, right.loaded_packs, keys)
 
     def _match_bounds(self, side: Side) -> tuple[Ints, Ints]:
-        """Return between which times the matches of what came in on a side lie."""
+        """Return by incoming message of a side the least and largest time of a match."""
         times = [share.times for share in self._sides[side].incoming]
         return self._rules.match_bounds(side, np.concatenate([np.empty(0, np.int64), *times]))
 
     def _emit_expired(self, clock: int, flush: bool) -> Iterator[Emission]:
-        """Let go of what no match can come for any more, by the latest time of one."""
+        """Free messages that no match can come for; emit those without one if configured."""
         rules, counters = self._rules, self._head.counters
         unmatched_rows: list[tuple[int, int, Side, UnmatchedRow]] = []
         for side in SIDES:
@@ -148,7 +145,7 @@ class JoinStep:
             )
 
     def _make_status(self, now: int) -> Status:
-        """Say how the shard is after the micro-batch."""
+        """Return the shard's status after the micro-batch."""
         stores = [self._sides[side].store for side in SIDES]
         held_count = sum(store.held_count for store in stores)
         return Status(

@@ -1,8 +1,8 @@
-"""Drawers: the records of keys, many to a value of the store, found by the hash of the key.
+"""Key buckets: the records of keys, many to a value of the state, by the hash of the key.
 
 A micro-batch that touches ten thousand of a million keys must not call the store ten thousand
-times, and must not hold a million records: it takes out one drawer after another, and reads in each
-only the records that it needs. There are more drawers as there are more keys.
+times, and must not hold a million records: it loads one bucket after another, and decodes in each
+only the records that it needs. The number of buckets grows with the number of keys.
 """
 
 from __future__ import annotations
@@ -13,47 +13,39 @@ from typing import Final
 
 import numpy as np
 
-from streamer.core.errors import StreamerError
+from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.state import FOREVER, KeyState
 from streamer.window.settings.int_codec import Ints, pack_strings, unpack_strings
+from streamer.window.state.layout import KEY_BUCKET_SEQ, KEY_BUCKET_VERSION
 
-KEY_BUCKET_SEQ: Final = -3
-"""Seq of the drawers in the store; their pane is their number."""
-
-VERSION: Final = 1
 _KEYS_PER_BUCKET: Final = 4096
 _MAX_BUCKETS: Final = 4096
 _DUE_CLOCKS: Final = 3
 _BEFORE_ANY_DUE: Final = -(1 << 70)
 
 Dues = tuple[int, int, int]
-"""When a record must be looked at though no message came: by the clock, by the running time in
-which it was idle, by T; `FOREVER` for never."""
+"""When a key is due without messages, by three clocks: watermark, running time (for idle timeouts)
+and batch time, ns; `FOREVER` for never."""
 
 _as_dues: Callable[[list[int]], Dues] = tuple  # type: ignore[assignment]
 NO_DUES: Final[Dues] = (FOREVER, FOREVER, FOREVER)
 
 
 class KeyBucket:
-    """Some records: those that were not asked for stay as they were written."""
+    """The records of some keys; a record is decoded only when it is read."""
 
     def __init__(self, data: bytes | None) -> None:
-        """Read what `encoded` wrote; nothing for an empty one.
+        """Decode what `encode` wrote; None for an empty bucket.
 
         Raises:
-            StreamerError: it was written by a later version.
+            StreamerError: another version wrote it.
         """
         self._records: dict[bytes, bytes] = {}
         self._dues: dict[bytes, Dues] = {}
         if data is None:
             return
-        if data[0] != VERSION:
-            raise StreamerError(
-                f"the records of a window's keys have format {data[0]}, and this program reads "
-                f"format {VERSION}: run the version that wrote the checkpoint, or start from "
-                "another one"
-            )
+        check_format("the list of a window's keys", data[0], (KEY_BUCKET_VERSION,))
         count = int.from_bytes(data[1:5], "little")
         end = 5 + 8 * _DUE_CLOCKS * count
         dues = np.frombuffer(data[5:end], np.int64).reshape(count, _DUE_CLOCKS)
@@ -70,12 +62,12 @@ class KeyBucket:
         return len(self._records)
 
     def get(self, key: bytes) -> KeyState:
-        """Return the record of a key, a new one if there is none."""
+        """Return the record of a key; a new one if there is none."""
         data = self._records.get(key)
         return KeyState() if data is None else KeyState.decode(data)
 
     def put(self, key: bytes, state: KeyState, dues: Dues) -> None:
-        """Take a record, unless there is nothing to know of the key any more."""
+        """Replace the record of a key; remove it if it is idle."""
         if state.is_idle:
             self._records.pop(key, None)
             self._dues.pop(key, None)
@@ -87,14 +79,14 @@ class KeyBucket:
             self._dues[key] = dues
 
     def due_keys(self, clocks: Dues) -> list[bytes]:
-        """Return the keys whose records must be looked at, by the three clocks."""
+        """Return the keys that are due by one of the three clocks."""
         clock, active, now = clocks
         return [
             key for key, (a, b, c) in self._dues.items() if a <= clock or b <= active or c <= now
         ]
 
     def earliest_dues(self) -> Dues:
-        """Return when the first record must be looked at, by each of the three clocks."""
+        """Return when the first key is due, by each of the three clocks."""
         if not self._dues:
             return NO_DUES
         a, b, c = zip(*self._dues.values(), strict=True)
@@ -102,7 +94,7 @@ class KeyBucket:
 
     @property
     def size(self) -> int:
-        """The bytes of all records."""
+        """Bytes of all records."""
         return sum(map(len, self._records.values()))
 
     def keys(self) -> KeysView[bytes]:
@@ -110,12 +102,12 @@ class KeyBucket:
         return self._records.keys()
 
     def iterate_records(self) -> Iterator[tuple[bytes, KeyState, Dues]]:
-        """Give all records, each with its key and when it must be looked at."""
+        """Give all records, each with its key and its dues."""
         for key in self._records:
             yield key, self.get(key), self._dues.get(key, NO_DUES)
 
     def split(self, bucket_count: int) -> dict[int, KeyBucket]:
-        """Return the records by the number of the drawer they go to, of so many."""
+        """Split the records into buckets, by number, for another number of buckets."""
         buckets: dict[int, KeyBucket] = {}
         for key, record in self._records.items():
             into = buckets.setdefault(bucket_of(key, bucket_count), KeyBucket(None))
@@ -125,24 +117,24 @@ class KeyBucket:
         return buckets
 
     def merge(self, other: KeyBucket) -> None:
-        """Take the records of another drawer, which has other keys."""
+        """Add the records of another bucket, which has other keys."""
         self._records.update(other._records)
         self._dues.update(other._dues)
 
     def encode(self) -> bytes:
-        """Write it down."""
+        """Encode the bucket."""
         keys = list(self._records)
         dues: Ints = np.full((len(keys), _DUE_CLOCKS), FOREVER, np.int64)
         if self._dues:
             dues = np.array([self._dues.get(key, NO_DUES) for key in keys], np.int64)
         names = pack_strings(keys)
-        front = bytes([VERSION]) + len(keys).to_bytes(4, "little") + dues.tobytes()
+        front = bytes([KEY_BUCKET_VERSION]) + len(keys).to_bytes(4, "little") + dues.tobytes()
         size = len(names).to_bytes(4, "little")
         return front + size + names + pack_strings(list(self._records.values()))
 
 
 class KeyBuckets:
-    """All drawers of a shard."""
+    """All key buckets of a shard."""
 
     def __init__(
         self,
@@ -152,14 +144,14 @@ class KeyBuckets:
         keys: int,
         sizes: dict[int, int],
     ) -> None:
-        """Take what the head of the shard's state knows of them.
+        """Open the buckets that the head of the shard's state lists.
 
         Args:
             store: the shard's state.
-            earliest_dues: by the number of a drawer that holds something, `KeyBucket.least`.
-            count: how many drawers there are.
-            keys: how many keys they hold.
-            sizes: by number, the bytes of its records, where that is known.
+            earliest_dues: by the number of a non-empty bucket, `KeyBucket.earliest_dues`.
+            count: number of buckets.
+            keys: number of keys in them.
+            sizes: by number, the bytes of a bucket's records, where known.
         """
         self._store = store
         self.earliest_dues = earliest_dues
@@ -168,7 +160,12 @@ class KeyBuckets:
         self.sizes = sizes
 
     def select_buckets(self, touched: Iterable[bytes], clocks: Dues) -> dict[int, list[bytes]]:
-        """Return the drawers to be taken out, in order, each with the keys touched in it."""
+        """Return the buckets with touched or due keys, in order, and the touched keys in each.
+
+        Args:
+            touched: keys that have messages.
+            clocks: the three clocks.
+        """
         keys_by_bucket: dict[int, list[bytes]] = {}
         for key in touched:
             keys_by_bucket.setdefault(bucket_of(key, self.count), []).append(key)
@@ -178,7 +175,7 @@ class KeyBuckets:
         return dict(sorted(keys_by_bucket.items()))
 
     def find_known(self, keys: Iterable[bytes]) -> list[bytes]:
-        """Return those of some keys that there are records of."""
+        """Return those of some keys that have records."""
         if not self.earliest_dues:
             return []
         known: list[bytes] = []
@@ -191,7 +188,7 @@ class KeyBuckets:
         return known
 
     def insert(self, records: Iterable[tuple[bytes, KeyState, Dues]]) -> None:
-        """Take records that were kept elsewhere, of keys that there are none of."""
+        """Add records of keys that have none yet."""
         by_key = {key: (state, dues) for key, state, dues in records}
         for number, some in self.select_buckets(
             by_key, (_BEFORE_ANY_DUE, _BEFORE_ANY_DUE, _BEFORE_ANY_DUE)
@@ -203,13 +200,13 @@ class KeyBuckets:
             self.save(number, bucket, before)
 
     def load(self, number: int) -> KeyBucket:
-        """Return a drawer."""
+        """Read a bucket."""
         return KeyBucket(
             self._store.get(number, KEY_BUCKET_SEQ) if number in self.earliest_dues else None
         )
 
     def save(self, number: int, bucket: KeyBucket, keys_before: int) -> None:
-        """Take a drawer back; `keys_before` is how many keys it held when it was taken out."""
+        """Write a bucket; `keys_before` is its number of keys when it was loaded."""
         self.keys += len(bucket) - keys_before
         if len(bucket):
             self._store.put(number, KEY_BUCKET_SEQ, bucket.encode())
@@ -219,12 +216,8 @@ class KeyBuckets:
             self._remove(number)
 
     def resize(self) -> None:
-        """Make more drawers when they are full, or fewer when most of them are nearly empty."""
-        target = self.count
-        while self.keys > _KEYS_PER_BUCKET * target and target < _MAX_BUCKETS:
-            target *= 2
-        while target > 1 and self.keys < _KEYS_PER_BUCKET * target // 8:
-            target //= 2
+        """Double the buckets while they are full; halve them while they are nearly empty."""
+        target = resize_count(self.count, self.keys)
         if target == self.count:
             return
         parts_by_bucket: dict[int, list[KeyBucket]] = {}
@@ -245,11 +238,20 @@ class KeyBuckets:
         self.sizes.pop(number, None)
 
     def iterate_buckets(self) -> Iterator[tuple[int, KeyBucket]]:
-        """Give all drawers that hold something, in order."""
+        """Give all non-empty buckets, in order."""
         for number in sorted(self.earliest_dues):
             yield number, self.load(number)
 
 
+def resize_count(count: int, keys: int) -> int:
+    """Return how many buckets there should be for a number of keys, given the present count."""
+    while keys > _KEYS_PER_BUCKET * count and count < _MAX_BUCKETS:
+        count *= 2
+    while count > 1 and keys < _KEYS_PER_BUCKET * count // 8:
+        count //= 2
+    return count
+
+
 def bucket_of(key: bytes, bucket_count: int) -> int:
-    """Return the drawer of a key, by other bits than chose its shard: these all keys here share."""
+    """Return the bucket of a key, by bits of its hash that did not choose the shard."""
     return (zlib.crc32(key) >> 20) % bucket_count

@@ -1,4 +1,4 @@
-"""Numbers for the keys of many pages, found together: equal keys have equal ones."""
+"""Integer ids for the keys of many packs: equal keys have equal ids."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from streamer.window.settings.int_codec import Ints
 
 
 class KeyIds:
-    """The keys of some pages; without keys, all have the number 0."""
+    """Ids of the keys of some packs; without keys, all messages have the id 0."""
 
     def __init__(self, pack_rows: Sequence[PackRows]) -> None:
-        """Number the keys as they come: those of the first pages get the smallest numbers.
+        """Number the keys in order: those of the first packs get the smallest ids.
 
         Args:
-            pack_rows: of the pages.
+            pack_rows: messages of the packs.
         """
         columns = [share.loaded.pack.key_column for share in pack_rows]
         keyed = [column for column in columns if len(column)]
@@ -34,7 +34,7 @@ class KeyIds:
         self._pack_rows = pack_rows
 
     def iterate_ids(self, first: int, last: int) -> Iterator[Ints]:
-        """Give the number of the key of each message, for some of the shares."""
+        """Give, for each of `pack_rows[first:last]`, the key ids of its messages."""
         for (loaded, rows), numbers in zip(
             self._pack_rows[first:last], self._ids_of_pack[first:last], strict=True
         ):
@@ -44,12 +44,12 @@ class KeyIds:
                 yield np.zeros(len(rows), np.int64)
 
     def first_unused_id(self, last: int) -> int:
-        """Return the least number that none of the first so many shares has."""
+        """Return the least id that no key of `pack_rows[:last]` has."""
         next_ids = [int(numbers.max()) + 1 for numbers in self._ids_of_pack[:last] if len(numbers)]
         return max(next_ids, default=1)
 
     def key_of(self, number: int) -> bytes:
-        """Return the key of a number, empty without keys."""
+        """Return the key of an id, empty without keys."""
         if self._keys is None:
             return b""
         key: bytes = self._keys[number].as_py()

@@ -1,7 +1,7 @@
-"""Folds the messages of a micro-batch into the windows of keys.
+"""Aggregates the messages of a micro-batch into the windows of keys.
 
-A window is folded for the mapping that it began with, from its first message to its end. Of a
-message that is folded into all its windows, and is the first of none, nothing is kept.
+A window is aggregated for the mapping that it opened with, from its first message to its end. A
+message is not kept if all its windows are aggregated and it is the first message of none.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from streamer.window.aggregate.mapping_aggregation import (
     MessageValues,
     mapping_aggregation_for,
 )
-from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.keyed.window_aggregate import UnparsableMessage, WindowAggregate
 
 
 class KeyedAggregation:
-    """The folding of one shard in one micro-batch.
+    """The aggregation of one shard in one micro-batch.
 
     Attributes:
-        mappings: the mappings that windows are folded for; a window knows the number of its own.
-        use_counts: by mapping, how many open windows are folded for it.
-        held_count: how many messages are held that are not kept.
-        freed_count: how many such were given back in this micro-batch.
+        mappings: the mappings that windows aggregate by; `WindowAggregate` has the index of its
+            own.
+        use_counts: by mapping, the number of open windows that aggregate by it.
+        held_count: number of messages that are held in aggregates only.
+        freed_count: how many such messages were freed in this micro-batch.
     """
 
     def __init__(
@@ -39,13 +40,13 @@ class KeyedAggregation:
         held_count: int,
         mergeable: bool,
     ) -> None:
-        """Prepare.
+        """Start from the head of the shard's state.
 
         Args:
-            text: the mapping for which windows that begin are folded; None to keep them whole.
-            mappings: what the head of the shard's state knows of mappings.
-            use_counts: see above.
-            held_count: see above.
+            text: the mapping that new windows aggregate by; None to keep their messages.
+            mappings: the attribute, as the head has it.
+            use_counts: the attribute, as the head has it.
+            held_count: the attribute, as the head has it.
             mergeable: whether windows of a key may become one.
         """
         self.mappings, self.use_counts = mappings[:], use_counts[:]
@@ -63,23 +64,23 @@ class KeyedAggregation:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there may be a window that is folded."""
+        """Whether there may be an aggregated window."""
         return bool(self.mappings)
 
     def mapping_number_of(self, text: str) -> int:
-        """Return the number of a mapping that windows which come here are folded for."""
+        """Return the number of a mapping, a new one if it has none."""
         if text not in self.mappings:
             self._register_mapping(text)
         return self.mappings.index(text)
 
     def count_open_windows(self, state: KeyState, by: int) -> None:
-        """Count the open windows of a key, by mapping: 1 for each that there is, -1 to undo it."""
+        """Add the open windows of a key to `use_counts`; `by` is 1 to add, -1 to subtract."""
         for window in state.windows:
             if window.aggregate is not None:
                 self.use_counts[window.aggregate.mapping_number] += by
 
     def forget_unused(self) -> None:
-        """Forget the mappings that no window is folded for any more; others keep their numbers."""
+        """Forget mappings that no window aggregates by; the others keep their numbers."""
         self.mappings = [
             text if uses else "" for text, uses in zip(self.mappings, self.use_counts, strict=True)
         ]
@@ -88,7 +89,7 @@ class KeyedAggregation:
         del self.use_counts[len(self.mappings) :]
 
     def load(self, state: KeyState) -> None:
-        """Read what the windows of a key have come to."""
+        """Decode the aggregates of a key's windows."""
         for window in state.windows:
             if window.aggregate is not None:
                 window.aggregate.load(self._aggregation_of(window.aggregate.mapping_number))
@@ -102,15 +103,15 @@ class KeyedAggregation:
         loaded: LoadedPack,
         row: int,
     ) -> None:
-        """Fold a message into the windows that it has changed.
+        """Aggregate a message into the windows that it has changed.
 
         Args:
-            state: of its key.
-            changed: these windows; they have counted it.
+            state: the record of its key.
+            changed: the windows, which have counted it.
             time: its event time, ns.
             arrival: its arrival number.
-            loaded: where it is.
-            row: and where there.
+            loaded: its pack.
+            row: its row there.
         """
         kept = False
         for window in changed:
@@ -142,20 +143,20 @@ class KeyedAggregation:
         if kept:
             self._kept_rows.append((loaded, row))
         elif (last := changed[0].aggregate) is not None:
-            # Held until the last of its windows closes, which is the first that is named.
+            # Held until the last of its windows closes, which is the first one of `changed`.
             last.absorbed_count += 1
             self.held_count += 1
 
     def add_stretch(
         self, window: Window, loaded: LoadedPack, first: int, last: int, max_time: int
     ) -> None:
-        """Fold messages into the only window that they change, of which none is the first.
+        """Aggregate consecutive messages into the only window that they change, which has others.
 
         Args:
-            window: the window; it has not counted them yet.
-            loaded: where they are.
-            first: the first row.
-            last: the one after the last.
+            window: the window, which has not counted them yet.
+            loaded: their pack.
+            first: their first row.
+            last: the row after their last.
             max_time: the largest of their event times, ns.
         """
         aggregate = window.aggregate
@@ -179,13 +180,13 @@ class KeyedAggregation:
                 aggregate.unparsable = UnparsableMessage(arrivals[bad], broken[bad])
 
     def free_closed(self, window: Window) -> None:
-        """Count the messages of a window that has closed as given back."""
+        """Count the messages of a closed window as freed."""
         if window.aggregate is not None:
             self.held_count -= window.aggregate.absorbed_count
             self.freed_count += window.aggregate.absorbed_count
 
     def drop_aggregated(self, loaded_packs: Iterable[LoadedPack]) -> None:
-        """Let the pages of this micro-batch have no message that need not be kept."""
+        """Free the messages of fresh packs that are held in aggregates only."""
         if self.is_needed:
             rows: dict[int, list[int]] = {}
             for loaded, row in self._kept_rows:
@@ -197,7 +198,7 @@ class KeyedAggregation:
         self._current_pack = None
 
     def _register_mapping(self, text: str) -> None:
-        """Give a mapping the number of one that is forgotten, or a new one."""
+        """Give a mapping the number of a forgotten one, or a new one."""
         if "" in self.mappings:
             self.mappings[self.mappings.index("")] = text
         else:
@@ -205,7 +206,7 @@ class KeyedAggregation:
             self.use_counts.append(0)
 
     def _load_values(self, loaded: LoadedPack, aggregate: WindowAggregate) -> None:
-        """Have at hand what the messages of a page bring to a fold."""
+        """Load (and cache) the values of a pack's messages for one mapping's aggregates."""
         place = (id(loaded), aggregate.mapping_number)
         values = self._values_cache.get(place)
         if values is None:
@@ -220,10 +221,9 @@ class KeyedAggregation:
         )
 
     def _mapping_for_new(self, state: KeyState, window: Window) -> int | None:
-        """Return the mapping that a window which begins is folded for; None to keep it whole.
+        """Return the number of the mapping that a new window aggregates by; None to keep messages.
 
-        A session goes on with the mapping of the others that its key has open, for it may become
-        one with them.
+        A new session takes the mapping of the key's other open sessions, which it may merge with.
         """
         if self._mergeable and len(state.windows) > 1:
             other = next(one for one in state.windows if one is not window)

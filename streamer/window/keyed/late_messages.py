@@ -1,4 +1,4 @@
-"""Messages that a shard drops after they had come in: those that are late, and why."""
+"""Messages that a shard drops because they are late, and how dropped messages are emitted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.dropped_messages import DROP_REASON
 from streamer.window.contract.emission import Emission
 from streamer.window.contract.status import Counters, LogLine
-from streamer.window.keyed.loaded_pack import LoadedPack
+from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.pack.message_builder import MessageBuilder
 
 
 class DroppedRow(NamedTuple):
-    """A message that is dropped."""
+    """A message that is dropped: its arrival number, its pack and its row there."""
 
     arrival: int
     loaded: LoadedPack
@@ -25,10 +25,10 @@ class DroppedRow(NamedTuple):
 
 
 class LateMessages(list[DroppedRow]):
-    """The late messages of a micro-batch, as they are found."""
+    """The late messages of a micro-batch."""
 
     def drop_all(self, counters: Counters, sends_to_late_output: bool) -> Iterator[Emission]:
-        """Count them and give them back; give them to `late_output` if they are handed on."""
+        """Count and free the messages; emit them if there is a `late_output`."""
         if not self:
             return
         self.sort(key=lambda dropped: dropped.arrival)
@@ -42,7 +42,7 @@ class LateMessages(list[DroppedRow]):
             yield Emission(None, build_dropped_messages(self, "late"), "dropped")
 
     def log_lines(self) -> tuple[LogLine, ...]:
-        """Say how many there were."""
+        """Return a warning that says how many messages were late, if any were."""
         if not self:
             return ()
         oldest = min(int(late.loaded.times[late.row]) for late in self)
@@ -54,7 +54,7 @@ class LateMessages(list[DroppedRow]):
 
 
 def build_dropped_messages(dropped: Sequence[DroppedRow], reason: str) -> Batch:
-    """Return dropped messages, with the reason in their metadata."""
+    """Build dropped messages, with the reason in their metadata."""
     metas = MessageBuilder({DROP_REASON: reason})
     messages: Batch = []
     for _, loaded, row in dropped:

@@ -1,4 +1,4 @@
-"""What the message of a pair is told, found out when somebody asks: most pipelines never do."""
+"""Metadata of a joined message, computed on first access: most pipelines never read it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 MetadataFunction = Callable[[int], dict[str, Any]]
-"""Gives the metadata of a pair, by its place."""
+"""Computes the metadata of a pair, given the index of the pair."""
 
 
 class LazyMetadata(Mapping[str, Any]):
-    """The metadata of one pair."""
+    """The metadata of one pair, computed on first access."""
 
     __slots__ = ("_entries", "_place", "_metadata")
 
     def __init__(self, entries: MetadataFunction, place: int) -> None:
-        """Take what finds it out, and the pair's place there."""
+        """Keep the function that computes the metadata, and the index of the pair."""
         self._entries = entries
         self._place = place
         self._metadata: dict[str, Any] | None = None

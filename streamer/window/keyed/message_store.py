@@ -1,7 +1,7 @@
-"""The ledger: messages of a shard in the packs they came in, and which of them are gone.
+"""The messages that a shard holds: packs as they came in, and a mark for each freed message.
 
-Packs are appended as they are; of a message that is given back only a mark is made. A pack of this
-micro-batch is written only if something of it is left at its end.
+A pack is appended as it is; a message is freed by a mark. A pack of this micro-batch is written
+only at the end of it, and only if some of its messages are still needed.
 """
 
 from __future__ import annotations
@@ -12,104 +12,91 @@ from itertools import pairwise
 import numpy as np
 
 from streamer.window.contract.state_store import StateStore
-from streamer.window.keyed.loaded_pack import FreshPack, LoadedPack
-from streamer.window.keyed.located_rows import LocatedRows, find_key_rows, locate_rows
-from streamer.window.keyed.pack_store import PackStore, encode_stored
-from streamer.window.keyed.ranges import FreeRange
+from streamer.window.keyed.message_rows import (
+    FreeRange,
+    FreshPack,
+    KeyRanges,
+    LoadedPack,
+    LocatedRows,
+    locate_rows,
+)
+from streamer.window.keyed.pack_store import PackStore
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.pack.pack_codec import Pack
-from streamer.window.settings.int_codec import Ints
-
-KeyRanges = Mapping[bytes, tuple[int, int]]
-"""By key, between which times messages are asked for, both inclusive."""
+from streamer.window.state.layout import encode_stored_pack
 
 
 class MessageStore:
-    """The messages of a shard."""
+    """The messages of a shard in one micro-batch: stored packs, and fresh ones."""
 
     def __init__(
         self, store: StateStore, by_arrival: bool, entries: list[list[int]], seq: int
     ) -> None:
-        """Take what the head of the shard's state knows of it.
+        """Open the store.
 
         Args:
             store: the shard's state.
-            by_arrival: windows have no time: messages are found by their arrival numbers.
-            entries: the packs, as `head` gives them.
-            seq: the number of the next pack.
+            by_arrival: look messages up by arrival number, since their windows know no time.
+            entries: the stored packs, as `head_entries` returned them.
+            seq: the seq of the next pack to be stored.
         """
         self._by_arrival = by_arrival
         self._pack_store = PackStore(store, by_arrival, entries, seq)
         self._fresh_packs: list[FreshPack] = []
 
     def head_entries(self) -> tuple[list[list[int]], int]:
-        """Return what the head of the shard's state must know."""
+        """Return the stored packs and the next seq, for the head of the shard's state."""
         return self._pack_store.head_entries()
 
     @property
     def held_count(self) -> int:
-        """How many messages are held."""
-        return self._pack_store.held_count + sum(
-            int((~loaded.gone).sum()) for loaded in self._fresh_packs
-        )
+        """Number of messages that are held."""
+        return self._pack_store.held_count + self._fresh_count
 
     @property
     def held_bytes(self) -> int:
-        """About how many bytes of payload are held."""
+        """About how many bytes of payload the stored packs hold."""
         return self._pack_store.held_bytes
 
     def add_pack(
         self, pack: Pack, body: bytes, shift: int, watermark: int = NEVER, partition: bytes = b""
     ) -> FreshPack:
-        """Take a pack of this micro-batch; it is written at the end of it.
+        """Add a pack of this micro-batch; `commit` writes it.
 
         Args:
             pack: the pack, unpacked.
-            body: the same as it came.
-            shift: what is added to its arrival numbers.
-            watermark: what its piece found the clock at.
-            partition: that of its piece.
+            body: the pack as it came in.
+            shift: is added to its arrival numbers.
+            watermark: the watermark before the piece of input that it is from.
+            partition: the source partition of that piece.
         """
-        loaded = FreshPack(pack, self._by_arrival, encode_stored(body, shift), watermark, partition)
+        stored = encode_stored_pack(body, shift)
+        loaded = FreshPack(pack, self._by_arrival, stored, watermark, partition)
         self._fresh_packs.append(loaded)
         return loaded
 
     def insert_pack(self, body: bytes) -> None:
-        """Take a pack of messages that were kept elsewhere since an earlier micro-batch."""
-        pack = Pack(body)
-        self._pack_store.put(LoadedPack(pack, self._by_arrival, encode_stored(body, 0), None))
+        """Store a pack of messages of earlier micro-batches that were held elsewhere."""
+        self._pack_store.put_messages(body)
 
     @property
     def fresh_packs(self) -> Sequence[LoadedPack]:
-        """The pages of this micro-batch."""
+        """The packs of this micro-batch."""
         return self._fresh_packs
 
     @property
     def is_fresh_in_order(self) -> bool:
-        """Whether the fresh messages of each page arrived before those of the next."""
+        """Whether each fresh pack arrived as a whole before the next one."""
         headers = [loaded.pack.header for loaded in self._fresh_packs]
         return all(one.last < other.first for one, other in pairwise(headers))
 
-    def find(self, claims: KeyRanges) -> LocatedRows:
-        """Return messages of keys that are not gone."""
-        if not claims:
-            return locate_rows({}, [], [])
-        low = min(low for low, _ in claims.values())
-        high = max(high for _, high in claims.values())
-        numbers = {key: number for number, key in enumerate(claims)}
-        lows, highs = (np.array(bounds) for bounds in zip(*claims.values(), strict=True))
-        loaded_packs: list[LoadedPack] = []
-        parts: list[tuple[Ints, Ints]] = []
-        for loaded in self.packs_between(low, high):
-            rows, keys = find_key_rows(loaded, numbers)
-            if not len(rows):
-                continue
-            times = loaded.times[rows]
-            inside = (times >= lows[keys]) & (times <= highs[keys]) & ~loaded.gone[rows]
-            if inside.any():
-                loaded_packs.append(loaded)
-                parts.append((rows[inside], keys[inside]))
-        return locate_rows(numbers, loaded_packs, parts)
+    def find(self, key_ranges: KeyRanges) -> LocatedRows:
+        """Find the messages of keys that have not been freed."""
+        if not key_ranges:
+            return locate_rows((), key_ranges)
+        low = min(low for low, _ in key_ranges.values())
+        high = max(high for _, high in key_ranges.values())
+        return locate_rows(self.packs_between(low, high), key_ranges)
 
     def free(
         self,
@@ -117,44 +104,52 @@ class MessageStore:
         spared: Mapping[bytes, set[int]],
         before: int | None = None,
     ) -> int:
-        """Mark the messages of keys between times; return how many there were.
+        """Free the messages of keys in ranges of times.
 
         Args:
-            ranges: by key.
-            spared: by key, the arrival numbers of messages that stay.
-            before: only messages whose arrival numbers are smaller; None for all.
+            ranges: the ranges, by key.
+            spared: by key, arrival numbers of messages that are not freed.
+            before: free only messages with a smaller arrival number; None for all.
+
+        Returns:
+            How many messages were freed.
         """
-        claims = {
-            key: (min(low for low, *_ in some), max(high for _, high, _ in some))
-            for key, some in ranges.items()
-        }
-        located = self.find(claims)
-        gone = np.ones(len(located.times), np.bool_)
+        located = self.find(
+            {
+                key: (min(low for low, *_ in some), max(high for _, high, _ in some))
+                for key, some in ranges.items()
+            }
+        )
+        freed = np.ones(len(located.times), np.bool_)
         for key, some in ranges.items():
             if len(some) > 1 or key in spared or some[0][2] < FOREVER:
-                first, last = located.starts[key]
+                first, last = located.bounds[key]
                 times, arrivals = located.times[first:last], located.arrivals[first:last]
                 inside = [
                     (times >= low) & (times <= high) & (arrivals <= until)
                     for low, high, until in some
                 ]
-                gone[first:last] = np.logical_or.reduce(inside)
+                freed[first:last] = np.logical_or.reduce(inside)
                 if key in spared:
-                    gone[first:last] &= ~np.isin(arrivals, list(spared[key]))
+                    freed[first:last] &= ~np.isin(arrivals, list(spared[key]))
         if before is not None:
-            gone &= located.arrivals < before
-        located.free(np.flatnonzero(gone))
-        return int(gone.sum())
+            freed &= located.arrivals < before
+        located.free(np.flatnonzero(freed))
+        return int(freed.sum())
 
     def free_fresh(self) -> int:
-        """Mark all messages of this micro-batch; return how many were not gone before."""
-        count = sum(int((~loaded.gone).sum()) for loaded in self._fresh_packs)
+        """Free all messages of this micro-batch; return how many had not been freed before."""
+        count = self._fresh_count
         for loaded in self._fresh_packs:
-            loaded.gone[:] = True
+            loaded.freed[:] = True
         return count
 
+    @property
+    def _fresh_count(self) -> int:
+        return sum(int((~loaded.freed).sum()) for loaded in self._fresh_packs)
+
     def commit(self) -> None:
-        """Write what this micro-batch has changed; nothing is at hand after it."""
+        """Write all changes of this micro-batch to the state; loaded packs are dropped."""
         self._pack_store.commit()
         fresh, self._fresh_packs = self._fresh_packs, []
         for loaded in fresh:
@@ -162,10 +157,10 @@ class MessageStore:
         self._pack_store.compact()
 
     def iterate_stored(self) -> Iterator[LoadedPack]:
-        """Give all pages that earlier micro-batches have left, one at a time."""
+        """Give the packs that earlier micro-batches stored, one at a time."""
         return self._pack_store.iterate_packs()
 
     def packs_between(self, low: int, high: int) -> Iterator[LoadedPack]:
-        """Give the pages that may hold messages between two times, both inclusive."""
+        """Give the packs that may hold messages in a range of times, both bounds inclusive."""
         yield from self._pack_store.packs_between(low, high)
         yield from self._fresh_packs

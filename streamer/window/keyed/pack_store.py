@@ -1,12 +1,11 @@
-"""Packs of messages in the store, and where there is what of them.
+"""The packs of messages in a shard's state: rewritten, removed and joined as messages are freed.
 
-A pack whose messages are mostly gone is written anew, one without any is removed, and small ones
-are joined, as many as there are of about one size.
+A pack of which more than half of the messages are freed is rewritten without them, or removed if
+none is left. Small packs of about one size are joined, eight at a time.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,32 +13,28 @@ import numpy as np
 
 from streamer.core.errors import StreamerError
 from streamer.window.contract.state_store import StateStore
-from streamer.window.keyed.loaded_pack import LoadedPack, PackEntry
+from streamer.window.keyed.message_rows import FreshPack, LoadedPack, PackEntry
 from streamer.window.pack.merge_packs import merge_packs, select_rows
 from streamer.window.pack.pack_codec import Pack, encode_pack
+from streamer.window.state.layout import (
+    FREED_ROWS_SEQ,
+    PACK_PANE,
+    decode_stored_pack,
+    encode_stored_pack,
+)
 
-PACK_PANE: Final = 0
-GONE_MARKS_SEQ: Final = -4
-"""Where packs are in the store: pane 0, a seq each; the marks of a pack have its seq as pane."""
-
-_SHIFT_STRUCT: Final = struct.Struct("<q")
 _PACKS_PER_JOIN: Final = 8
 _MIN_LEVEL_BYTES: Final = 16 * 1024
 _MAX_JOIN_BYTES: Final = 2 * 1024 * 1024
 
 
-def encode_stored(body: bytes, shift: int) -> bytes:
-    """Return a pack as it is stored."""
-    return _SHIFT_STRUCT.pack(shift) + body
-
-
 class PackStore:
-    """The packs of a shard that are in the store."""
+    """The stored packs of a shard."""
 
     def __init__(
         self, store: StateStore, by_arrival: bool, entries: list[list[int]], seq: int
     ) -> None:
-        """Take what the head of the shard's state knows of them; see `MessageStore`."""
+        """Open the packs that the head of the shard's state lists; see `MessageStore`."""
         self._store = store
         self._by_arrival = by_arrival
         self._entries = {fields[0]: PackEntry(*fields) for fields in entries}
@@ -47,63 +42,62 @@ class PackStore:
         self._loaded: dict[int, LoadedPack] = {}
 
     def head_entries(self) -> tuple[list[list[int]], int]:
-        """Return what the head of the shard's state must know."""
-        entries = [[e.seq, e.low, e.high, e.count, e.gone, e.size] for e in self._entries.values()]
+        """Return the packs and the next seq, for the head of the shard's state."""
+        entries = [[e.seq, e.low, e.high, e.count, e.freed, e.size] for e in self._entries.values()]
         return entries, self._next_seq
 
     @property
     def held_count(self) -> int:
-        """How many messages they hold."""
-        return sum(entry.count - entry.gone for entry in self._entries.values())
+        """Number of messages that have not been freed."""
+        return sum(entry.count - entry.freed for entry in self._entries.values())
 
     @property
     def held_bytes(self) -> int:
-        """About how many bytes of payload they hold."""
+        """About how many bytes of payload these messages have."""
         entries = self._entries.values()
-        return sum(e.size * (e.count - e.gone) // max(e.count, 1) for e in entries)
+        return sum(e.size * (e.count - e.freed) // max(e.count, 1) for e in entries)
 
     def packs_between(self, low: int, high: int) -> Iterator[LoadedPack]:
-        """Give the pages that may hold messages between two times, both inclusive."""
+        """Give the packs that may hold messages in a range of times, both bounds inclusive."""
         for entry in list(self._entries.values()):
             if entry.low <= high and low <= entry.high:
                 yield self._load_pack(entry)
 
     def iterate_packs(self) -> Iterator[LoadedPack]:
-        """Give all pages, of which none is changed; none is at hand after it."""
+        """Give all packs, one loaded at a time; the caller changes none of them."""
         for entry in self._entries.values():
             yield self._load_pack(entry)
             self._loaded.clear()
 
     def commit(self) -> None:
-        """Write what was changed; none is at hand after it."""
+        """Write the marks of freed messages; loaded packs are dropped."""
         for seq, loaded in self._loaded.items():
             if loaded.changed:
                 self._rewrite(self._entries[seq], loaded)
         self._loaded.clear()
 
-    def put(self, loaded: LoadedPack) -> None:
-        """Write what is left of a page that is not in the store."""
-        gone = int(loaded.gone.sum())
-        if gone == len(loaded.gone):
+    def put(self, loaded: FreshPack) -> None:
+        """Store a fresh pack without its freed messages; nothing if all are freed."""
+        freed = int(loaded.freed.sum())
+        if freed == len(loaded.freed):
             return
-        if gone == 0 and loaded.pack.lags is None:
+        if freed == 0 and loaded.pack.lags is None:
             self._put(loaded.stored, loaded)
         else:
-            self._put_remaining(loaded)
+            self.put_messages(_encode_remaining(loaded))
+
+    def put_messages(self, body: bytes) -> None:
+        """Store an encoded pack of messages, one at least, whose arrival numbers are final."""
+        self._put(encode_stored_pack(body, 0), LoadedPack(Pack(body), self._by_arrival))
 
     def compact(self) -> None:
         """Join packs of about one size while there are enough of them."""
         while (same := self._find_joinable()) is not None:
-            loaded_packs = [self._load_pack(entry) for entry in same]
-            left = []
-            for loaded in loaded_packs:
-                body = encode_pack(select_rows(loaded.pack, np.flatnonzero(~loaded.gone)))
-                left.append(Pack(body))
+            left = [Pack(_encode_remaining(self._load_pack(entry))) for entry in same]
             for entry in same:
                 self._remove(entry)
             self._loaded.clear()
-            body = encode_pack(merge_packs(left, grouped=True))
-            self._put(encode_stored(body, 0), LoadedPack(Pack(body), self._by_arrival, b"", None))
+            self.put_messages(encode_pack(merge_packs(left, grouped=True)))
 
     def _load_pack(self, entry: PackEntry) -> LoadedPack:
         loaded = self._loaded.get(entry.seq)
@@ -114,41 +108,33 @@ class PackStore:
                     f"the checkpoint lacks pack {entry.seq} of a window's messages: restore it "
                     "from a copy, or start from another one"
                 )
-            shift = _SHIFT_STRUCT.unpack_from(value)[0]
-            loaded = LoadedPack(
-                Pack(memoryview(value)[_SHIFT_STRUCT.size :], shift), self._by_arrival, b"", entry
-            )
-            if entry.gone:
-                marks = self._store.get(entry.seq, GONE_MARKS_SEQ)
+            pack = Pack(*decode_stored_pack(value))
+            loaded = LoadedPack(pack, self._by_arrival, entry)
+            if entry.freed:
+                marks = self._store.get(entry.seq, FREED_ROWS_SEQ)
                 assert marks is not None
                 bits = np.unpackbits(np.frombuffer(marks, np.uint8), count=entry.count)
-                loaded.gone = bits.astype(np.bool_)
+                loaded.freed = bits.astype(np.bool_)
             self._loaded[entry.seq] = loaded
         return loaded
 
     def _rewrite(self, entry: PackEntry, loaded: LoadedPack) -> None:
-        gone = int(loaded.gone.sum())
-        if gone == entry.gone:
+        freed = int(loaded.freed.sum())
+        if freed == entry.freed:
             return
-        if 2 * gone > entry.count:
+        if 2 * freed > entry.count:
             self._remove(entry)
-            if gone < entry.count:
-                self._put_remaining(loaded)
+            if freed < entry.count:
+                self.put_messages(_encode_remaining(loaded))
             return
-        entry.gone = gone
-        self._store.put(entry.seq, GONE_MARKS_SEQ, np.packbits(loaded.gone).tobytes())
+        entry.freed = freed
+        self._store.put(entry.seq, FREED_ROWS_SEQ, np.packbits(loaded.freed).tobytes())
 
     def _remove(self, entry: PackEntry) -> None:
         self._store.delete(PACK_PANE, entry.seq)
-        if entry.gone:
-            self._store.delete(entry.seq, GONE_MARKS_SEQ)
+        if entry.freed:
+            self._store.delete(entry.seq, FREED_ROWS_SEQ)
         del self._entries[entry.seq]
-
-    def _put_remaining(self, loaded: LoadedPack) -> None:
-        """Write what is left of a page as a pack of its own."""
-        body = encode_pack(select_rows(loaded.pack, np.flatnonzero(~loaded.gone)))
-        value = encode_stored(body, 0)
-        self._put(value, LoadedPack(Pack(body), self._by_arrival, value, None))
 
     def _put(self, value: bytes, loaded: LoadedPack) -> None:
         seq = self._next_seq
@@ -168,3 +154,8 @@ class PackStore:
             if len(same) >= _PACKS_PER_JOIN:
                 return sorted(same, key=lambda entry: entry.seq)[:_PACKS_PER_JOIN]
         return None
+
+
+def _encode_remaining(loaded: LoadedPack) -> bytes:
+    """Encode the messages of a pack that have not been freed."""
+    return encode_pack(select_rows(loaded.pack, np.flatnonzero(~loaded.freed)))

@@ -1,4 +1,7 @@
-"""Sessions: both bounds inclusive, joined by what lies between, cut at multiples of a length."""
+"""Rules of session windows: bounds are inclusive, and events in between merge sessions.
+
+With a maximum duration, a session is cut at a multiple of it.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,10 @@ from streamer.window.keyed.window_aggregate import merge_window_aggregates
 
 
 class SessionRules:
-    """The rules; see `rules.Rules`."""
+    """Rules of sessions, see `WindowRules`."""
 
     unit = 1
-    # Of a session nothing is remembered: what lies near one that has closed begins another.
+    # An event near a closed session begins another one.
     tracks_closed = False
     per_event_reason = None
     non_overlapping = True
@@ -27,7 +30,7 @@ class SessionRules:
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
     ) -> list[Window] | None:
-        """Join an event to the open sessions near it, the earliest first; or begin one."""
+        """Add an event to the open sessions near it, which become one; or open a session."""
         windows = state.windows
         # Nearly every event finds the one session of its key, which has no cut, and stays in it.
         if len(windows) == 1:
@@ -63,17 +66,17 @@ class SessionRules:
     def extend_over(
         self, window: Window, times: Sequence[int], first: int, last: int, watermark: int
     ) -> int:
-        """Let the only session of a key reach over the messages that simply lie in or near it.
+        """Extend the only session of a key over consecutive messages in or near it.
 
         Args:
-            window: the session; what it knows of its messages but for their times is left.
-            times: of messages, in order of arrival.
-            first: the first of them that is looked at.
-            last: the one after the last.
-            watermark: the clock before none of them is beyond it.
+            window: the session; only its start and end are changed.
+            times: event times by row, in order of arrival, ns.
+            first: the first row.
+            last: the row after the last.
+            watermark: the watermark before each of the messages is at most this, ns.
 
         Returns:
-            The first that does not.
+            The first row that the session was not extended over.
         """
         gap, start, end = self._gap, window.start, window.end
         if window.cut is not None or watermark > end + gap + self._lateness:
@@ -95,7 +98,7 @@ class SessionRules:
         return row
 
     def close_time(self, window: Window) -> int:
-        """Return the first instant after the gap, or the cut, and the lateness."""
+        """Return the first instant after the gap or the cut, plus the allowed lateness."""
         limit = window.end + self._gap
         if window.cut is not None:
             limit = min(limit, window.cut)
@@ -106,7 +109,7 @@ class SessionRules:
         return window.start, window.end
 
     def needed_from(self, clock: int) -> int | None:
-        """Nothing is kept for windows yet to come."""
+        """Return None: no message is kept for windows yet to open."""
         return None
 
     def _new_session(self, time: int, arrival: int, active: int) -> Window:
@@ -121,15 +124,15 @@ class SessionRules:
         )
 
     def _cut_after(self, start: int) -> int | None:
-        """Return the first multiple of max_duration that is further from a start than it."""
+        """Return the first multiple of max_duration that is more than it after a start."""
         length = self._length
         return None if length is None else (start // length + 2) * length
 
     def _merge_into(self, session: Window, other: Window, watermark: int) -> Window:
-        """Return a session with all that an event, or a session before it, brings.
+        """Merge a session with an earlier one, or with a new one of a single event.
 
-        Where that moves the start, the cut becomes that of the new start, unless the clock before
-        the event or the session's end lies past that: then the old one stays.
+        If that moves the start, the cut becomes that of the new start, unless the watermark before
+        the event or the end of the merged session lies past it: then the old cut stays.
         """
         end = max(session.end, other.end)
         cut = session.cut

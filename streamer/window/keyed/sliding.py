@@ -1,4 +1,4 @@
-"""Sliding windows that open with an event and close behind the clock: KIP-450's, and Kafka's."""
+"""Rules of sliding windows that open with an event: KIP-450's, and those of Kafka Streams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamer.window.keyed.state import FOREVER, FreshMessage, KeyState, Window
 
 
 class ForwardSlidingRules:
-    """A window [t, t + size] for every distinct event time t; see `rules.Rules`."""
+    """A window [t, t + size] for every distinct event time t; see `WindowRules`."""
 
     unit = 1
     tracks_closed = True
@@ -25,7 +25,7 @@ class ForwardSlidingRules:
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
     ) -> list[Window] | None:
-        """Put an event into the open windows around it, and open its own."""
+        """Add an event to the open windows around it, and open its own."""
         joined = self._join_open_windows(state, time, arrival, watermark, active)
         self._mark(state, time, arrival, watermark)
         opened = self._open_window(state, time, watermark, active)
@@ -36,21 +36,21 @@ class ForwardSlidingRules:
         return joined + opened
 
     def close_time(self, window: Window) -> int:
-        """Return the first clock that is past the end and the lateness."""
+        """Return the first watermark past the end plus the allowed lateness."""
         return window.end + self._lateness + self.unit
 
     def message_bounds(self, window: Window) -> tuple[int, int]:
-        """Return where its messages lie: the bounds, which are inclusive."""
+        """Return the bounds, which are inclusive."""
         return window.start, window.end
 
     def needed_from(self, clock: int) -> int | None:
-        """Return the oldest time that a window yet to be opened may hold."""
+        """Return the least time that a window yet to open may hold."""
         return clock - self._lateness - self._size - self.unit
 
     def _join_open_windows(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
     ) -> list[Window]:
-        """Put an event into the windows that there are around it."""
+        """Add an event to the open windows around it."""
         joined = []
         for window in state.windows:
             if window.start <= time <= window.end:
@@ -64,10 +64,10 @@ class ForwardSlidingRules:
     def _open_window(
         self, state: KeyState, start: int, watermark: int, active: int
     ) -> list[Window]:
-        """Return the window from `start` on if an event opens it, with all that is there already.
+        """Return the window that begins at `start`, if an event opens it: one in a list, or none.
 
-        A message is in a window when the window is open by the clock before the message, whichever
-        of the two was there first.
+        It holds earlier messages, too: a message belongs to a window that was not closed by the
+        watermark before the message, whether the window was open then or not.
         """
         end = start + self._size
         window = Window(start, end, 0, 0, active)
@@ -103,9 +103,9 @@ _MILLISECOND: Final = MILLISECOND
 
 
 class KafkaSlidingRules(ForwardSlidingRules):
-    """In whole milliseconds: a window [t - size, t] for every t, and [t + 1 ms, t + 1 ms + size].
+    """Windows in whole milliseconds: [t - size, t] for every event time t, and a right window.
 
-    The latter comes to be when some message falls into it.
+    The right window, [t + 1 ms, t + 1 ms + size], opens when a message falls into it.
     """
 
     unit = _MILLISECOND
@@ -113,7 +113,7 @@ class KafkaSlidingRules(ForwardSlidingRules):
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
     ) -> list[Window] | None:
-        """Put an event into the open windows around it, and open what it makes come to be."""
+        """Add an event to the open windows around it, and open those that it causes."""
         time -= time % _MILLISECOND
         joined = self._join_open_windows(state, time, arrival, watermark, active)
         earlier = {mark for mark, _ in state.marks if mark < time}
@@ -137,9 +137,9 @@ class KafkaSlidingRules(ForwardSlidingRules):
         return joined + opened
 
     def needed_from(self, clock: int) -> int | None:
-        """Return the oldest time that a window yet to be opened may hold, or begin just after."""
+        """Return the least time that a window yet to open may hold, or begin just after."""
         return super().needed_from(clock - clock % _MILLISECOND)
 
     def message_bounds(self, window: Window) -> tuple[int, int]:
-        """Return where its messages lie, whose times are not rounded."""
+        """Return the range of its messages' times, which are not rounded."""
         return window.start, window.end + _MILLISECOND - 1

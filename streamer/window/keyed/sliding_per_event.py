@@ -1,4 +1,7 @@
-"""Sliding windows of mode `event`: every event looks back at once (eKuiper)."""
+"""Rules of sliding windows of mode `event`: each event emits the window that ends with it.
+
+Source: eKuiper.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from streamer.window.keyed.state import KeyState, Window
 
 
 class PerEventSlidingRules:
-    """The rules; see `rules.Rules`. Nothing stays open: a window comes out with its event."""
+    """Rules of mode `event`, see `WindowRules`. No window stays open after its event."""
 
     unit = 1
     tracks_closed = False
@@ -26,13 +29,13 @@ class PerEventSlidingRules:
         """Return the window that ends with an event, unless the event is late."""
         if time < watermark - self._lateness:
             return None
-        # The newest time alone tells how long the record is needed.
+        # How long the record is needed depends on the newest time alone.
         if not state.marks or time > state.marks[-1][0]:
             state.marks = [(time, arrival)]
         return [Window(time - self._size, time, arrival, 1, active)]
 
     def close_time(self, window: Window) -> int:
-        """Return when nothing may look back at the window's end any more."""
+        """Return the watermark after which no window of another event reaches back to the end."""
         return window.end + self._size + self._lateness + 1
 
     def message_bounds(self, window: Window) -> tuple[int, int]:
@@ -40,5 +43,5 @@ class PerEventSlidingRules:
         return window.start, window.end
 
     def needed_from(self, clock: int) -> int | None:
-        """Return the oldest time that an event which is not late may look back at."""
+        """Return the least time in the window of an event that is not late."""
         return clock - self._lateness - self._size

@@ -1,4 +1,4 @@
-"""The record of a key: its open windows, and the little else that its rules need to know."""
+"""The record of a key: its open windows, and the clock and marks that its rules need."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from streamer.window.contract.state_json import dump_state_json, load_state_json
 from streamer.window.keyed.window_aggregate import WindowAggregate
 
 NEVER: Final = -(1 << 66)
-"""A clock that has seen nothing: it is before every time, and closes no window."""
+"""A clock before the first event: it is before every time, and closes no window."""
 
 FOREVER: Final = (1 << 63) - 1
-"""A time that does not come."""
+"""The largest time in 64 bits: one that is never reached."""
 
+MIN_TIME_NS: Final = -(1 << 63)
+"""The least time in 64 bits."""
 
 MessageRange = tuple[int, int, int, int]
-"""Messages between two times and two arrival numbers, all inclusive."""
+"""Messages in a range of times and a range of arrival numbers: (low, high, first, last), all
+inclusive."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,16 +29,16 @@ class Window:
     """An open window of a key.
 
     Attributes:
-        start: ns.
-        end: ns, as the kind names it.
+        start: ns; the first arrival number for count windows.
+        end: ns, inclusive or not by the kind; the last arrival number for count windows.
         first: the smallest arrival number in it.
-        count: messages that were taken into it, as far as that is known.
-        active: the running time at which the last one was taken, ns.
-        cut: where a session is cut; None for nowhere, and for other kinds.
+        count: number of its messages.
+        active: the running time at which it got its last message, ns.
+        cut: the time at which a session is cut, ns; None for no cut, and for other kinds.
         changed: whether this micro-batch has changed it.
         fresh: the smallest arrival number of this micro-batch in it; `FOREVER` without any.
-        excluded: arrivals of this micro-batch that lie in its bounds but found it closed.
-        aggregate: what its messages come to; None when they are kept whole.
+        excluded: arrival numbers of this micro-batch in its bounds that were late for it.
+        aggregate: the aggregate of its messages; None if they are kept.
         last: the largest arrival number of this micro-batch in it; -1 without any.
     """
 
@@ -52,7 +55,7 @@ class Window:
     last: int = -1
 
     def add(self, arrival: int, active: int) -> None:
-        """Take a message in, which is not before those of earlier micro-batches."""
+        """Add a message of this micro-batch."""
         self.count += 1
         self.active = active
         self.changed = True
@@ -61,11 +64,15 @@ class Window:
             self.fresh = arrival
 
     def last_arrival(self, since: int) -> int:
-        """Return its largest arrival number; `since` is the micro-batch's first."""
+        """Return its largest arrival number, or an upper bound if this micro-batch added none.
+
+        Args:
+            since: the first arrival number of the micro-batch.
+        """
         return self.last if self.last >= 0 else since - 1
 
     def exclude(self, arrival: int) -> None:
-        """Leave a message out, which lies inside but came when the window had closed for it."""
+        """Exclude a message in its bounds that was late for it."""
         if self.excluded is None:
             self.excluded = set()
         self.excluded.add(arrival)
@@ -73,7 +80,13 @@ class Window:
 
 @dataclass(slots=True)
 class FreshMessage:
-    """A message of this micro-batch, as long as windows that are yet to open may hold it."""
+    """A message of this micro-batch that windows yet to open may hold.
+
+    Attributes:
+        time: the event time, ns.
+        arrival: the arrival number.
+        watermark: the watermark before it, ns.
+    """
 
     time: int
     arrival: int
@@ -82,18 +95,17 @@ class FreshMessage:
 
 @dataclass(slots=True, eq=False)
 class KeyState:
-    """What is known of a key.
+    """The record of a key.
 
     Attributes:
-        windows: the open ones, in no order.
-        oldest: no message of the key that is held is older, ns; or an arrival number, where windows
-            have no time.
-        clock: its own clock, where each key has one; `NEVER` before its first event.
-        clock_moved_at: T when its clock was last moved, ns.
-        closed_bounds: bounds of windows that were closed before their clock closed them.
-        marks: what a kind remembers of messages: time (or arrival) and smallest arrival.
-        total: how many messages there were, where they are counted.
-        fresh: messages of this micro-batch, where a kind asks for them.
+        windows: the open windows, in no order.
+        oldest: the least time of the key's messages that are held, ns; `FOREVER` without any.
+        clock: the key's own watermark, if each key has one, ns; `NEVER` before its first event.
+        clock_moved_at: batch time at which its clock was last moved, ns.
+        closed_bounds: bounds of windows that closed early (idle, flush), until their clock passes.
+        marks: messages that rules remember: time and arrival number.
+        total: number of messages so far, for count windows.
+        fresh: messages of this micro-batch, for sliding windows.
     """
 
     windows: list[Window] = field(default_factory=list)
@@ -106,13 +118,13 @@ class KeyState:
     fresh: list[FreshMessage] = field(default_factory=list)
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
-        """Return where messages lie that are among a session's, and in another one.
+        """Return the messages in the bounds of a session that are in other sessions of the key.
 
-        That one was closed to the session, which has reached over it afterwards.
+        Such a session had closed for an event, and the later one has grown over it afterwards.
 
         Args:
             window: the session.
-            since: the micro-batch's first arrival number.
+            since: the first arrival number of the micro-batch.
         """
         until = window.last_arrival(since)
         return tuple(
@@ -124,9 +136,9 @@ class KeyState:
         )
 
     def all_excluded_ranges(self, since: int) -> Mapping[Window, tuple[MessageRange, ...]]:
-        """Return the same for all windows; nothing when none of them reaches over another.
+        """Return `excluded_ranges` of all windows; nothing if no two of them overlap.
 
-        There may be thousands, which are not to be held against each other.
+        Overlaps are found by sorting, since a key may have thousands of windows.
         """
         spans = sorted((window.start, window.end) for window in self.windows)
         if not any(start <= end for (_, end), (start, _) in pairwise(spans)):
@@ -135,12 +147,12 @@ class KeyState:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to know of the key."""
+        """Whether the record holds nothing, so that it can be removed."""
         known = self.windows or self.closed_bounds or self.marks or self.total
         return not known and self.clock == NEVER
 
     def encode(self) -> bytes:
-        """Write it down."""
+        """Encode the record as JSON."""
         windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
         if self.clock != NEVER or self.closed_bounds or self.marks or self.total:
@@ -150,7 +162,7 @@ class KeyState:
 
     @classmethod
     def decode(cls, data: bytes) -> KeyState:
-        """Read what `encoded` wrote."""
+        """Decode a record that `encode` wrote."""
         windows, oldest, *more = load_state_json(data)
         state = cls([_window_from_fields(*fields) for fields in windows], oldest)
         if more:

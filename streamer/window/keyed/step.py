@@ -1,8 +1,8 @@
-"""A micro-batch of a shard whose windows are decided key by key.
+"""One micro-batch of a shard whose windows open and close key by key.
 
-Events are put into windows by the rules of the kind, one key after another (`taking`); then what is
-due is closed (`closing`). Which messages a batch has is looked up at the end, for many batches
-together (`emitting`).
+Events are assigned to windows by the rules of the kind, one key after another (`assigning`), then
+due windows are closed (`closing`). The messages of batches are looked up at the end, for many
+batches together (`emit`).
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from streamer.window.keyed.columns.closed_sessions import ClosedSessions
 from streamer.window.keyed.columns.incoming import UnpackedPack
 from streamer.window.keyed.columns.sessions import RowPathWork, SessionColumns
 from streamer.window.keyed.columns.to_keyed_state import to_key_records, to_pack
-from streamer.window.keyed.emit import emit_batches
+from streamer.window.keyed.emit import BatchReader, emit_batches
 from streamer.window.keyed.emit_queue import EmitQueue
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.incomplete import drop_incomplete
 from streamer.window.keyed.key_buckets import Dues, KeyBuckets
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.late_messages import LateMessages
+from streamer.window.keyed.message_rows import Segment
 from streamer.window.keyed.message_store import MessageStore
-from streamer.window.keyed.pending_batch import BatchReader
-from streamer.window.keyed.segments import Segment
 from streamer.window.keyed.state import FOREVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
@@ -54,16 +53,16 @@ class KeyedStep:
         aggregated_mapping: str | None = None,
         batch_emissions: bool = False,
     ) -> None:
-        """Prepare.
+        """Read the head of the shard's state.
 
         Args:
-            window: the settings.
+            window: the window's settings.
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a batch for which it is not true is suppressed.
-            aggregated_mapping: the mapping that windows are folded for from now on; None to keep
-                them whole.
-            batch_emissions: give runs of batches where there are some.
+            aggregated_mapping: the mapping that new windows aggregate by; None to keep their
+                messages.
+            batch_emissions: emit runs of batches (`EmissionBatch`) where possible.
         """
         self._batch_emissions = batch_emissions
         self._window = window
@@ -74,15 +73,21 @@ class KeyedStep:
         self._having_query = having
         self._report = StepReport()
         self._head = head = KeyedHead.read(store, window.fingerprint)
-        self._buckets = KeyBuckets(store, head.least, head.drawers, head.keys, head.sizes)
+        self._buckets = KeyBuckets(
+            store, head.earliest_dues, head.bucket_count, head.key_count, head.bucket_sizes
+        )
         self._messages = MessageStore(store, self._rules.count_based, head.packs, head.next_pack)
         self._aggregation = KeyedAggregation(
-            aggregated_mapping, head.texts, head.uses, head.folded, self._rules.mergeable
+            aggregated_mapping,
+            head.mappings,
+            head.use_counts,
+            head.aggregated_count,
+            self._rules.mergeable,
         )
-        self._columns = SessionColumns(window, store, aggregated_mapping, head.columns)
+        self._columns = SessionColumns(window, store, aggregated_mapping, head.has_columns)
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
-        """Do it: give what goes on, return the status."""
+        """Run the micro-batch: give the emissions, return the status."""
         head, shard_input = self._head, ShardInput(rows)
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
@@ -120,11 +125,12 @@ class KeyedStep:
         self._messages.commit()
         self._buckets.resize()
         status = self._make_status(now, closed, (*late.log_lines(), *self._report.log_lines()))
-        self._save_head()
+        blocks = self._columns.blocks
+        head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
 
     def _unpack_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> list[UnpackedPack]:
-        """Unpack the packs."""
+        """Number and unpack the packs that came in."""
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         unpacked = []
         for (body, shift, header), _ in numbered:
@@ -138,7 +144,11 @@ class KeyedStep:
     def _take_columns(
         self, arrivals: list[UnpackedPack], clock: int, is_ended: bool
     ) -> tuple[dict[bytes, list[Segment]], ClosedSessions]:
-        """Put into columns of sessions what can be; return where other messages lie, by key."""
+        """Merge messages into sessions kept as columns, where possible.
+
+        Returns:
+            The segments of all other messages, by key, and the sessions that have closed.
+        """
         columns, head = self._columns, self._head
         row_path = columns.release_all()
         if row_path is not None:
@@ -149,11 +159,11 @@ class KeyedStep:
         )
         self._take_over_sessions(row_path)
         head.counters.taken += columns.taken
-        head.open += columns.opened_count
+        head.open_count += columns.opened_count
         return self._store_arrivals(row_path.arrivals), closed_sessions
 
     def _take_over_sessions(self, row_path: RowPathWork) -> None:
-        """Take sessions over that cannot go on as columns."""
+        """Convert sessions that cannot stay columns to records of keys."""
         if row_path.aggregates is None or not len(row_path.sessions):
             return
         number = self._aggregation.mapping_number_of(row_path.aggregates.text)
@@ -165,7 +175,7 @@ class KeyedStep:
         self._buckets.insert(records)
 
     def _store_arrivals(self, arrivals: Iterable[UnpackedPack]) -> dict[bytes, list[Segment]]:
-        """Take packs to the ledger; return where each key's messages lie."""
+        """Add packs to the message store; return the segments of each key."""
         segments: dict[bytes, list[Segment]] = {}
         for pack, body, shift, watermark, partition in arrivals:
             loaded = self._messages.add_pack(pack, body, shift, watermark, partition)
@@ -187,7 +197,7 @@ class KeyedStep:
         now: int,
         queue: EmitQueue,
     ) -> LateMessages:
-        """Look at every key that has messages, or that is due; return what is late."""
+        """Process every key that has messages or is due; return the late messages."""
         head, buckets, aggregation = self._head, self._buckets, self._aggregation
         rules, settings = self._rules, self._settings
         active, ended = head.clocks.active, info.ended
@@ -217,7 +227,7 @@ class KeyedStep:
                 if mine is not None:
                     taking.assign(key, state, mine)
                 when = closing.close_due(key, state)
-                head.open += len(state.windows) - windows
+                head.open_count += len(state.windows) - windows
                 if aggregation.is_needed:
                     aggregation.count_open_windows(state, 1)
                 bucket.put(key, state, when)
@@ -228,7 +238,7 @@ class KeyedStep:
     def _make_status(
         self, now: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
     ) -> Status:
-        """Say how the shard is after the micro-batch."""
+        """Return the shard's status after the micro-batch."""
         records = sum(self._buckets.sizes.values()) if self._aggregation.is_needed else 0
         blocks = self._columns.blocks
         return Status(
@@ -242,11 +252,11 @@ class KeyedStep:
             newest_end=None,
             closed=closed,
             log=log,
-            open_windows=self._head.open,
+            open_windows=self._head.open_count,
         )
 
     def _next_due(self, now: int) -> int | None:
-        """Return when the next window is due by a clock that runs without messages."""
+        """Return when a window closes without new messages, as batch time, ns; None for never."""
         clocks = self._head.clocks
         dues = [FOREVER]
         if self._settings.clock == "system" and self._columns.next_due is not None:
@@ -258,14 +268,3 @@ class KeyedStep:
                 dues.append(now + active - clocks.active)
         due = min(dues)
         return None if due == FOREVER else due
-
-    def _save_head(self) -> None:
-        head, buckets = self._head, self._buckets
-        head.drawers, head.keys, head.least = buckets.count, buckets.keys, buckets.earliest_dues
-        head.packs, head.next_pack = self._messages.head_entries()
-        self._aggregation.forget_unused()
-        head.texts, head.uses = self._aggregation.mappings, self._aggregation.use_counts
-        head.folded, head.sizes = self._aggregation.held_count, buckets.sizes
-        self._columns.blocks.write_head()
-        head.columns = len(self._columns.blocks) > 0
-        head.write(self._store)

@@ -1,4 +1,4 @@
-"""What the messages of one window come to, in the record of its key."""
+"""The aggregate of one window, in the record of its key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamer.window.aggregate.mapping_aggregation import MappingAggregation, St
 
 
 class UnparsableMessage(NamedTuple):
-    """The first message of a window that is no document: its arrival number, and why."""
+    """The first message of a window that is not JSON: its arrival number, and the error."""
 
     arrival: int
     text: str
@@ -17,15 +17,15 @@ class UnparsableMessage(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class WindowAggregate:
-    """A window of which the first message is kept, and what a mapping asks of all.
+    """The aggregate of a window's messages for one mapping; its first message is kept as well.
 
     Attributes:
-        mapping_number: the mapping's among those that the shard's windows are folded for.
-        states: what its parts have come to; as they were written, until `fold` is there.
+        mapping_number: index of the mapping in `KeyedAggregation.mappings`.
+        states: the states of the mapping's aggregates; as they were stored, until `load`.
         max_event_time: the largest event time, ns.
-        absorbed_count: how many messages are counted as held that are not kept.
-        unparsable: the first message that is no document.
-        aggregation: keeps the parts up to date.
+        absorbed_count: number of messages that are held in this aggregate only.
+        unparsable: the first message that is not JSON.
+        aggregation: updates the states; None until `load`.
     """
 
     mapping_number: int
@@ -36,12 +36,12 @@ class WindowAggregate:
     aggregation: MappingAggregation | None = None
 
     def load(self, aggregation: MappingAggregation) -> None:
-        """Read what was written."""
+        """Decode the stored states."""
         if self.aggregation is None:
             self.aggregation, self.states = aggregation, aggregation.load(list(self.states))
 
     def to_fields(self) -> list[Any]:
-        """Return it as plain values."""
+        """Return the aggregate as plain values."""
         states = self.states if self.aggregation is None else self.aggregation.dump(self.states)
         return [
             self.mapping_number,
@@ -53,7 +53,7 @@ class WindowAggregate:
 
     @classmethod
     def from_fields(cls, fields: list[Any]) -> WindowAggregate:
-        """Read what `to_fields` wrote."""
+        """Create an aggregate from what `to_fields` returned."""
         number, states, newest, absorbed, broken = fields
         known = None if broken is None else UnparsableMessage(*broken)
         return cls(number, states, newest, absorbed, known)
@@ -62,9 +62,9 @@ class WindowAggregate:
 def merge_window_aggregates(
     one: WindowAggregate | None, other: WindowAggregate | None
 ) -> WindowAggregate | None:
-    """Return what the messages of two windows come to that are one now.
+    """Merge the aggregates of two windows that become one.
 
-    Both are folded for the same mapping, or neither is; None for a window that has no messages yet.
+    Both are for the same mapping; None for a window that is not aggregated or has no messages yet.
     """
     if one is None or other is None:
         return one or other

@@ -1,4 +1,4 @@
-"""What a kind of window has to say, key by key; the rest is the same for all of them."""
+"""The rules by which the kinds of windows differ; all else in this package is common to them."""
 
 from __future__ import annotations
 
@@ -16,70 +16,60 @@ from streamer.window.settings.window_types import Count, Session, Sliding, Tumbl
 
 
 class WindowRules(Protocol):
-    """The rules of a kind.
-
-    Attributes:
-        unit: clocks are rounded down to multiples of it, ns.
-        tracks_closed: whether the bounds of a window that closed before its time are remembered.
-        per_event_reason: why an event makes a batch come out at once; None when none does so by
-            itself.
-        non_overlapping: whether a message is in one window only.
-        count_based: whether windows know no time; what is said of times is then said of arrivals.
-        mergeable: whether windows of a key may become one.
-    """
+    """The rules of a window kind."""
 
     @property
     def unit(self) -> int:
-        """See above."""
+        """Clocks are rounded down to multiples of it, ns."""
 
     @property
     def tracks_closed(self) -> bool:
-        """See above."""
+        """Whether the bounds of a window that closed early (idle, flush) stay in the record."""
 
     @property
     def per_event_reason(self) -> WindowReason | None:
-        """See above."""
+        """Reason of the batches that an event emits at once; None if the kind emits none so."""
 
     @property
     def non_overlapping(self) -> bool:
-        """See above."""
+        """Whether a message is in one window only."""
 
     @property
     def count_based(self) -> bool:
-        """See above."""
+        """Whether windows know no time; arrival numbers stand for times then."""
 
     @property
     def mergeable(self) -> bool:
-        """See above."""
+        """Whether two windows of a key may become one."""
 
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
     ) -> list[Window] | None:
-        """Put an event into its windows.
+        """Assign an event to its windows.
 
         Args:
-            state: of its key; it is changed.
-            time: its event time, ns.
-            arrival: its arrival number.
-            watermark: the clock before it; `NEVER` when there was none.
-            active: the running time, by which idleness is told.
+            state: the record of its key; it is changed.
+            time: the event time, ns.
+            arrival: the arrival number.
+            watermark: the watermark before the event, ns; `NEVER` before the first one.
+            active: the running time of the stream, which idle timeouts are measured by, ns.
 
         Returns:
-            The windows that it changes; None when it is late.
+            The windows that the event has changed; None if it is late.
         """
 
     def close_time(self, window: Window) -> int:
-        """Return the least clock that closes a window."""
+        """Return the least watermark that closes a window, ns."""
 
     def message_bounds(self, window: Window) -> tuple[int, int]:
-        """Return between which times its messages lie, both inclusive; arrivals without time."""
+        """Return the range of times of a window's messages, both bounds inclusive."""
 
     def needed_from(self, clock: int) -> int | None:
-        """Return from where on messages are kept for windows yet to come; None for nowhere."""
+        """Return the least time of messages kept for windows yet to open; None if none are."""
 
 
 def make_rules(window: EventWindow) -> WindowRules:
-    """Return the rules of a buffer's kind."""
+    """Create the rules of a buffer's window kind."""
     kind, lateness = window.kind, window.time.allowed_lateness
     if isinstance(kind, Tumbling):
         return HoppingRules(window, lateness)

@@ -46,15 +46,13 @@ def rescale_keyed_shards(
     timeless = make_rules(window).count_based
     held_before = 0
     for store, head in zip(stores, heads, strict=True):
-        message_store, blocks = (
-            _open_message_store(store, head, timeless),
-            SessionBlocks(store, head.columns),
-        )
-        held_before += message_store.held_count + head.folded + blocks.held_count
+        message_store = MessageStore(store, timeless, head.packs, head.next_pack)
+        blocks = SessionBlocks(store, head.has_columns)
+        held_before += message_store.held_count + head.aggregated_count + blocks.held_count
         _move_records(store, head, after, shard_of)
         _move_messages(message_store, after, shard_of)
         _move_columns(blocks, after, shard_of)
-    open_before = sum(head.open for head in heads)
+    open_before = sum(head.open_count for head in heads)
     open_after = sum(one.finish() for one in after)
     held_after = sum(one.held_count for one in after)
     if (open_before, held_before) != (open_after, held_after):
@@ -63,10 +61,6 @@ def rescale_keyed_shards(
             f"{held_after} in {open_after}: this is a bug; the checkpoint stays as it is"
         )
     return held_after, open_after
-
-
-def _open_message_store(store: StateStore, head: KeyedHead, timeless: bool) -> MessageStore:
-    return MessageStore(store, timeless, head.packs, head.next_pack)
 
 
 class _NewShard:
@@ -93,7 +87,7 @@ class _NewShard:
                 )
                 self.aggregation.held_count += window.aggregate.absorbed_count
         self.aggregation.count_open_windows(state, 1)
-        self.head.open += len(state.windows)
+        self.head.open_count += len(state.windows)
         self._records.append((key, state, dues))
         if len(self._records) >= _RECORDS_PER_FLUSH:
             self._flush_records()
@@ -102,7 +96,7 @@ class _NewShard:
         """Write the head; return how many windows are open."""
         self._flush_records()
         self.messages.commit()
-        head, buckets = self.head, self.buckets
+        head = self.head
         if len(self.sessions) > 1:
             raise StreamerError(
                 "the shards keep sessions for different mappings; start the stream once with its "
@@ -112,19 +106,13 @@ class _NewShard:
             aggregates = numeric_aggregates_of(text)
             assert aggregates is not None
             opened = concat_sessions(parts)
-            head.open += len(opened)
+            head.open_count += len(opened)
             self.blocks.save(opened, [], text, aggregates.columns)
-        self.blocks.write_head()
-        head.columns = len(self.blocks) > 0
-        head.drawers, head.keys, head.least = buckets.count, buckets.keys, buckets.earliest_dues
-        head.packs, head.next_pack = self.messages.head_entries()
-        head.texts, head.uses = self.aggregation.mappings, self.aggregation.use_counts
-        head.folded, head.sizes = self.aggregation.held_count, buckets.sizes
-        head.write(self.store)
+        head.save(self.store, self.buckets, self.messages, self.aggregation, self.blocks)
         self.held_count = (
             self.messages.held_count + self.aggregation.held_count + self.blocks.held_count
         )
-        return head.open
+        return head.open_count
 
     def _flush_records(self) -> None:
         self.buckets.insert(self._records)
@@ -135,17 +123,19 @@ class _NewShard:
 def _move_records(
     store: StateStore, head: KeyedHead, after: Sequence[_NewShard], shard_of: ShardOf
 ) -> None:
-    buckets = KeyBuckets(store, head.least, head.drawers, head.keys, head.sizes)
+    buckets = KeyBuckets(
+        store, head.earliest_dues, head.bucket_count, head.key_count, head.bucket_sizes
+    )
     for _, bucket in buckets.iterate_buckets():
         for key, state, dues in bucket.iterate_records():
-            after[shard_of(key)].take(key, state, dues, head.texts)
+            after[shard_of(key)].take(key, state, dues, head.mappings)
 
 
 def _move_messages(
     message_store: MessageStore, after: Sequence[_NewShard], shard_of: ShardOf
 ) -> None:
     for loaded in message_store.iterate_stored():
-        left = ~loaded.gone
+        left = ~loaded.freed
         shards = find_shards(loaded.pack.keys, shard_of, loaded.pack.header.key_id)
         of_message = np.repeat(shards, np.diff(loaded.pack.starts))
         for shard in np.unique(of_message[left]).tolist():

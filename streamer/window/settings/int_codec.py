@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 _UINT64: Final = (1 << 64) - 1
 _UINT_TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

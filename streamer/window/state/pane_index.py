@@ -19,11 +19,7 @@ from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import Counters
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
-
-VERSION: Final = 1
-HEAD_SEQ: Final = -1
-BUCKET_SEQ: Final = -2
-"""Seqs of the index's own values; the head's pane is 0, a bucket's its number."""
+from streamer.window.state.layout import HEAD_KEY, PANE_BUCKET_SEQ, PANE_INDEX_VERSION
 
 _EPOCHS_PER_BUCKET: Final = 64
 
@@ -99,7 +95,7 @@ class PaneIndex:
         self._width = window.epoch * _EPOCHS_PER_BUCKET
         self._buckets: dict[int, dict[int, Pane]] = {}
         self._dirty: set[int] = set()
-        self.head = _decode_head(store.get(0, HEAD_SEQ), window.fingerprint)
+        self.head = _decode_head(store.get(*HEAD_KEY), window.fingerprint)
         self._stored = set(self.head.buckets)
 
     def get_or_create(self, pane: int) -> Pane:
@@ -156,12 +152,12 @@ class PaneIndex:
         for number in sorted(self._dirty):
             bucket = self._buckets[number]
             if bucket:
-                self._store.put(number, BUCKET_SEQ, _encode_bucket(bucket))
+                self._store.put(number, PANE_BUCKET_SEQ, _encode_bucket(bucket))
             elif number in self._stored:
-                self._store.delete(number, BUCKET_SEQ)
+                self._store.delete(number, PANE_BUCKET_SEQ)
         self._dirty.clear()
         self._stored = set(self.head.buckets)
-        self._store.put(0, HEAD_SEQ, _encode_head(self.head))
+        self._store.put(*HEAD_KEY, _encode_head(self.head))
 
     def _update_totals(self) -> None:
         for number in self._dirty:
@@ -180,7 +176,7 @@ class PaneIndex:
     def _load_bucket(self, number: int) -> dict[int, Pane]:
         bucket = self._buckets.get(number)
         if bucket is None:
-            stored = self._store.get(number, BUCKET_SEQ) if number in self._stored else None
+            stored = self._store.get(number, PANE_BUCKET_SEQ) if number in self._stored else None
             bucket = self._buckets[number] = _decode_bucket(stored)
         return bucket
 
@@ -190,7 +186,7 @@ def _encode_bucket(bucket: dict[int, Pane]) -> bytes:
         [p.pane, p.count, p.size, p.next_seq, p.runs, p.sealed, p.loose, p.is_aggregated]
         for p in bucket.values()
     ]
-    return orjson.dumps({"version": VERSION, "panes": panes})
+    return orjson.dumps({"version": PANE_INDEX_VERSION, "panes": panes})
 
 
 def _decode_bucket(data: bytes | None) -> dict[int, Pane]:
@@ -202,7 +198,7 @@ def _decode_bucket(data: bytes | None) -> dict[int, Pane]:
 def _encode_head(head: PaneHead) -> bytes:
     fields = asdict(head)
     fields["buckets"] = [[number, *sums] for number, sums in head.buckets.items()]
-    return orjson.dumps({"version": VERSION, **fields})
+    return orjson.dumps({"version": PANE_INDEX_VERSION, **fields})
 
 
 def _decode_head(data: bytes | None, fingerprint: str) -> PaneHead:
@@ -230,5 +226,5 @@ def _parse_versioned(data: bytes) -> dict[str, Any]:
             "the index of a window's state cannot be read: restore the checkpoint from a copy, or "
             "start from another one"
         ) from None
-    check_format("the index of a window's state", version, (VERSION,))
+    check_format("the index of a window's state", version, (PANE_INDEX_VERSION,))
     return fields

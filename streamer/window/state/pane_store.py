@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -20,6 +19,7 @@ from streamer.window.pack.pack_codec import (
     encode_pack,
     read_header,
 )
+from streamer.window.state.layout import decode_stored_pack, encode_stored_pack
 from streamer.window.state.pane_index import Pane, PaneIndex
 
 # So many packs of one level are joined into one of the next: a message is written again at most
@@ -31,9 +31,6 @@ _SEALED_AGGREGATED_BYTES: Final = MAX_PACK_BYTES // 4
 _FIRST_LEVEL_BYTES: Final = 4096
 # A call to the store costs as much as joining so many bytes.
 _TINY_BYTES: Final = 32 * 1024
-
-# What is added to a pack's arrival numbers, which is known only when it is taken, stands before it.
-_SHIFT_STRUCT: Final = struct.Struct("<q")
 
 
 class IncomingPack(NamedTuple):
@@ -109,7 +106,7 @@ class PaneStore:
                 f"the checkpoint lacks pack {seq} of the window pane {pane.pane}: restore it from "
                 "a copy, or start from another one"
             )
-        return memoryview(value)[_SHIFT_STRUCT.size :], _SHIFT_STRUCT.unpack_from(value)[0]
+        return decode_stored_pack(value)
 
     def _add_joined(self, pane: Pane, packs: list[IncomingPack]) -> None:
         if len(packs) == 1:
@@ -122,7 +119,7 @@ class PaneStore:
     def _add(self, pane: Pane, body: bytes, shift: int, raw: int, level: int) -> None:
         seq = pane.next_seq
         pane.next_seq += 1
-        self._store.put(pane.pane, seq, _SHIFT_STRUCT.pack(shift) + body)
+        self._store.put(pane.pane, seq, encode_stored_pack(body, shift))
         if raw >= (_SEALED_AGGREGATED_BYTES if pane.is_aggregated else _SEALED_BYTES):
             if pane.sealed and pane.sealed[-1][1] == seq - 1:
                 pane.sealed[-1][1] = seq

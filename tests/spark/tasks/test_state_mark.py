@@ -9,7 +9,7 @@ import pytest
 from streamer.core.errors import StreamerError
 from streamer.spark.tasks.stages import SparkStateStore
 from streamer.spark.tasks.state_mark import add_mark, split_mark
-from streamer.window.state.pane_index import HEAD_SEQ
+from streamer.window.state.layout import HEAD_KEY
 
 
 class MapState:
@@ -27,19 +27,19 @@ class MapState:
 
 def test_a_head_is_read_as_it_was_written_in_the_micro_batch_before() -> None:
     state = MapState()
-    SparkStateStore(state, 6).put(0, HEAD_SEQ, b'{"a":1}')
+    SparkStateStore(state, 6).put(*HEAD_KEY, b'{"a":1}')
     SparkStateStore(state, 6).put(0, 7, b"pack")
     for now in (6, 7):  # Brought to this one, or written in the one before.
-        assert SparkStateStore(state, now).get(0, HEAD_SEQ) == b'{"a":1}'
+        assert SparkStateStore(state, now).get(*HEAD_KEY) == b'{"a":1}'
     assert SparkStateStore(state, 9).get(0, 7) == b"pack" == state.values[0, 7][0]
 
 
 @pytest.mark.parametrize("now", [5, 8, 100, 1_000_000_000])
 def test_the_state_of_another_micro_batch_is_no_state_to_go_on_with(now: int) -> None:
     state = MapState()
-    SparkStateStore(state, 6).put(0, HEAD_SEQ, b'{"a":1}')
+    SparkStateStore(state, 6).put(*HEAD_KEY, b'{"a":1}')
     with pytest.raises(StreamerError, match=f"micro-batch 6, and micro-batch {now:,} goes"):
-        SparkStateStore(state, now).get(0, HEAD_SEQ)
+        SparkStateStore(state, now).get(*HEAD_KEY)
 
 
 @pytest.mark.parametrize("at", range(13))
@@ -52,5 +52,5 @@ def test_another_bit_of_a_head_is_found(at: int) -> None:
 
 def test_a_head_of_version_0_1_is_taken_as_it_is() -> None:
     state = MapState()
-    state.updateValue((0, HEAD_SEQ), (b'{"a":1}',))
-    assert SparkStateStore(state, 9).get(0, HEAD_SEQ) == b'{"a":1}'
+    state.updateValue(HEAD_KEY, (b'{"a":1}',))
+    assert SparkStateStore(state, 9).get(*HEAD_KEY) == b'{"a":1}'

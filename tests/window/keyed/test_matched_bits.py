@@ -7,7 +7,8 @@ import pytest
 
 from streamer.core.errors import StreamerError
 from streamer.window import DictStore
-from streamer.window.keyed.matched_bits import MATCHED_SEQ, MatchedBits
+from streamer.window.keyed.matched_bits import MatchedBits
+from streamer.window.state.layout import MATCHED_BITS_SEQ
 
 
 def test_it_remembers_what_a_set_would() -> None:
@@ -42,11 +43,11 @@ def test_only_blocks_that_change_are_written() -> None:
     matched.write()
     assert store.calls - calls == 3, "two blocks are read, and one is written"
     changed = {place for place in store.values if store.values[place] != before.get(place)}
-    assert changed == {(1_000_000 >> 17, MATCHED_SEQ)}
+    assert changed == {(1_000_000 >> 17, MATCHED_BITS_SEQ)}
 
 
 def test_a_list_of_another_format_is_refused() -> None:
     store = DictStore()
-    store.put(0, MATCHED_SEQ, bytes([3]))
+    store.put(0, MATCHED_BITS_SEQ, bytes([3]))
     with pytest.raises(StreamerError, match="what a join has matched has format 3, which a newer"):
         MatchedBits(store).add(np.array([1]))

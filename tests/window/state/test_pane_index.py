@@ -6,7 +6,7 @@ import orjson
 
 from streamer.core.durations import SECOND
 from streamer.window import MicroBatchInfo, Shard, SystemWindow
-from streamer.window.state.pane_index import BUCKET_SEQ, HEAD_SEQ
+from streamer.window.state.layout import HEAD_KEY, PANE_BUCKET_SEQ
 from tests.window.oracle.system import MicroBatch, Rules, Said
 from tests.window.stream import Stream
 
@@ -17,14 +17,14 @@ def test_state_without_what_was_added_later_is_read() -> None:
     stream = Stream(Rules(10 * SECOND))
     stream.step(MicroBatch(T + 5 * SECOND, (Said("a", T + 5 * SECOND),)))
     (store,) = stream.stores
-    head = orjson.loads(store.values[0, HEAD_SEQ])
+    head = orjson.loads(store.values[HEAD_KEY])
     for name in ("stream",):
         del head[name]
     for name in ("filtered", "suppressed", "passed_over"):
         del head["counters"][name]
-    store.values[0, HEAD_SEQ] = orjson.dumps(head)
+    store.values[HEAD_KEY] = orjson.dumps(head)
     for place, value in list(store.values.items()):
-        if place[1] == BUCKET_SEQ:
+        if place[1] == PANE_BUCKET_SEQ:
             found = orjson.loads(value)
             found["panes"] = [pane[:7] for pane in found["panes"]]
             store.values[place] = orjson.dumps(found)

@@ -1,9 +1,10 @@
-"""Sessions that are found for all keys of a shard at once, over sorted columns.
+"""The column path: sessions of all keys of a shard, computed at once over sorted columns.
 
-A session whose mapping asks for sums, extremes and counts of numbers, and which is emitted once, at
-its end, needs nothing that is decided message by message: its messages are those that lie within
-the gap of each other, whatever their order, as long as none comes when the clock is beyond the
-allowed lateness. Such sessions are kept as columns, and rows of them become objects only when they
-have ended. A key with a message of which that does not hold goes, with the sessions that it has
-open, the way of all others (`keyed.step`), until it has none open there.
+It is for sessions that are emitted once, at their end, and whose mapping needs only sums, extremes
+and counts of numbers. If no message is late, the messages of such a session are those that lie
+within the gap of each other, in whatever order they came, so that no message must be processed by
+itself. Sessions are kept as columns, and become objects only when they have closed.
+
+A key with a message for which this does not hold takes the row path (`keyed.step`) with all its
+open sessions, until it has none open there.
 """

@@ -1,4 +1,4 @@
-"""The batches of sessions that have ended: objects are made of columns here, and no sooner."""
+"""Batches of closed sessions: here, and not before, columns become objects."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ from streamer.core.message import Message
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract.emission import Emission, WindowReason
 from streamer.window.fire.emission_batch import EmissionBatch
-from streamer.window.keyed.columns.numbers import Bools
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import OpenSessions
-from streamer.window.keyed.pending_batch import ON_CLOSE
+from streamer.window.keyed.emit_queue import ON_CLOSE
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.window_metadata import make_window_metadata_batch
+from streamer.window.settings.int_codec import Bools
 
 BATCHES_PER_EMISSION: Final = 1_000
-"""How many batches are made at a time."""
-
-Place = tuple[int, ...]
+"""Number of batches that are built at a time."""
 
 DecodedFirstMetadata = tuple[Mapping[str, Any], str | None, bytes | None]
-"""Metadata, the error that marks a message, and how it spells its key if otherwise than others."""
+"""A message's metadata, the error that marks it, and its own spelling of the key, if any."""
 
 
 class ClosedSessions:
-    """Sessions that have ended, in the order in which they come out."""
+    """Closed sessions, in the order in which they are emitted."""
 
     def __init__(
         self, sessions: OpenSessions, due: Bools, aggregates: NumericAggregates | None, keyed: bool
     ) -> None:
-        """Take them.
+        """Sort the sessions.
 
         Args:
             sessions: the sessions, in any order.
-            due: which of them the clock has closed; the others go with the end of the input.
-            aggregates: the parts of their mapping; None when there are no sessions.
-            keyed: whether messages are told of a key.
+            due: which of them the watermark has closed; the others close at the end of the input.
+            aggregates: the aggregates of their mapping; None if there are no sessions.
+            keyed: whether windows have keys, which their messages then have as metadata.
         """
         order = np.lexsort((sessions.firsts, sessions.ends))
         self._sessions = sessions.take(order)
@@ -51,11 +49,11 @@ class ClosedSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def iterate_places(self) -> Iterator[Place]:
-        """Give the places of the batches among others; see `outputs.Output`."""
+    def iterate_orders(self) -> Iterator[tuple[int, ...]]:
+        """Give the order of each batch among others, see `PendingBatch.order`."""
         some = self._sessions
         ends, firsts, starts = some.ends.tolist(), some.firsts.tolist(), some.starts.tolist()
-        return ((ON_CLOSE, *place) for place in zip(ends, firsts, starts, strict=True))
+        return ((ON_CLOSE, *order) for order in zip(ends, firsts, starts, strict=True))
 
     def iterate_batches(self) -> Iterator[EmissionBatch]:
         """Give the batches, many at a time."""

@@ -1,4 +1,4 @@
-"""The messages of a micro-batch as columns, and which of them must be looked at one by one."""
+"""The messages of a micro-batch as columns, and the keys that need the row path instead."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streamer.window.keyed.columns.merge_sessions import MAX_TIME_DISTANCE_NS
-from streamer.window.keyed.columns.numbers import Bools, NumberColumn, concat_numbers
+from streamer.window.keyed.columns.numbers import NumberColumn, concat_numbers
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import select_items
 from streamer.window.keyed.state import NEVER
 from streamer.window.pack.merge_packs import select_rows
 from streamer.window.pack.pack_codec import Pack, encode_pack
-from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.int_codec import Bools, Ints
 
 _EMPTY_INTS: Final = np.empty(0, np.int64)
 
 
 class UnpackedPack(NamedTuple):
-    """A pack that has come in.
+    """A pack that came in with this micro-batch.
 
     Attributes:
         pack: the pack, unpacked.
-        body: the same as it came.
-        shift: what is added to its arrival numbers.
-        watermark: what its piece found the clock at.
-        partition: that of its piece.
+        body: the pack as it came in.
+        shift: is added to its arrival numbers.
+        watermark: the watermark before the piece of input that it is from, ns.
+        partition: the source partition of that piece.
     """
 
     pack: Pack
@@ -39,7 +39,7 @@ class UnpackedPack(NamedTuple):
 
 
 class KeyNumbering(dict[bytes, int]):
-    """Numbers of keys: who asks for that of a new one makes it."""
+    """Numbers of keys; reading the number of a new key gives it the next one."""
 
     def __missing__(self, key: bytes) -> int:
         number = self[key] = len(self)
@@ -53,11 +53,11 @@ class IncomingColumns:
     Attributes:
         codes: the number of the key.
         times: event times, ns.
-        arrivals: numbers.
-        payloads: the payload.
+        arrivals: arrival numbers.
+        payloads: payloads.
         metas: distinct metadata, as `encode_meta` writes it.
-        meta_ids: which of it each has.
-        numbers: what they bring to the parts of the mapping.
+        meta_ids: by message, an index into `metas`.
+        numbers: by aggregate of the mapping, the messages' values.
     """
 
     codes: Ints
@@ -73,19 +73,19 @@ class IncomingMessages:
     """The messages of one micro-batch.
 
     Attributes:
-        key_numbers: by key, its number; those of messages are the first.
-        needs_row_path: by number, whether its messages must be looked at one by one.
+        key_numbers: the numbers of keys; keys of messages have the first ones.
+        needs_row_path: by key number, whether its messages take the row path.
     """
 
     def __init__(
         self, arrivals: Sequence[UnpackedPack], aggregates: NumericAggregates, lateness: int
     ) -> None:
-        """Look at them.
+        """Split packs into messages for the column path, and keys that need the row path.
 
         Args:
             arrivals: the packs, in order.
-            aggregates: the parts of the mapping.
-            lateness: how far the clock may be beyond a message's time, ns.
+            aggregates: the aggregates of the mapping.
+            lateness: the allowed lateness, ns.
         """
         self.key_numbers = KeyNumbering()
         self._arrivals = arrivals
@@ -106,12 +106,12 @@ class IncomingMessages:
             self.needs_row_path[some] = True
 
     def require_row_path(self, keys: Iterable[bytes]) -> None:
-        """Let messages of keys be looked at one by one."""
+        """Let the messages of keys take the row path."""
         for key in keys:
             self.needs_row_path[self.key_numbers[key]] = True
 
     def select_row_path(self) -> list[UnpackedPack]:
-        """Return those that must be looked at one by one, in packs of their own."""
+        """Return the messages of the row path, in packs of their own."""
         if not self.needs_row_path.any():
             return []
         packs = []
@@ -128,7 +128,7 @@ class IncomingMessages:
         return packs
 
     def select_column_path(self) -> IncomingColumns:
-        """Return all others."""
+        """Return the messages of the column path."""
         metas: dict[bytes, int] = {}
         parts = []
         some_odd = bool(self.needs_row_path.any())
@@ -171,9 +171,9 @@ def _select_rows(messages: IncomingColumns, some: Bools) -> IncomingColumns:
 
 
 def _find_disordered(arrival: UnpackedPack, lateness: int) -> Bools:
-    """Return which messages find the clock further beyond their time than they may be late.
+    """Return which messages are late, or have times too large for the column path.
 
-    Any other finds its sessions open, and closes none: these are told by times alone.
+    Sessions of all other messages are open, so that they depend on event times alone.
     """
     pack, watermark = arrival.pack, arrival.watermark
     times = pack.times

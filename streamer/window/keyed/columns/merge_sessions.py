@@ -1,4 +1,4 @@
-"""Which messages and open sessions of keys are one session: found for all keys by sorting."""
+"""Merges messages and open sessions into sessions, for all keys at once, by sorting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamer.window.keyed.columns.numeric_aggregates import SessionGroups
 from streamer.window.settings.int_codec import Ints
 
 MAX_TIME_DISTANCE_NS: Final = 1 << 61
-"""Times, and gaps, beyond this are left to those who look at messages one by one: here, differences
+"""Messages with larger times, and sessions with larger gaps, take the row path: here, differences
 must not overflow."""
 
 _MAX_SORT_CODE: Final = 1 << 62
@@ -19,15 +19,14 @@ _MAX_SORT_CODE: Final = 1 << 62
 def group_sessions(
     codes: Ints, starts: Ints, ends: Ints, arrivals: Ints, gap: int
 ) -> SessionGroups:
-    """Return what is one session.
+    """Group messages and open sessions into sessions.
 
     Args:
         codes: by message or session, the number of its key.
-        starts: its first event time, ns; a message's own. Less than `MAX_TIME_DISTANCE_NS` away
-            from 0.
-        ends: its last one.
-        arrivals: the smallest arrival number in it.
-        gap: how far apart two of a session may be, ns.
+        starts: its first event time, ns, a message's own; less than `MAX_TIME_DISTANCE_NS` from 0.
+        ends: its last event time.
+        arrivals: its smallest arrival number.
+        gap: the largest time between two neighbours of a session, ns.
     """
     low, width = _time_span(starts, ends)
     together = (int(codes.max()) + 1) * width < _MAX_SORT_CODE
@@ -54,7 +53,7 @@ def _time_span(starts: Ints, ends: Ints) -> tuple[int, int]:
 
 
 def _running_max_ends(keys: Ints, ends: Ints) -> Ints:
-    """Return the largest end so far of each key, whose entries follow one another."""
+    """Return by entry the largest end so far of its key; entries are sorted by key."""
     known, ranks = np.unique(ends, return_inverse=True)
     base = keys * len(known)
     max_ends: Ints = known[np.maximum.accumulate(base + ranks) - base]

@@ -1,7 +1,7 @@
-"""Numbers that messages bring to sums and extremes, as columns of floats that lose nothing.
+"""Columns of the numbers that are aggregated, as float64 without loss.
 
-Integers up to 2^31 are added exactly in float64, up to 2^52 in all; what is beyond, or is no
-number, is left to those who look at messages one by one.
+Integers up to 2^31 are added exactly in float64, up to a sum of 2^52. Keys of messages with larger
+integers, or with values that are not numbers, take the row path.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.int_codec import Bools, Ints
 
 Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
 _MAX_EXACT_INT: Final = float(1 << 31)
 MAX_EXACT_SUM: Final = float(1 << 52)
-"""A sum of integers beyond this is to be added as integers: few more, and a float rounds it."""
+"""Larger sums of integers are continued on the row path, as integers: a float would round them."""
 
 
 @dataclass(slots=True)
@@ -29,28 +27,28 @@ class NumberColumn:
 
     Attributes:
         values: the numbers.
-        whole: which of them are integers, or sums of nothing else.
+        whole: which of them are integers, or sums of integers only.
     """
 
     values: Floats
     whole: Bools
 
     def take(self, indices: Ints | Bools) -> NumberColumn:
-        """Return some of them, by their places."""
+        """Return some numbers, by index or mask."""
         return NumberColumn(self.values[indices], self.whole[indices])
 
 
 def concat_numbers(columns: Sequence[NumberColumn]) -> NumberColumn:
-    """Return columns as one."""
+    """Concatenate columns."""
     values = np.concatenate([column.values for column in columns])
     return NumberColumn(values, np.concatenate([column.whole for column in columns]))
 
 
 def read_numbers(values: list[Any]) -> tuple[NumberColumn, Ints]:
-    """Return what messages bring, and the places of what must be looked at one by one.
+    """Convert values to a column; also return the rows that need the row path.
 
     Args:
-        values: what the part's field holds in each message.
+        values: by message, the value of the aggregate's field.
     """
     kinds = set(map(type, values))
     if kinds == {int}:
@@ -67,7 +65,7 @@ def read_numbers(values: list[Any]) -> tuple[NumberColumn, Ints]:
 
 
 def _find_special_floats(values: Floats) -> Bools:
-    """Return which of some floats are compared otherwise than by their size: NaN, and -0."""
+    """Return which floats do not compare by size: NaN and -0."""
     odd: Bools = np.isnan(values) | ((values == 0) & np.signbit(values))
     return odd
 

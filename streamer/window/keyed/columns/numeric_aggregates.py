@@ -1,4 +1,4 @@
-"""What a mapping asks of the messages of a session, as columns: which mappings can be kept so."""
+"""Numeric aggregates (sum, min, max, count) of sessions, computed over columns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from streamer.bloblang.analysis.aggregates import Aggregate
 from streamer.bloblang.message_expression import make_field_reader
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.aggregate.value_codec import dump_value
-from streamer.window.keyed.columns.numbers import Bools, Floats, NumberColumn, read_numbers
-from streamer.window.settings.int_codec import Ints
+from streamer.window.keyed.columns.numbers import Floats, NumberColumn, read_numbers
+from streamer.window.settings.int_codec import Bools, Ints
 
 _DOCUMENTS_PER_PARSE: Final = 1024
 _REDUCED_KINDS: Final = ("sum", "min", "max")
@@ -25,13 +25,13 @@ Reader = Callable[[Sequence[Any]], list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class SessionGroups:
-    """Which messages, or sessions, are one session.
+    """Messages and open sessions, grouped into sessions.
 
     Attributes:
-        order: sorts them by session.
-        bounds: where each session begins in that order.
-        number: by place in that order, the number of the session.
-        arrivals: of each, in no order.
+        order: indices of messages and open sessions, sorted by session.
+        bounds: by session, its first position in `order`.
+        number: by position in `order`, the number of the session.
+        arrivals: arrival numbers, not sorted.
     """
 
     order: Ints
@@ -41,15 +41,15 @@ class SessionGroups:
 
 
 class NumericAggregates:
-    """The parts of one mapping.
+    """The aggregates of one mapping.
 
     Attributes:
         text: the mapping.
-        columns: how many columns of numbers the parts need.
+        columns: number of columns that the aggregates need.
     """
 
     def __init__(self, text: str, parts: Sequence[Aggregate]) -> None:
-        """Take the mapping and its parts, of which all can be kept as columns."""
+        """Create the aggregates of a mapping, all of which can be computed over columns."""
         self.text = text
         self._parts = parts
         self._kinds = [part.kind for part in parts if part.kind in _REDUCED_KINDS]
@@ -57,11 +57,11 @@ class NumericAggregates:
         self._readers: list[Reader] = [
             make_field_reader(part.path) for part in parts if part.kind in _REDUCED_KINDS
         ]
-        # Of a batch whose messages are no documents not even their number is told by a field.
+        # If no aggregate reads a field, messages need not be JSON.
         self._reads_documents = any(part.origin or part.path for part in parts)
 
     def read_messages(self, raws: list[bytes]) -> tuple[list[NumberColumn], list[Ints]]:
-        """Return what payloads bring, and the places of those to be looked at one by one."""
+        """Return by column the values of messages, and the rows that need the row path."""
         if not self._reads_documents:
             return [], []
         values: list[list[Any]] = [[] for _ in self._readers]
@@ -82,12 +82,12 @@ class NumericAggregates:
     def reduce_sessions(
         self, columns: Sequence[NumberColumn], segments: SessionGroups
     ) -> list[NumberColumn]:
-        """Return what each session comes to, by column."""
+        """Aggregate values by session, column by column."""
         made = zip(self._kinds, columns, strict=True)
         return [_reduce_column(kind, column, segments) for kind, column in made]
 
     def find_inexact(self, columns: Sequence[NumberColumn], limit: float) -> Bools | None:
-        """Return which sessions have sums of integers beyond a number; None when none has."""
+        """Return which sessions have a sum of integers beyond `limit`; None if none has."""
         inexact: Bools | None = None
         for kind, column in zip(self._kinds, columns, strict=True):
             if kind == "sum":
@@ -97,14 +97,14 @@ class NumericAggregates:
         return inexact
 
     def list_results(self, columns: Sequence[NumberColumn], counts: Ints) -> list[tuple[Any, ...]]:
-        """Return by session what its parts come to."""
+        """Return by session the results of its aggregates."""
         if not self._parts:
             return [()] * len(counts)
         numbers = (column.values.tolist() for column in columns)
         return list(zip(*(self._list_by_part(numbers, counts.tolist())), strict=True))
 
     def dump_states(self, columns: Sequence[NumberColumn], counts: Ints) -> list[list[Any]]:
-        """Return by session the states of its parts, as plain values: see `MappingAggregation.dump`."""
+        """Return by session the states of its aggregates, see `MappingAggregation.dump`."""
         numbers = (
             [dump_value(int(n) if whole else n) for n, whole in zip(*listed, strict=True)]
             for listed in ((c.values.tolist(), c.whole.tolist()) for c in columns)
@@ -118,10 +118,10 @@ class NumericAggregates:
 
 @lru_cache(maxsize=64)
 def numeric_aggregates_of(text: str) -> NumericAggregates | None:
-    """Return how a mapping's parts are kept as columns; None when some cannot be.
+    """Return the aggregates of a mapping; None if some cannot be computed over columns.
 
     Raises:
-        StreamerError: this program does not know how to fold the mapping.
+        StreamerError: this program cannot aggregate by the mapping.
     """
     parts = aggregation_for(text).aggregates
     plain = all(
@@ -157,6 +157,6 @@ def _reduce_column(kind: str, column: NumberColumn, groups: SessionGroups) -> Nu
 
 
 def _sum_sessions(number: Ints, values: Floats, count: int) -> Floats:
-    """Return the sums of values, added one after another."""
+    """Return by session the sum of its values, added one after another."""
     sums: Floats = np.bincount(number, values, count).astype(np.float64, copy=False)
     return sums

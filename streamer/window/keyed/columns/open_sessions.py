@@ -1,4 +1,4 @@
-"""Open sessions as columns, and how they are written down."""
+"""Open sessions as columns, and their encoding."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from streamer.core.errors import StreamerError
 from streamer.window.contract.format_version import check_format
-from streamer.window.keyed.columns.numbers import Bools, NumberColumn, concat_numbers
+from streamer.window.keyed.columns.numbers import NumberColumn, concat_numbers
 from streamer.window.settings.int_codec import (
+    Bools,
     Ints,
     pack_ints,
     pack_strings,
@@ -24,28 +25,28 @@ from streamer.window.settings.int_codec import (
     unpack_strings,
     unpack_times,
 )
+from streamer.window.state.layout import SESSION_BLOCK_VERSION
 
-VERSION: Final = 1
 _HEADER_STRUCT: Final = struct.Struct("<BIQI")
-"""Version, sessions, bytes of the content, checksum of the frame."""
+"""Version, number of sessions, bytes of the content, checksum of the frame."""
 _EMPTY_INTS: Final = np.empty(0, np.int64)
 
 
 @dataclass(slots=True)
 class OpenSessions:
-    """Sessions, by column.
+    """Sessions, as one column for each attribute.
 
     Attributes:
         keys: the key.
         starts: the first event time, ns.
-        ends: the last one.
+        ends: the last event time, ns.
         firsts: the smallest arrival number.
-        counts: messages.
-        active: the running time at which the last message was taken, ns.
-        payloads: of the message that arrived first.
+        counts: number of messages.
+        active: the running time at which the session got its last message, ns.
+        payloads: the payload of the message that arrived first.
         metas: distinct metadata of these messages, as `encode_meta` writes it.
-        meta_ids: which of it that message has.
-        numbers: what the parts of the mapping have come to.
+        meta_ids: by session, an index into `metas`.
+        numbers: by aggregate, the states of the sessions.
     """
 
     keys: list[bytes]
@@ -64,13 +65,13 @@ class OpenSessions:
 
     @classmethod
     def empty(cls, columns: int) -> OpenSessions:
-        """Return no sessions; `columns` is how many columns of numbers they would have."""
+        """Return an empty table with `columns` columns of numbers."""
         numbers = [NumberColumn(np.empty(0), np.empty(0, np.bool_)) for _ in range(columns)]
         none = _EMPTY_INTS
         return cls([], none, none, none, none, none, [], [], none, numbers)
 
     def take(self, indices: Ints) -> OpenSessions:
-        """Return some of them, by their places."""
+        """Return some sessions, by index."""
         return OpenSessions(
             select_items(self.keys, indices),
             self.starts[indices],
@@ -85,7 +86,7 @@ class OpenSessions:
         )
 
     def split(self, some: Bools) -> tuple[OpenSessions, OpenSessions]:
-        """Return those that are meant, and the others."""
+        """Return the sessions in the mask `some`, and the others."""
         if not some.any():
             return OpenSessions.empty(len(self.numbers)), self
         if some.all():
@@ -94,20 +95,20 @@ class OpenSessions:
 
     @property
     def size(self) -> int:
-        """About how many bytes they hold."""
+        """About how many bytes the sessions take."""
         texts = sum(map(len, self.keys)) + sum(map(len, self.payloads))
         return texts + 8 * (6 + len(self.numbers)) * len(self)
 
 
 def select_items(values: list[Any], indices: Ints) -> list[Any]:
-    """Return some values, by their places."""
+    """Return some values, by index."""
     if len(indices) < 2:
         return [values[place] for place in indices.tolist()]
     return list(itemgetter(*indices.tolist())(values))
 
 
 def concat_sessions(parts: Sequence[OpenSessions]) -> OpenSessions:
-    """Return sessions as one, in their order; one part at least."""
+    """Concatenate sessions; one part at least."""
     if len(parts) == 1:
         return parts[0]
     known: dict[bytes, int] = {}
@@ -135,7 +136,7 @@ def concat_sessions(parts: Sequence[OpenSessions]) -> OpenSessions:
 
 
 def encode_sessions(opened: OpenSessions) -> bytes:
-    """Write sessions, one at least."""
+    """Encode sessions, one at least."""
     used, ids = np.unique(opened.meta_ids, return_inverse=True)
     sections = [
         pack_strings(opened.keys),
@@ -153,16 +154,19 @@ def encode_sessions(opened: OpenSessions) -> bytes:
         sections += [planes.tobytes(), np.packbits(column.whole).tobytes()]
     content = pack_strings(sections)
     frame: bytes = _make_codec().compress(content, asbytes=True)
-    return _HEADER_STRUCT.pack(VERSION, len(opened), len(content), zlib.crc32(frame)) + frame
+    return (
+        _HEADER_STRUCT.pack(SESSION_BLOCK_VERSION, len(opened), len(content), zlib.crc32(frame))
+        + frame
+    )
 
 
 def decode_sessions(data: bytes) -> OpenSessions:
-    """Read what `encode` wrote.
+    """Decode sessions that `encode_sessions` wrote.
 
     Raises:
-        StreamerError: it is damaged, or written by a later version.
+        StreamerError: the bytes are damaged, or a later version wrote them.
     """
-    check_format("a block of a window's sessions", data[0], (VERSION,))
+    check_format("a block of a window's sessions", data[0], (SESSION_BLOCK_VERSION,))
     _, count, size, checksum = _HEADER_STRUCT.unpack_from(data)
     frame = memoryview(data)[_HEADER_STRUCT.size :]
     if zlib.crc32(frame) != checksum:

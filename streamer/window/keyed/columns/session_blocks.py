@@ -1,13 +1,12 @@
-"""Where open sessions are in the store: in blocks, by the hash of their keys.
+"""Storage of open sessions in a shard's state: in blocks, by the hash of their keys.
 
-A micro-batch reads and writes the blocks of the keys that it touches, and those of which a session
-is due.
+A micro-batch reads and writes the blocks of the keys that it touches, and blocks with due sessions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import orjson
@@ -21,44 +20,40 @@ from streamer.window.keyed.columns.open_sessions import (
     decode_sessions,
     encode_sessions,
 )
-from streamer.window.keyed.key_buckets import bucket_of
+from streamer.window.keyed.key_buckets import bucket_of, resize_count
 from streamer.window.settings.int_codec import Ints
-
-SESSION_BLOCK_SEQ: Final = -5
-"""Seq of the blocks in the store; their pane is their number."""
-
-SESSION_BLOCKS_PLACE: Final = (0, -6)
-"""Where the store says what it has of them."""
-
-_VERSION: Final = 1
-_SESSIONS_PER_BLOCK: Final = 4096
-_MAX_BLOCKS: Final = 4096
+from streamer.window.state.layout import (
+    SESSION_BLOCK_SEQ,
+    SESSION_BLOCKS_HEAD_KEY,
+    SESSION_BLOCKS_HEAD_VERSION,
+)
 
 
 class SessionBlocks:
-    """The open sessions of a shard, which are all kept for one mapping.
+    """The open sessions of a shard, all for one mapping.
 
     Attributes:
-        text: the mapping.
-        sessions: how many there are.
-        held_count: how many messages they have.
-        held_bytes: about how many bytes they hold.
+        text: the mapping; None before the first session.
     """
 
     def __init__(self, store: StateStore, known: bool) -> None:
-        """Read what the store says of them.
+        """Read the head of the blocks.
 
         Args:
             store: the shard's state.
-            known: whether there are any.
+            known: whether there are sessions.
 
         Raises:
-            StreamerError: a later version of the program wrote it.
+            StreamerError: a later version of the program wrote the head.
         """
         self._store = store
-        data = store.get(*SESSION_BLOCKS_PLACE) if known else None
+        data = store.get(*SESSION_BLOCKS_HEAD_KEY) if known else None
         fields: dict[str, Any] = {} if data is None else orjson.loads(data)
-        check_format("what a window knows of its sessions", fields.get("version", 1), (_VERSION,))
+        check_format(
+            "what a window knows of its sessions",
+            fields.get("version", 1),
+            (SESSION_BLOCKS_HEAD_VERSION,),
+        )
         self.text: str | None = fields.get("text")
         self._count: int = fields.get("count", 1)
         # By number: the least end, sessions, messages, bytes.
@@ -70,31 +65,31 @@ class SessionBlocks:
 
     @property
     def held_count(self) -> int:
-        """How many messages the sessions have."""
+        """Number of messages of all sessions."""
         return sum(known[2] for known in self._block_stats.values())
 
     @property
     def held_bytes(self) -> int:
-        """About how many bytes they hold."""
+        """About how many bytes all sessions take."""
         return sum(known[3] for known in self._block_stats.values())
 
     @property
     def earliest_end(self) -> int | None:
-        """The least end of all, ns; None without any."""
+        """The least end of all sessions, ns; None without sessions."""
         return min((known[0] for known in self._block_stats.values()), default=None)
 
     def select_blocks(self, keys: Iterable[bytes], until: int) -> list[int]:
-        """Return the blocks of some keys, and those with a session that ends by a time."""
+        """Return the numbers of the blocks of some keys, and of those with an end up to `until`."""
         count = self._count
         known = {bucket_of(key, count) for key in keys} & self._block_stats.keys()
         return sorted(known | {n for n, some in self._block_stats.items() if some[0] <= until})
 
     def list_blocks(self) -> list[int]:
-        """Return all blocks."""
+        """Return the numbers of all blocks."""
         return sorted(self._block_stats)
 
     def load(self, numbers: list[int], columns: int) -> OpenSessions:
-        """Take blocks out of the store; they must be put back."""
+        """Read the sessions of blocks, which `save` must then write; `columns` as for `save`."""
         loaded = [OpenSessions.empty(columns)]
         for number in numbers:
             data = self._store.get(number, SESSION_BLOCK_SEQ)
@@ -103,21 +98,20 @@ class SessionBlocks:
         return concat_sessions(loaded)
 
     def save(self, opened: OpenSessions, numbers: list[int], text: str, columns: int) -> None:
-        """Put sessions back.
+        """Replace the sessions of blocks.
 
         Args:
-            opened: those of the blocks that were taken out, and new ones of the same keys.
-            numbers: of these blocks.
+            opened: the sessions of the blocks that were loaded, and new ones of touched keys.
+            numbers: the numbers of the loaded blocks.
             text: the mapping.
-            columns: how many columns of numbers there are.
+            columns: number of columns that the mapping's aggregates need.
         """
         if not len(opened) and not numbers:
             return
         self._changed = True
         self.text = text
-        target = self._target_block_count(
-            len(self) - sum(self._block_stats[n][1] for n in numbers) + len(opened)
-        )
+        others_count = len(self) - sum(self._block_stats[n][1] for n in numbers)
+        target = resize_count(self._count, others_count + len(opened))
         if target != self._count:
             others = [number for number in self._block_stats if number not in set(numbers)]
             opened = concat_sessions([opened, self.load(others, columns)])
@@ -137,24 +131,21 @@ class SessionBlocks:
                 self._store.delete(number, SESSION_BLOCK_SEQ)
 
     def write_head(self) -> None:
-        """Say in the store what it has of them."""
+        """Write the head of the blocks, if it has changed."""
         if not self._changed:
             return
         if not self._block_stats:
-            if self._store.get(*SESSION_BLOCKS_PLACE) is not None:
-                self._store.delete(*SESSION_BLOCKS_PLACE)
+            if self._store.get(*SESSION_BLOCKS_HEAD_KEY) is not None:
+                self._store.delete(*SESSION_BLOCKS_HEAD_KEY)
             return
         blocks = [[number, *known] for number, known in self._block_stats.items()]
-        fields = {"version": _VERSION, "text": self.text, "count": self._count, "blocks": blocks}
-        self._store.put(*SESSION_BLOCKS_PLACE, dump_json(fields))
-
-    def _target_block_count(self, sessions: int) -> int:
-        target = self._count
-        while sessions > _SESSIONS_PER_BLOCK * target and target < _MAX_BLOCKS:
-            target *= 2
-        while target > 1 and sessions < _SESSIONS_PER_BLOCK * target // 8:
-            target //= 2
-        return target
+        fields = {
+            "version": SESSION_BLOCKS_HEAD_VERSION,
+            "text": self.text,
+            "count": self._count,
+            "blocks": blocks,
+        }
+        self._store.put(*SESSION_BLOCKS_HEAD_KEY, dump_json(fields))
 
 
 def _split_by_block(opened: OpenSessions, count: int) -> Iterable[tuple[int, OpenSessions]]:

@@ -1,4 +1,8 @@
-"""One micro-batch of the sessions that are kept as columns."""
+"""One micro-batch of the sessions that are kept as columns (the column path).
+
+Keys whose messages or sessions need the general rules take the row path: `keyed.step` processes
+them one by one.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +33,16 @@ from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window_types import Session
 
 KnownKeysFunction = Callable[[Iterable[bytes]], Iterable[bytes]]
-"""Says which of some keys are known to those who decide key by key."""
+"""Returns those of some keys that have records, and so take the row path."""
 
 
 class RowPathWork(NamedTuple):
-    """What is left to be decided key by key.
+    """Messages and sessions of keys that take the row path.
 
     Attributes:
-        arrivals: messages.
-        sessions: sessions of their keys, and others that cannot go on as columns.
-        aggregates: the parts of their mapping; None when there are no sessions.
+        arrivals: packs of messages.
+        sessions: open sessions of their keys, and others that cannot stay columns.
+        aggregates: the aggregates of the sessions; None if there are no sessions.
     """
 
     arrivals: Sequence[UnpackedPack]
@@ -47,11 +51,11 @@ class RowPathWork(NamedTuple):
 
 
 def numeric_aggregates_for(window: EventWindow, text: str | None) -> NumericAggregates | None:
-    """Return how the sessions that begin now are kept as columns; None when they are not.
+    """Return the aggregates of new sessions that are kept as columns; None if none are.
 
     Args:
-        window: the settings.
-        text: the mapping that windows are folded for; None to keep them whole.
+        window: the window's settings.
+        text: the mapping that windows aggregate by; None to keep their messages.
     """
     kind, time = window.kind, window.time
     if text is None or not isinstance(kind, Session) or kind.max_duration is not None:
@@ -64,24 +68,24 @@ def numeric_aggregates_for(window: EventWindow, text: str | None) -> NumericAggr
 
 
 class SessionColumns:
-    """The sessions of a shard in one micro-batch.
+    """The column path of a shard in one micro-batch.
 
     Attributes:
-        taken: how many messages were put into sessions.
+        taken: how many messages were added to sessions.
         opened_count: how many more sessions are open than before.
-        freed_count: how many messages were given back.
+        freed_count: how many messages were freed.
     """
 
     def __init__(
         self, window: EventWindow, store: StateStore, text: str | None, known: bool
     ) -> None:
-        """Prepare.
+        """Read the head of the session blocks.
 
         Args:
-            window: the settings.
+            window: the window's settings.
             store: the shard's state.
-            text: the mapping that windows are folded for from now on; None to keep them whole.
-            known: whether the store has sessions as columns.
+            text: the mapping that new windows aggregate by; None to keep their messages.
+            known: whether the state has sessions as columns.
         """
         self.aggregates = numeric_aggregates_for(window, text)
         self.blocks = SessionBlocks(store, known)
@@ -92,7 +96,7 @@ class SessionColumns:
 
     @property
     def next_due(self) -> int | None:
-        """The least clock that closes a session; None without any."""
+        """The least watermark that closes a session, ns; None without sessions."""
         least = self.blocks.earliest_end
         return None if least is None else least + self._close_delay
 
@@ -102,7 +106,7 @@ class SessionColumns:
         return self._gap + self._lateness + 1
 
     def release_all(self) -> RowPathWork | None:
-        """Return all sessions if these cannot go on as columns; they are no longer here."""
+        """Remove and return all sessions if they are for another mapping; None to keep them."""
         text = self.blocks.text
         if (
             text is None
@@ -125,17 +129,17 @@ class SessionColumns:
         active: int,
         flush: bool,
     ) -> tuple[RowPathWork, ClosedSessions]:
-        """Put messages into sessions, and close what is due.
+        """Merge messages into sessions, and close due sessions.
 
         Args:
             arrivals: the packs that came in, in order.
-            known: says which keys are decided one by one.
-            clock: the one that closes windows.
-            active: the running time.
-            flush: close all, since the input has ended.
+            known: returns the keys that have records.
+            clock: the watermark, ns.
+            active: the running time of the stream, ns.
+            flush: whether to close all sessions, since the input has ended.
 
         Returns:
-            What must be decided key by key, and what has ended.
+            The work of the row path, and the closed sessions.
         """
         aggregates = self.aggregates
         if aggregates is None:
@@ -182,7 +186,7 @@ class SessionColumns:
         keys: list[bytes],
         active: int,
     ) -> OpenSessions:
-        """Return the sessions that there are when messages have come."""
+        """Merge messages into open sessions; return all open sessions."""
         aggregates = self.aggregates
         assert aggregates is not None
         self.taken = message_count = len(messages.codes)
@@ -219,7 +223,7 @@ def _key_codes_of(keys: list[bytes], number: KeyNumbering) -> Ints:
 
 
 def _find_first_arrivals(groups: SessionGroups) -> tuple[Ints, Ints]:
-    """Return for each session what arrived first of it, and its arrival number."""
+    """Return by session the index of its first arrival, and the arrival number."""
     arrivals = groups.arrivals[groups.order]
     firsts = np.minimum.reduceat(arrivals, groups.bounds)
     return groups.order[arrivals == firsts[groups.number]], firsts

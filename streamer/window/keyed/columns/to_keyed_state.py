@@ -1,4 +1,4 @@
-"""Sessions that cannot go on as columns become records of keys, and a pack of first messages."""
+"""Converts sessions that cannot stay columns to records of keys, and a pack of first messages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KeyRecord = tuple[bytes, KeyState, Dues]
 def to_key_records(
     sessions: OpenSessions, aggregates: NumericAggregates, number: int, rules: WindowRules
 ) -> Iterator[KeyRecord]:
-    """Give the records of keys.
+    """Convert sessions to records of keys.
 
     Args:
-        sessions: all that the keys have open.
-        aggregates: the parts of their mapping.
-        number: the mapping's, among those that windows are folded for.
-        rules: of sessions.
+        sessions: all open sessions of the keys.
+        aggregates: the aggregates of their mapping.
+        number: the number of the mapping, see `KeyedAggregation.mapping_number_of`.
+        rules: the rules of sessions.
     """
     by_key: dict[bytes, KeyState] = {}
     for key, start, end, first, count, active, states in zip(
@@ -51,9 +51,9 @@ def to_key_records(
 
 
 def to_pack(sessions: OpenSessions, keyed: bool) -> bytes:
-    """Return a pack of the first messages of sessions; each is told to be of the session's start.
+    """Encode a pack of the first messages of sessions.
 
-    The ledger finds it by any time that lies in the session.
+    Each has the session's start as its time, so that a look-up by the session's bounds finds it.
     """
     numbers: dict[bytes, int] = {}
     groups = np.array([numbers.setdefault(key, len(numbers)) for key in sessions.keys], np.int64)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang import compile_mapping
-from streamer.window.keyed.columns import session_blocks
+from streamer.window.state.layout import SESSION_BLOCK_SEQ, SESSION_BLOCKS_HEAD_KEY
 from tests.examples import examples
 from tests.window.kinds_stream import told
 from tests.window.oracle import streams
@@ -114,7 +114,7 @@ def test_messages_in_order_are_put_into_sessions_as_columns() -> None:
     found = stream.step(batch(0, 1, 5, 3, 30, 25))
     assert stream.by_columns == [5]
     assert [one[1:3] for one in found.batches[0]] == [(b'"a"', (1, 5))]
-    assert session_blocks.SESSION_BLOCKS_PLACE in stream.stores[0].values
+    assert SESSION_BLOCKS_HEAD_KEY in stream.stores[0].values
 
 
 def test_a_message_behind_the_lateness_is_decided_key_by_key_and_so_is_what_its_key_has_open() -> (
@@ -202,7 +202,7 @@ def test_a_micro_batch_rewrites_the_sessions_of_few_other_keys_than_its_own() ->
     stream.step(MicroBatch(0, tuple(Event(f"{n}", 1, f"key {n}") for n in range(10_000))))
     store = stream.stores[0]
     before = dict(store.values)
-    blocks_of = [place for place in before if place[1] == session_blocks.SESSION_BLOCK_SEQ]
+    blocks_of = [place for place in before if place[1] == SESSION_BLOCK_SEQ]
     assert len(blocks_of) == 4
     store.calls = 0
     stream.chance = random.Random(0)  # the task is not tried again

@@ -173,7 +173,7 @@ class Run:
         self.state.offset = latest.offset
         self.state.folded = folded
         self.state.number += 1
-        self.source.committed(latest.offset)
+        self.source.on_committed(latest.offset)
         return batch
 
     def frames(self, batch: MicroBatch) -> list[Frame]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamer.window.aggregate.top_k import TopKAggregate
+from streamer.window.aggregate.top_k import TopKAccumulator
 
 
 def top(values: list[Any], number: int, distinct: bool) -> Any:
     """The largest of values that came in two packs, written and read again."""
-    ranked = TopKAggregate(number, "it", None, distinct)
+    ranked = TopKAccumulator(number, "it", None, distinct)
     states = []
     half = len(values) // 2
     for start, some in ((0, values[:half]), (half, values[half:])):
@@ -22,7 +22,7 @@ def top(values: list[Any], number: int, distinct: bool) -> Any:
         state = ranked.make_state(column, groups, 1, np.arange(start, start + len(some)))
         states.append(ranked.decode_state(ranked.encode_state(state), 0))
     where = [np.zeros(1, np.int64)] * 2
-    return ranked.result_of(ranked.merge_states(states, where, where, 1), 0)
+    return ranked.result_of_group(ranked.merge_states(states, where, where, 1), 0)
 
 
 @pytest.mark.parametrize("distinct", [True, False])

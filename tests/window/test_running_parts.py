@@ -8,22 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.core.timestamps import Timestamp
-from streamer.window.aggregate.accumulator import InvalidValue
-from streamer.window.aggregate.distinct import DistinctAggregate
-from streamer.window.aggregate.per_message.distinct import DistinctAccumulator
-from streamer.window.aggregate.per_message.first_last import CountAccumulator, FirstLastAccumulator
-from streamer.window.aggregate.per_message.message_accumulator import (
-    MessageAccumulator,
-    RowSpan,
-    bulk_adder_of,
-)
-from streamer.window.aggregate.per_message.sum_min_max import ExtremeAccumulator, SumAccumulator
+from streamer.window.aggregate.accumulator import Accumulator, InvalidValue, RowSpan
+from streamer.window.aggregate.count import CountAccumulator
+from streamer.window.aggregate.distinct import DistinctAccumulator
+from streamer.window.aggregate.first_last import FirstLastAccumulator
+from streamer.window.aggregate.sum_min_max import ExtremeAccumulator, SumAccumulator
 from tests.examples import examples
 
 SPOILER = InvalidValue(0, 0, "no number")
 NUMBERS = st.integers(-5, 5) | st.floats(-1e300, 1e300) | st.just(SPOILER)
 
-PARTS: dict[str, tuple[MessageAccumulator, st.SearchStrategy]] = {
+PARTS: dict[str, tuple[Accumulator, st.SearchStrategy]] = {
     "sum": (SumAccumulator(), NUMBERS),
     "min": (ExtremeAccumulator("min", "it"), NUMBERS),
     "count": (CountAccumulator(), st.none()),
@@ -49,7 +44,7 @@ def test_messages_taken_at_once_come_to_what_they_come_to_one_by_one(name, data)
     for first, last in zip(bounds, bounds[1:], strict=False):
         if first < last:
             span = RowSpan(first, last, arrivals)
-            together = bulk_adder_of(part)(together, column, span, first)
+            together = part.add_all(together, column, span, first)
     assert together == single
 
 
@@ -76,20 +71,20 @@ def test_distinct_times_are_told_apart_by_their_texts(ordered):
 
 @pytest.mark.parametrize("ordered", [True, False])
 def test_distinct_times_of_columns_are_told_apart_by_their_texts(ordered):
-    part = DistinctAggregate(ordered, "it")
+    part = DistinctAccumulator(ordered, "it")
     values = [value for value in TIMES if type(value) is Timestamp] + ["a"]
     column = part.concat_columns([part.make_column(values)])
     arrivals = np.arange(len(values))
     state = part.make_state(column, np.zeros(len(values), np.int64), 1, arrivals)
     again = part.decode_state(part.encode_state(state), 0)
     wanted = [TIMES[0], TIMES[1], TIMES[4], "a"] if ordered else 4
-    assert [part.result_of(state, 0), part.result_of(again, 0)] == [wanted, wanted]
+    assert [part.result_of_group(state, 0), part.result_of_group(again, 0)] == [wanted, wanted]
     if ordered:
-        assert str(part.result_of(again, 0)[0]) == str(TIMES[0])
+        assert str(part.result_of_group(again, 0)[0]) == str(TIMES[0])
 
 
 def test_distinct_columns_count_a_time_and_its_text_once():
-    part = DistinctAggregate(False, "it")
+    part = DistinctAccumulator(False, "it")
     column = part.concat_columns([part.make_column(TIMES)])
     state = part.make_state(column, np.zeros(len(TIMES), np.int64), 1, np.arange(len(TIMES)))
-    assert part.result_of(state, 0) == 4
+    assert part.result_of_group(state, 0) == 4

@@ -12,7 +12,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 @dataclass
 class JvmLog:
-    """What the JVM says while it runs: passed on to the log, the last lines kept for a failure.
+    """Output of the JVM: passed on to the log, the last lines kept for a failure.
 
     Attributes:
         log: called with level, text and fields.

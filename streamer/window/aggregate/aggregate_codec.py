@@ -1,11 +1,10 @@
-"""Folded groups as a pack: the same header as other packs, so that it is kept like them."""
+"""Pre-aggregated groups as a pack, with the header of other packs, so that it is kept like them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from streamer.window.aggregate.partial_aggregates import PartialAggregates, aggregation_for
-from streamer.window.aggregate.registry import make_accumulator
+from streamer.window.aggregate.partial_aggregates import PartialAggregates, make_accumulators
 from streamer.window.pack.pack_codec import (
     Header,
     PackBytes,
@@ -26,7 +25,6 @@ from streamer.window.settings.int_codec import (
 
 def encode_aggregates(groups: PartialAggregates) -> tuple[bytes, int]:
     """Write a pack; return it with the bytes of its content before they are compressed."""
-    parts = aggregation_for(groups.text).aggregates
     metas, meta_ids = _number_metadata(groups.metas)
     first = groups.first_arrival
     sections = [
@@ -38,8 +36,10 @@ def encode_aggregates(groups: PartialAggregates) -> tuple[bytes, int]:
         pack_strings(metas),
         pack_ints(meta_ids),
         *(
-            make_accumulator(part).encode_state(state)
-            for part, state in zip(parts, groups.states, strict=True)
+            accumulator.encode_state(state)
+            for accumulator, state in zip(
+                make_accumulators(groups.text), groups.states, strict=True
+            )
         ),
     ]
     if groups.max_times is not None:
@@ -60,7 +60,7 @@ def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
     """Read a pack.
 
     Args:
-        body: what `encode` wrote.
+        body: what `encode_aggregates` wrote.
         shift: what is added to every arrival number.
 
     Raises:
@@ -70,7 +70,7 @@ def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
     text, keys, counts, arrivals, payloads, metas, meta_ids, *states = unpack_strings(content)
     mapping = text.decode(errors="surrogatepass")
     known = unpack_strings(metas)
-    parts = aggregation_for(mapping).aggregates
+    parts = make_accumulators(mapping)
     times = states.pop() if len(states) > len(parts) else None
     if len(states) != len(parts):
         raise PackError(
@@ -88,8 +88,8 @@ def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
         [known[i] for i in unpack_ints(meta_ids).tolist()],
         header.last + shift,
         [
-            make_accumulator(part).decode_state(state, shift)
-            for part, state in zip(parts, states, strict=True)
+            accumulator.decode_state(state, shift)
+            for accumulator, state in zip(parts, states, strict=True)
         ],
         None if times is None else unpack_times(times),
     )

@@ -1,27 +1,30 @@
-"""How often each key occurs, as `count_by` says it."""
+"""How often each key occurs, as `count_by` has it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from streamer.bloblang.errors import RecordedError
 from streamer.bloblang.message_expression import ElementQuery
 from streamer.bloblang.methods.aggregates import format_key
 from streamer.window.aggregate.accumulator import (
     InvalidByGroup,
+    InvalidValue,
     ValueColumn,
-    concat_invalid,
     decode_invalid,
     encode_invalid,
+    find_entries,
     find_invalid,
-    insert_index,
+    join_invalid,
     merge_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.query_values import query_values
 from streamer.window.aggregate.string_columns import (
+    TextAccumulator,
     drop_unused_texts,
     make_text_array,
     merge_tables,
@@ -49,7 +52,7 @@ class CountByState(NamedTuple):
         ends: by group, where its keys end.
         ids: of group after group, the places of its keys in the table.
         times: likewise, how often they occur.
-        invalid: the groups that are spoilt.
+        invalid: the invalid values.
     """
 
     table: pa.Array
@@ -60,57 +63,91 @@ class CountByState(NamedTuple):
     invalid: InvalidByGroup
 
 
-class CountByAggregate:
-    """Counts values by their text, or by that of what a query gives for them."""
+class CountLog:
+    """The counts of a window, and the keys that were added in this micro-batch, in their order.
+
+    A copy after every message would take more memory than the messages do; so the counts at an
+    earlier message are found by counting on from those last asked for, or from the start.
+    """
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self._before = counts
+        self._now = dict(counts)
+        self._added: list[str] = []
+        self._counted = 0
+
+    def add(self, key: str) -> None:
+        """Add a key."""
+        self._added.append(key)
+
+    def counts_at(self, number: int) -> dict[str, int]:
+        """Return the counts after the first so many keys that were added."""
+        if number < self._counted:
+            self._now, self._counted = dict(self._before), 0
+        now = self._now
+        for key in self._added[self._counted : number]:
+            now[key] = now.get(key, 0) + 1
+        self._counted = number
+        return dict(sorted(now.items()))
+
+
+class CountByAccumulator(TextAccumulator):
+    """Counts values by their text, or by that of a query's result for them.
+
+    A window's state is a `CountLog` and how many keys had been added to it, or `InvalidValue`.
+    """
+
+    _dumps_invalid_as_list = True
 
     def __init__(self, origin: str, question: ElementQuery | None) -> None:
         """Take what error texts call the values, and the query."""
         self._origin = origin
         self._question = question
-        self._table: pa.Array = pa.array([], pa.string())
 
     def make_column(self, values: list[Any]) -> ValueColumn:
-        """See `part.Accumulator`; the column is one of marked texts."""
-        if self._question is None and set(map(type, values)) == {str}:
-            texts = make_text_array(values)
-            return ValueColumn(texts, size=texts.nbytes)
-        keys, bad = query_values(values, self._question, format_key, self._origin, "")
+        """Return a column of marked texts: the keys."""
+        invalid: list[InvalidValue] = []
+        keys = values
+        if self._question is not None or set(map(type, values)) != {str}:
+            keys, invalid = self._find_keys(values)
         texts = make_text_array(keys)
-        return ValueColumn(texts, bad, texts.nbytes)
+        return ValueColumn(texts, invalid, texts.nbytes)
 
-    def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
-        """See `part.Accumulator`; the keys become places in a dictionary of them all."""
-        encoded = pa.concat_arrays([column.values for column in columns]).dictionary_encode()
-        self._table = encoded.dictionary
-        ids = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        return ValueColumn(ids, concat_invalid(columns, [len(column.values) for column in columns]))
+    def _find_keys(self, values: list[Any]) -> tuple[list[Any], list[InvalidValue]]:
+        return query_values(values, self._question, format_key, self._origin, "")
 
     def make_state(
         self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
     ) -> CountByState:
-        """See `part.Accumulator`."""
-        bad = find_invalid(column, groups, arrivals, last=False)
+        """Count the keys of each group."""
+        invalid = find_invalid(column, groups, arrivals)
         ones = np.ones(len(groups), np.int64)
-        return _make_state(self._table, groups, column.values, ones, count, bad)
+        return _make_state(self._table, groups, column.values, ones, count, invalid)
 
     def merge_states(
         self, states: list[CountByState], where: list[Ints], before: list[Ints], count: int
     ) -> CountByState:
-        """See `part.Accumulator`."""
+        """Add the counts of each group and key."""
         table, groups, ids = merge_tables(states, where)
         times = np.concatenate([state.times for state in states])
-        bad = merge_invalid([state.invalid for state in states], where, before, last=False)
-        return _make_state(table, groups, ids, times, count, bad)
+        return _make_state(table, groups, ids, times, count, merge_invalid(states, where, before))
+
+    def take_groups(self, state: CountByState, indices: Ints) -> CountByState:
+        """Return the state of some groups."""
+        at = find_entries(state.counts, indices)
+        table, ids = drop_unused_texts(state.table, state.ids[at])
+        counts = state.counts[indices]
+        invalid = take_by_group(state.invalid, indices)
+        return CountByState(table, counts, np.cumsum(counts), ids, state.times[at], invalid)
 
     def encode_state(self, state: CountByState) -> bytes:
-        """See `part.Accumulator`."""
+        """Write the table, the groups' keys and their counts, and the invalid values."""
         sets = (pack_ints(state.counts), pack_deltas(state.ids), pack_ints(state.times))
-        bad = encode_invalid(state.invalid) if state.invalid else b""
-        return pack_strings([*write_table(state.table), *sets, bad])
+        return pack_strings([*write_table(state.table), *sets, encode_invalid(state.invalid)])
 
     def decode_state(self, data: bytes, shift: int) -> CountByState:
-        """See `part.Accumulator`."""
-        lengths, texts, counts, ids, times, bad = unpack_strings(data)
+        """Read what `encode_state` wrote."""
+        lengths, texts, counts, ids, times, invalid = unpack_strings(data)
         of_group = unpack_ints(counts)
         return CountByState(
             read_table(lengths, texts),
@@ -118,23 +155,61 @@ class CountByAggregate:
             np.cumsum(of_group),
             unpack_deltas(ids),
             unpack_ints(times),
-            decode_invalid(bad, shift) if bad else {},
+            decode_invalid(invalid, shift),
         )
 
-    def result_of(self, state: CountByState, group: int) -> dict[str, int]:
-        """See `part.Accumulator`."""
+    def result_of_group(self, state: CountByState, group: int) -> dict[str, int]:
+        """Return a group's counts, by key in ascending order."""
         if group in state.invalid:
-            place, _, text = state.invalid[group]
-            raise RecordedError(insert_index(text, place), sealed=True)
+            raise self._make_error(state.invalid[group])
         end = int(state.ends[group])
         span = slice(end - int(state.counts[group]), end)
         keys = state.table.take(pa.array(state.ids[span])).to_pylist()
         times = state.times[span].tolist()
         return dict(sorted(zip(map(unmark_text, keys), times, strict=True)))
 
+    @property
+    def empty_state(self) -> tuple[CountLog, int]:
+        """New counts: each window has its own."""
+        return CountLog({}), 0
+
+    def prepare(self, values: list[Any]) -> Sequence[Any]:
+        """Return the key of each value, or `InvalidValue`."""
+        return join_invalid(*self._find_keys(values))
+
+    def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
+        """Count a key; the first invalid value stays."""
+        if type(state) is InvalidValue:
+            return state
+        if type(value) is InvalidValue:
+            return InvalidValue(place, arrival, value.text)
+        counts, number = state
+        counts.add(value)
+        return counts, number + 1
+
+    def _merge_valid(self, one: Any, other: Any) -> Any:
+        together = self.result_of(one)
+        for key, count in self.result_of(other).items():
+            together[key] = together.get(key, 0) + count
+        return CountLog(together), 0
+
+    def result_of(self, state: Any) -> dict[str, int]:
+        """Return a window's counts, by key in ascending order."""
+        if type(state) is InvalidValue:
+            raise self._make_error(state)
+        counts, number = state
+        counts_by_key: dict[str, int] = counts.counts_at(number)
+        return counts_by_key
+
+    def _dump_valid(self, state: Any) -> Any:
+        return self.result_of(state)
+
+    def _load_valid(self, plain: Any) -> Any:
+        return CountLog(plain), 0
+
 
 def _make_state(
-    table: pa.Array, groups: Ints, ids: Ints, times: Ints, count: int, bad: InvalidByGroup
+    table: pa.Array, groups: Ints, ids: Ints, times: Ints, count: int, invalid: InvalidByGroup
 ) -> CountByState:
     table, ids = drop_unused_texts(table, ids)
     width = max(len(table), 1)
@@ -145,4 +220,4 @@ def _make_state(
     times = np.add.reduceat(times[order], starts) if len(starts) else times
     of_group, ids = np.divmod(pairs[starts], width)
     counts = np.bincount(of_group, minlength=count)
-    return CountByState(table, counts, np.cumsum(counts), ids, times, bad)
+    return CountByState(table, counts, np.cumsum(counts), ids, times, invalid)

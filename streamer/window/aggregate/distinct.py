@@ -1,32 +1,41 @@
 """The distinct values of a field, as Bloblang's `unique` tells them apart: texts and numbers.
 
-Values are columns of texts, in which a number is a marked text, and sets of them are runs of places
-in a dictionary: that is several times as fast as Python's sets, since nothing is looked up for each
-message by itself.
+The column form has columns of texts, in which a number is a marked text, and sets of them as runs
+of places in a dictionary: that is several times as fast as Python's sets, since nothing is looked
+up for each message by itself. The per-message form has a dict of values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from streamer.bloblang.errors import TypeMismatch, UnplacedError
+from streamer.bloblang.errors import QueryError, TypeMismatch, UnplacedError
+from streamer.bloblang.golib.operations import NUMBER_TYPES
 from streamer.core.timestamps import Timestamp
 from streamer.window.aggregate.accumulator import (
     InvalidByGroup,
     InvalidValue,
+    RowSpan,
     ValueColumn,
-    concat_invalid,
+    decode_arrivals,
     decode_invalid,
+    encode_arrivals,
     encode_invalid,
+    find_entries,
     find_invalid,
     merge_invalid,
+    split_invalid,
+    take_by_group,
 )
 from streamer.window.aggregate.string_columns import (
     TEXT_MARK,
+    TextAccumulator,
     drop_unused_texts,
     make_text_array,
     mark_text,
@@ -35,6 +44,7 @@ from streamer.window.aggregate.string_columns import (
     unmark_text,
     write_table,
 )
+from streamer.window.aggregate.value_codec import dump_value, load_value
 from streamer.window.settings.int_codec import (
     Ints,
     pack_deltas,
@@ -55,6 +65,8 @@ _TIME_MARK: Final = TEXT_MARK + "i"
 """A time's nanoseconds and the seconds of its offset come after it."""
 
 _MAX_EXACT_INT: Final = 1 << 53
+_PLAIN_TYPES: Final = frozenset((str, int, float))
+_EMPTY_INTS: Final = np.empty(0, np.int64)
 
 
 class DistinctState(NamedTuple):
@@ -67,7 +79,7 @@ class DistinctState(NamedTuple):
         ids: of group after group, the places of its values in the table.
         arrivals: by id, the arrival of the first message with that value in the group; only where
             the order of values matters, else empty.
-        invalid: the groups that are spoilt.
+        invalid: the invalid values.
     """
 
     table: pa.Array
@@ -78,12 +90,16 @@ class DistinctState(NamedTuple):
     invalid: InvalidByGroup
 
 
-_ALLOWED_TYPES: Final = (str, int, float, bytes, Timestamp)
-_EMPTY_INTS: Final = np.empty(0, np.int64)
+KnownValues = tuple[dict[Any, int], int]
+"""Values by the arrival of their first message, and how many of them there are: all states that a
+window has had share the dict, and the first so many entries are a state's own."""
 
 
-class DistinctAggregate:
-    """The distinct values of a field: how many, or which, in the order of their first message."""
+class DistinctAccumulator(TextAccumulator):
+    """The distinct values of a field: how many, or which, in the order of their first message.
+
+    A window's state is `KnownValues`, or `InvalidValue`.
+    """
 
     def __init__(self, ordered: bool, origin: str) -> None:
         """Prepare.
@@ -94,52 +110,47 @@ class DistinctAggregate:
         """
         self._ordered = ordered
         self._origin = origin
-        self._table: pa.Array = pa.array([], pa.string())
 
     def make_column(self, values: list[Any]) -> ValueColumn:
-        """See `part.Accumulator`; the column is one of marked texts."""
+        """Return a column of marked texts."""
         if set(map(type, values)) == {str}:
             texts = make_text_array(values)
             return ValueColumn(texts, size=texts.nbytes)
-        bad = []
-        marked = []
-        for index, value in enumerate(values):
-            if isinstance(value, _ALLOWED_TYPES) and type(value) is not bool:
-                marked.append(_mark_value(value, self._ordered))
-            else:
-                marked.append("")
-                bad.append(InvalidValue(index, 0, str(TypeMismatch(value, "string", "number"))))
+        marked, invalid = split_invalid([self._mark_value(value) for value in values], "")
         texts = pa.array(marked, pa.string())
-        return ValueColumn(texts, bad, texts.nbytes)
+        return ValueColumn(texts, invalid, texts.nbytes)
 
-    def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
-        """See `part.Accumulator`; the values become places in a dictionary of them all."""
-        texts = pa.concat_arrays([column.values for column in columns])
-        encoded = texts.dictionary_encode()
-        self._table = encoded.dictionary
-        ids = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        return ValueColumn(ids, concat_invalid(columns, [len(column.values) for column in columns]))
+    def _mark_value(self, value: Any) -> str | InvalidValue:
+        if type(value) in NUMBER_TYPES:
+            return _mark_number(value)
+        item = self._normalise(value)
+        kind = type(item)
+        if kind is InvalidValue:
+            return item  # type: ignore[no-any-return]
+        if kind is bytes:
+            return f"{_BYTES_MARK}{item.hex()}"
+        return f"{_TIME_MARK}{value.ns}:{value.offset}" if kind is _TimeText else mark_text(item)
 
     def make_state(
         self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
     ) -> DistinctState:
-        """See `part.Accumulator`; the values that the groups use are taken from the dictionary."""
+        """Collect the values of each group; the table has those that the groups use."""
         ids = column.values
-        bad = find_invalid(column, groups, arrivals, last=False)
-        if bad:
-            good = np.ones(len(ids), bool)
-            good[[one.place for one in column.invalid]] = False
-            groups, ids, arrivals = groups[good], ids[good], arrivals[good]
-        return self._make_state(self._table, groups, ids, arrivals, count, bad)
+        invalid = find_invalid(column, groups, arrivals)
+        if invalid:
+            valid = np.ones(len(ids), bool)
+            valid[[one.place for one in column.invalid]] = False
+            groups, ids, arrivals = groups[valid], ids[valid], arrivals[valid]
+        return self._make_state(self._table, groups, ids, arrivals, count, invalid)
 
     def merge_states(
         self, states: list[DistinctState], where: list[Ints], before: list[Ints], count: int
     ) -> DistinctState:
-        """See `part.Accumulator`."""
+        """Unite the sets of each group."""
         table, groups, ids = merge_tables(states, where)
         arrivals = np.concatenate([state.arrivals for state in states])
-        bad = merge_invalid([state.invalid for state in states], where, before, last=False)
-        return self._make_state(table, groups, ids, arrivals, count, bad)
+        invalid = merge_invalid(states, where, before)
+        return self._make_state(table, groups, ids, arrivals, count, invalid)
 
     def _make_state(
         self,
@@ -148,7 +159,7 @@ class DistinctAggregate:
         ids: Ints,
         arrivals: Ints,
         count: int,
-        bad: InvalidByGroup,
+        invalid: InvalidByGroup,
     ) -> DistinctState:
         table, ids = drop_unused_texts(table, ids)
         width = max(len(table), 1)
@@ -165,54 +176,136 @@ class DistinctAggregate:
             pairs, arrivals = pairs[np.diff(pairs, prepend=-1) != 0], _EMPTY_INTS
         of_group, ids = np.divmod(pairs, width)
         counts = np.bincount(of_group, minlength=count)
-        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, bad)
+        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, invalid)
+
+    def take_groups(self, state: DistinctState, indices: Ints) -> DistinctState:
+        """Return the state of some groups."""
+        at = find_entries(state.counts, indices)
+        table, ids = drop_unused_texts(state.table, state.ids[at])
+        counts = state.counts[indices]
+        arrivals = state.arrivals[at] if len(state.arrivals) else state.arrivals
+        invalid = take_by_group(state.invalid, indices)
+        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, invalid)
 
     def encode_state(self, state: DistinctState) -> bytes:
-        """See `part.Accumulator`."""
-        lengths, texts = write_table(state.table)
-        first = int(state.arrivals.min()) if len(state.arrivals) else 0
-        arrivals = first.to_bytes(8, "little", signed=True) + pack_deltas(state.arrivals - first)
+        """Write the table, the groups' values and their arrivals, and the invalid values."""
+        arrivals = encode_arrivals(state.arrivals, pack_deltas)
         sets = (pack_ints(state.counts), pack_deltas(state.ids), arrivals)
-        return pack_strings([lengths, texts, *sets, encode_invalid(state.invalid)])
+        invalid = encode_invalid(state.invalid) or b"[]"
+        return pack_strings([*write_table(state.table), *sets, invalid])
 
     def decode_state(self, data: bytes, shift: int) -> DistinctState:
-        """See `part.Accumulator`."""
-        lengths, texts, counts, ids, arrivals, bad = unpack_strings(data)
-        table = read_table(lengths, texts)
+        """Read what `encode_state` wrote."""
+        lengths, texts, counts, ids, arrivals, invalid = unpack_strings(data)
         of_group = unpack_ints(counts)
-        first = int.from_bytes(arrivals[:8], "little", signed=True) + shift
-        firsts = unpack_deltas(arrivals[8:]) + first
-        ends = np.cumsum(of_group)
-        places = unpack_deltas(ids)
-        return DistinctState(table, of_group, ends, places, firsts, decode_invalid(bad, shift))
+        return DistinctState(
+            read_table(lengths, texts),
+            of_group,
+            np.cumsum(of_group),
+            unpack_deltas(ids),
+            decode_arrivals(arrivals, shift, unpack_deltas),
+            decode_invalid(invalid, shift),
+        )
 
-    def result_of(self, state: DistinctState, group: int) -> Any:
-        """See `part.Accumulator`."""
+    def result_of_group(self, state: DistinctState, group: int) -> Any:
+        """Return how many values a group has, or these."""
         if group in state.invalid:
-            place, _, text = state.invalid[group]
-            raise UnplacedError(f"{self._origin}: index {place}: {text}")
+            raise self._make_error(state.invalid[group])
+        count = int(state.counts[group])
         if not self._ordered:
-            return int(state.counts[group])
+            return count
         end = int(state.ends[group])
-        ids = state.ids[end - int(state.counts[group]) : end]
+        ids = state.ids[end - count : end]
         return [_unmark_value(text) for text in state.table.take(pa.array(ids)).to_pylist()]
 
+    @property
+    def empty_state(self) -> KnownValues:
+        """A new dict: each window has its own."""
+        return {}, 0
 
-def _mark_value(value: str | bytes | int | float | Timestamp, reversible: bool) -> str:
-    if isinstance(value, bytes):
-        # They are equal to a text of the same bytes, which an expression hardly gives as well.
-        if reversible:
-            return _BYTES_MARK + value.hex()
-        value = value.decode("utf-8", "surrogateescape")
-    elif isinstance(value, Timestamp):
-        # It is equal to its text, too.
-        if reversible:
-            return f"{_TIME_MARK}{value.ns}:{value.offset}"
-        value = str(value)
-    if isinstance(value, str):
-        return mark_text(value)
-    # Numbers that are equal are one value, however they are spelt; what is not a number is like
-    # nothing else.
+    def prepare(self, values: list[Any]) -> Sequence[Any]:
+        """Return keys that are equal where values are, or `InvalidValue`."""
+        if set(map(type, values)) <= _PLAIN_TYPES:
+            return values
+        return [self._normalise(value) for value in values]
+
+    def _normalise(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str:
+            return value
+        if kind in NUMBER_TYPES:
+            return int(value) if isinstance(value, int) else float(value)
+        if kind is bytes:
+            # They are equal to a text of the same bytes, which hardly comes beside them.
+            return value if self._ordered else value.decode("utf-8", "surrogateescape")
+        if kind is Timestamp:
+            return _TimeText(value) if self._ordered else str(value)
+        return InvalidValue(0, 0, str(TypeMismatch(value, "string", "number")))
+
+    def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
+        """Add a value; the first invalid one stays."""
+        if type(state) is InvalidValue:
+            return state
+        if type(value) is InvalidValue:
+            return InvalidValue(place, arrival, value.text)
+        known = state[0]
+        if value in known:
+            return state
+        known[value] = arrival
+        return known, len(known)
+
+    def add_all(self, state: Any, values: Sequence[Any], span: RowSpan, place: int) -> Any:
+        """Add some values, without a call for each."""
+        first, last, arrivals = span
+        for at, value in enumerate(values[first:last]):
+            if type(state) is InvalidValue:
+                return state
+            if type(value) is InvalidValue:
+                return InvalidValue(place + at, arrivals[first + at], value.text)
+            known = state[0]
+            if value not in known:
+                known[value] = arrivals[first + at]
+                state = known, len(known)
+        return state
+
+    def _merge_valid(self, one: KnownValues, other: KnownValues) -> KnownValues:
+        first: dict[Any, tuple[int, Any]] = {}
+        for known, count in (one, other):
+            for value, arrival in islice(known.items(), count):
+                if value not in first or arrival < first[value][0]:
+                    first[value] = (arrival, value)
+        together = {value: arrival for arrival, value in sorted(first.values(), key=_arrival_of)}
+        return together, len(together)
+
+    def result_of(self, state: Any) -> Any:
+        """Return how many values a window has, or these."""
+        if type(state) is InvalidValue:
+            raise self._make_error(state)
+        known, count = state
+        return list(map(_value_of, islice(known, count))) if self._ordered else count
+
+    def _dump_valid(self, state: KnownValues) -> Any:
+        known, count = state
+        entries = list(islice(known.items(), count))
+        arrivals = [arrival for _, arrival in entries]
+        steps = [b - a for a, b in zip([0, *arrivals], arrivals, strict=False)]
+        return [[dump_value(_value_of(value)) for value, _ in entries], steps]
+
+    def _load_valid(self, plain: Any) -> KnownValues:
+        known: dict[Any, int] = {}
+        arrival = 0
+        for value, step in zip(*plain, strict=True):
+            arrival += step
+            item = load_value(value)
+            known[_TimeText(item) if type(item) is Timestamp else item] = arrival
+        return known, len(known)
+
+    def _make_error(self, invalid: InvalidValue) -> QueryError:
+        return UnplacedError(f"{self._origin}: index {invalid.place}: {invalid.text}")
+
+
+def _mark_number(value: int | float) -> str:
+    # Numbers that are equal are one value, however they are spelt; NaN is equal to nothing.
     number = float(value)
     if number != number:
         return f"{_NUMBER_MARK}nan:{uuid4().hex}"
@@ -237,3 +330,23 @@ def _unmark_value(text: str) -> Any:
         ns, offset = map(int, text.removeprefix(_TIME_MARK).split(":"))
         return Timestamp(ns, offset, "", "") if offset else Timestamp(ns)
     return unmark_text(text)
+
+
+class _TimeText(str):
+    """A time's text, and the time: it is equal to the text, and to other times of that text."""
+
+    __slots__ = ("time",)
+    time: Timestamp
+
+    def __new__(cls, time: Timestamp) -> _TimeText:
+        self = super().__new__(cls, str(time))
+        self.time = time
+        return self
+
+
+def _value_of(key: Any) -> Any:
+    return key.time if type(key) is _TimeText else key
+
+
+def _arrival_of(entry: tuple[int, Any]) -> int:
+    return entry[0]

@@ -1,4 +1,4 @@
-"""What a part comes to in a group of which no value is left: what its method gives for nothing."""
+"""The value of an aggregate in a group without values: what its method gives for no values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METHODS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
 
 
 def empty_result(part: Aggregate) -> Any:
-    """Return what a part's method gives for an empty array.
+    """Return what an aggregate's method gives for an empty array.
 
     Raises:
         UnplacedError: it fails.

@@ -1,4 +1,4 @@
-"""What the parts of a fold look at in a message's document."""
+"""The values that a mapping's aggregates take of messages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Docs = Sequence[Any]
 
 
 class FieldReader:
-    """Reads the columns of a fold's parts.
+    """Reads the values of each aggregate of a mapping.
 
     Attributes:
-        accumulators: the parts', by number.
-        exact: whether a part may tell numbers by how they are written.
+        accumulators: by aggregate.
+        exact: whether documents must keep how numbers are written, for some expression.
     """
 
     def __init__(self, aggregation: PreAggregation) -> None:
@@ -32,11 +32,11 @@ class FieldReader:
         ]
 
     def read_values(self, docs: Docs) -> list[list[Any]]:
-        """Return what each part looks at in each document; some may be `InvalidDocument`."""
+        """Return by aggregate its value in each document; some may be `InvalidDocument`."""
         return [read(docs) for read in self._readers]
 
     def make_columns(self, values: list[list[Any]]) -> list[ValueColumn]:
-        """Return what messages bring to each part, from what it looks at."""
+        """Return by aggregate the column of its values."""
         return [
             accumulator.make_column(field)
             for accumulator, field in zip(self.accumulators, values, strict=True)

@@ -1,7 +1,7 @@
-"""A part whose values are not just what a field holds: they are worked out, and some are left out.
+"""An aggregate of an expression's values, of which steps such as `filter` drop some.
 
-Around the accumulator that keeps the part up to date, for it is given only the values that are
-left, stands one that knows which messages these are from, and what failed on the way.
+Its accumulator wraps that of the plain aggregate, which gets only the values that are left: it
+knows which messages these are from, and for which ones the expression failed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from streamer.window.aggregate.accumulator import (
     insert_index,
     rank_in_groups,
     select_values,
+    take_by_group,
 )
 from streamer.window.aggregate.empty_result import empty_result
 from streamer.window.contract.state_json import dump_state_json, load_state_json
@@ -35,15 +36,15 @@ from streamer.window.settings.int_codec import (
 
 
 class EvaluationFault(NamedTuple):
-    """A message for which there is an error instead of a value.
+    """A message for which the expression failed.
 
     Attributes:
-        place: its index in its column, or among what came to its step in its group.
+        place: its index in its column, or among the messages of its group that reached its step.
         arrival: its arrival number.
         step: what failed: 0 for the expression before `from_all()`, then the steps behind it.
-        text: the error's, with `AT` for the index.
+        text: the error's, with `INDEX_PLACEHOLDER` for the index.
         sealed: as in `ErrorValue`.
-        is_mismatch: as in `Failed`.
+        is_mismatch: as in `ErrorValue`.
     """
 
     place: int
@@ -55,13 +56,13 @@ class EvaluationFault(NamedTuple):
 
 
 class FilteredValues:
-    """What some messages bring.
+    """The values of some messages.
 
     Attributes:
-        inner: the values that are left, as the accumulator takes them.
-        message_of: by value, its message; None when there is one for each.
-        steps: by message, the step that it failed at, or was left out by; one more than there are
-            when it has a value. None when all have.
+        inner: the column of the values that are left.
+        message_of: by value, its message; None when each message has a value.
+        steps: by message, the step that failed for it or dropped it; one more than there are
+            when it has a value. None when each message has a value.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class FilteredValues:
         return self._length
 
     def take(self, indices: Ints) -> FilteredValues:
-        """Return what some of the messages bring, given by their indices in ascending order."""
+        """Return the values of some messages, given by their indices in ascending order."""
         if self.message_of is None or self.steps is None:
             return FilteredValues(select_values(self.inner, indices), len(indices), None, None)
         number = np.full(self._length, -1, np.int64)
@@ -89,13 +90,13 @@ class FilteredValues:
 
 
 class FilteredState(NamedTuple):
-    """What a part has come to in some groups.
+    """The state of some groups.
 
     Attributes:
-        inner: the accumulator's state.
-        reached: by step and group, how many messages came to the step; at the end, how many values
+        inner: that of the values that are left.
+        reached: by step and group, how many messages reached the step; at the end, how many values
             are left.
-        faults: by group, what failed first.
+        faults: by group, the first message that failed at the earliest step.
     """
 
     inner: Any
@@ -103,18 +104,32 @@ class FilteredState(NamedTuple):
     faults: dict[int, EvaluationFault]
 
 
-class FilteredAggregate:
-    """Keeps up to date what values come to that are worked out for each message."""
+class FilteredMessageState(NamedTuple):
+    """The state of one window.
+
+    Attributes:
+        inner: that of the values that are left.
+        reached: by step, how many messages reached it; at the end, how many values are left.
+        fault: the first message that failed at the earliest step.
+    """
+
+    inner: Any
+    reached: tuple[int, ...]
+    fault: EvaluationFault | None
+
+
+class FilteredAccumulator(Accumulator):
+    """Keeps up to date an aggregate whose values an expression gives for each message."""
 
     def __init__(self, part: Aggregate, inner: Accumulator) -> None:
-        """Take the part, and what keeps it up to date when it is given the values."""
+        """Take the aggregate, and the accumulator of the values that are left."""
         assert part.expression is not None
         self._part = part
         self._inner = inner
         self._top = len(part.expression.steps) + 1
 
     def make_column(self, values: list[Any]) -> ValueColumn:
-        """See `part.Accumulator`; the values are those, `Dropped` and `Failed`."""
+        """Return a column of `FilteredValues`; a value may be `DroppedElement` or `ErrorValue`."""
         kinds = set(map(type, values))
         if ErrorValue not in kinds and DroppedElement not in kinds:
             inner = self._inner.make_column(values)
@@ -136,25 +151,24 @@ class FilteredAggregate:
         )
 
     def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
-        """See `part.Accumulator`."""
+        """Return a column of `FilteredValues`."""
         parts: list[FilteredValues] = [column.values for column in columns]
         inner = self._inner.concat_columns([each.inner for each in parts])
-        sizes = [len(each) for each in parts]
-        invalid = concat_invalid(columns, sizes)
+        invalid = concat_invalid(columns)
         if all(each.message_of is None for each in parts):
-            return ValueColumn(FilteredValues(inner, sum(sizes), None, None), invalid)
+            return ValueColumn(FilteredValues(inner, sum(map(len, parts)), None, None), invalid)
         steps = [
             np.full(len(each), self._top, np.int64) if each.steps is None else each.steps
             for each in parts
         ]
         joined = np.concatenate(steps)
         at = np.flatnonzero(joined == self._top)
-        return ValueColumn(FilteredValues(inner, sum(sizes), at, joined), invalid)
+        return ValueColumn(FilteredValues(inner, len(joined), at, joined), invalid)
 
     def make_state(
         self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
     ) -> FilteredState:
-        """See `part.Accumulator`."""
+        """Make the state of the values that are left, and count the messages at each step."""
         outcomes: FilteredValues = column.values
         if outcomes.message_of is None or outcomes.steps is None:
             state = self._inner.make_state(outcomes.inner, groups, count, arrivals)
@@ -172,7 +186,7 @@ class FilteredAggregate:
     def merge_states(
         self, states: list[FilteredState], where: list[Ints], before: list[Ints], count: int
     ) -> FilteredState:
-        """See `part.Accumulator`."""
+        """Merge the states of the values that are left, and add the counts."""
         reached = np.zeros((self._top + 1, count), np.int64)
         kept = []
         faults: dict[int, EvaluationFault] = {}
@@ -188,15 +202,21 @@ class FilteredAggregate:
         inner = self._inner.merge_states([state.inner for state in states], where, kept, count)
         return FilteredState(inner, reached, faults)
 
+    def take_groups(self, state: FilteredState, indices: Ints) -> FilteredState:
+        """Return the state of some groups."""
+        faults = take_by_group(state.faults, indices)
+        inner = self._inner.take_groups(state.inner, indices)
+        return FilteredState(inner, state.reached[:, indices], faults)
+
     def encode_state(self, state: FilteredState) -> bytes:
-        """See `part.Accumulator`."""
+        """Write the state of the values that are left, the counts and the faults."""
         faults = [[group, *fault] for group, fault in state.faults.items()]
         written = dump_state_json(faults) if faults else b""
         reached = pack_ints(state.reached.ravel())
         return pack_strings([self._inner.encode_state(state.inner), reached, written])
 
     def decode_state(self, data: bytes, shift: int) -> FilteredState:
-        """See `part.Accumulator`."""
+        """Read what `encode_state` wrote."""
         inner, reached, written = unpack_strings(data)
         faults = {
             group: EvaluationFault(place, arrival + shift, *rest)
@@ -207,16 +227,69 @@ class FilteredAggregate:
             self._inner.decode_state(inner, shift), unpack_ints(reached).reshape(shape), faults
         )
 
-    def result_of(self, state: FilteredState, group: int) -> Any:
-        """See `part.Accumulator`."""
-        fault = state.faults.get(group)
-        if fault is not None:
-            raise RecordedError(
-                insert_index(fault.text, fault.place), fault.sealed, fault.is_mismatch
-            )
+    def result_of_group(self, state: FilteredState, group: int) -> Any:
+        """Return a group's value; raise the error of a message that failed."""
+        _check_fault(state.faults.get(group))
         if not state.reached[-1, group]:
             return empty_result(self._part)
-        return self._inner.result_of(state.inner, group)
+        return self._inner.result_of_group(state.inner, group)
+
+    @property
+    def empty_state(self) -> FilteredMessageState:
+        """The state without messages."""
+        return FilteredMessageState(self._inner.empty_state, (0,) * (self._top + 1), None)
+
+    def prepare(self, values: list[Any]) -> Sequence[Any]:
+        """Return what the inner accumulator takes, `DroppedElement` or `ErrorValue`."""
+        out = (ErrorValue, DroppedElement)
+        kept = [value for value in values if type(value) not in out]
+        if len(kept) == len(values):
+            return self._inner.prepare(values)
+        prepared = iter(self._inner.prepare(kept) if kept else ())
+        return [value if type(value) in out else next(prepared) for value in values]
+
+    def add(
+        self, state: FilteredMessageState, value: Any, arrival: int, place: int
+    ) -> FilteredMessageState:
+        """Add a value that is left, and count the message at the steps that it reached."""
+        inner, reached, fault = state
+        kind = type(value)
+        if kind is not ErrorValue and kind is not DroppedElement:
+            inner = self._inner.add(inner, value, arrival, reached[-1])
+            return FilteredMessageState(inner, tuple([count + 1 for count in reached]), fault)
+        step = value.step
+        if kind is ErrorValue and (fault is None or step < fault.step):
+            fault = EvaluationFault(reached[step], arrival, *value)
+        reached_counts = tuple([count + (n <= step) for n, count in enumerate(reached)])
+        return FilteredMessageState(inner, reached_counts, fault)
+
+    def _merge_valid(
+        self, one: FilteredMessageState, other: FilteredMessageState
+    ) -> FilteredMessageState:
+        faults = [state.fault for state in (one, other) if state.fault is not None]
+        fault = min(faults, key=lambda fault: (fault.step, fault.arrival), default=None)
+        reached = tuple([a + b for a, b in zip(one.reached, other.reached, strict=True)])
+        return FilteredMessageState(self._inner.merge(one.inner, other.inner), reached, fault)
+
+    def result_of(self, state: FilteredMessageState) -> Any:
+        """Return a window's value; raise the error of a message that failed."""
+        _check_fault(state.fault)
+        if not state.reached[-1]:
+            return empty_result(self._part)
+        return self._inner.result_of(state.inner)
+
+    def _dump_valid(self, state: FilteredMessageState) -> Any:
+        return [self._inner.dump(state.inner), state.reached, state.fault]
+
+    def _load_valid(self, plain: Any) -> FilteredMessageState:
+        inner, reached, fault = plain
+        known = None if fault is None else EvaluationFault(*fault)
+        return FilteredMessageState(self._inner.load(inner), tuple(reached), known)
+
+
+def _check_fault(fault: EvaluationFault | None) -> None:
+    if fault is not None:
+        raise RecordedError(insert_index(fault.text, fault.place), fault.sealed, fault.is_mismatch)
 
 
 def _find_first_faults(

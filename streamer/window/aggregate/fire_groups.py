@@ -1,4 +1,4 @@
-"""From packs to folded batches: the groups of a window whose mapping folds."""
+"""Firing of a window whose mapping aggregates: from packs to pre-aggregated batches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SINGLE_SLOT = 1
 
 
 class PaneParts:
-    """What a pane, or a window, consists of.
+    """The packs of a pane, or of a window.
 
     Attributes:
         aggregated: groups.
@@ -45,21 +45,21 @@ class PaneParts:
     """
 
     def __init__(self, stored: list[StoredPack]) -> None:
-        """Sort packs out; those of folded groups are unpacked."""
+        """Separate packs of groups, which are decoded, from packs of messages."""
         self.aggregated = [
             decode_aggregates(*entry) for entry in stored if read_header(entry[0]).is_aggregated
         ]
         self.message_packs = [entry for entry in stored if not read_header(entry[0]).is_aggregated]
 
     def merge_groups(self) -> None:
-        """Merge the groups, when they will be asked for more than once."""
+        """Merge the groups, where several windows read them."""
         self.aggregated = [
             merge_partial_aggregates(same) for same in group_by_mapping(self.aggregated)
         ]
 
 
 def group_by_mapping(groups: list[PartialAggregates]) -> list[list[PartialAggregates]]:
-    """Return groups by the mapping that they are folded for, each in order of arrival."""
+    """Return groups by the mapping that they are aggregated for, each in order of arrival."""
     by_mapping: dict[str, list[PartialAggregates]] = {}
     for each in sorted(groups, key=lambda one: one.first_arrival):
         by_mapping.setdefault(each.text, []).append(each)
@@ -72,9 +72,9 @@ def fire_groups(
     """Give the groups of a window.
 
     Args:
-        aggregated: its folded groups, one at least.
-        message_packs: packs of messages that are in it too; they are folded for the same mapping.
-        labels: says what messages are told of the window.
+        aggregated: its pre-aggregated groups, one at least.
+        message_packs: packs of its other messages; they are aggregated for the same mapping.
+        labels: gives the metadata of messages.
 
     Returns:
         The groups in order of first arrival. The key is None when there is no expression that gives
@@ -124,7 +124,7 @@ class AggregatedGroup(PreAggregatedBatch):
 
 
 class _WindowGroups:
-    """All groups of a window, and the values of their parts."""
+    """All groups of a window, and the values of their aggregates."""
 
     def __init__(self, groups: PartialAggregates, broken: dict[bytes, str]) -> None:
         self._groups = groups
@@ -141,7 +141,7 @@ class _WindowGroups:
     def iterate_groups(
         self, alike: MessageBuilder | None, labels: GroupMetadata
     ) -> Iterator[FiredGroup]:
-        """Give the groups; `alike` adds the metadata when all are told the same."""
+        """Give the groups; `alike` adds the metadata where that of all is the same."""
         groups = self._groups
         newest = None if groups.max_times is None else groups.max_times.tolist()
         for group, (key, payload, meta, size) in enumerate(
@@ -161,11 +161,11 @@ class _WindowGroups:
         field = self._parts[part].expression is None and self._parts[part].origin
         if broken is not None and field:
             raise RecordedError(broken, sealed=False)
-        return self._accumulators[part].result_of(self._groups.states[part], group)
+        return self._accumulators[part].result_of_group(self._groups.states[part], group)
 
 
 class _UnaggregatedMessages:
-    """Messages that were kept whole, folded now.
+    """Messages that were kept whole, aggregated now.
 
     Attributes:
         groups: what they are as groups.
@@ -177,14 +177,14 @@ class _UnaggregatedMessages:
     def __init__(
         self, text: str, key_id: int | None, packs: list[Pack], aggregated_starts: Sequence[int]
     ) -> None:
-        """Fold.
+        """Aggregate.
 
         Args:
             text: the mapping.
             key_id: identifies the expression that gave the keys; None when there is none.
             packs: the messages.
-            aggregated_starts: where groups begin that were folded before; those that are made now
-                do not go across.
+            aggregated_starts: where groups begin that were aggregated before; those that are made
+                now do not go across.
         """
         self.groups: list[PartialAggregates] = []
         self.broken: dict[bytes, str] = {}
@@ -263,7 +263,7 @@ class _UnaggregatedMessages:
 
 
 def _split_runs(packs: list[Pack], aggregated_starts: Sequence[int]) -> Iterator[list[Pack]]:
-    """Part packs into such as follow one another, with nothing between that was folded before."""
+    """Split packs into runs that have no pre-aggregated group between their messages."""
     run: list[Pack] = []
     for pack in sorted(packs, key=lambda one: one.header.first):
         if run:
@@ -271,7 +271,7 @@ def _split_runs(packs: list[Pack], aggregated_starts: Sequence[int]) -> Iterator
             between = bisect(aggregated_starts, before.first) < bisect(
                 aggregated_starts, pack.header.first
             )
-            # A folder has the times of all its messages, or of none.
+            # A pre-aggregator has the times of all its messages, or of none.
             unlike = (pack.max_times is None) != (run[-1].max_times is None)
             if between or unlike or pack.header.first <= before.last:
                 yield run

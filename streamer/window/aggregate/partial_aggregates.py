@@ -1,4 +1,4 @@
-"""Folded groups: for each its first message, the number of its messages, and its parts' states."""
+"""Pre-aggregated groups: their first messages, counts of messages, and states of aggregates."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation, analyze_pre_aggregation
 from streamer.core.errors import StreamerError
+from streamer.window.aggregate.accumulator import Accumulator
 from streamer.window.aggregate.registry import make_accumulator
 from streamer.window.settings.int_codec import Ints
 
@@ -21,7 +22,7 @@ class PartialAggregates:
     """Some groups of one pane, or of one window.
 
     Attributes:
-        text: the mapping that they are folded for.
+        text: the mapping that they are aggregated for.
         key_id: identifies the expression that gave the keys; None when there is none, and all
             messages are one group.
         keys: by group.
@@ -30,8 +31,8 @@ class PartialAggregates:
         payloads: by group, that of its first message.
         metas: by group, that of its first message, as `encode_meta` writes it.
         last_arrival: the largest arrival number of all.
-        states: by part.
-    max_times: by group, its largest event time, ns; None where windows do not follow event times.
+        states: by aggregate, of all groups.
+        max_times: by group, its largest event time, ns; None where windows are not of event time.
     """
 
     text: str
@@ -58,10 +59,10 @@ class PartialAggregates:
 
 @lru_cache(maxsize=64)
 def aggregation_for(text: str) -> PreAggregation:
-    """Return the fold that groups were made for.
+    """Return what a mapping aggregates; it is analyzed once.
 
     Raises:
-        StreamerError: this program does not know how to fold the mapping.
+        StreamerError: this program cannot aggregate it.
     """
     aggregation = analyze_pre_aggregation(text)
     if not isinstance(aggregation, PreAggregation):
@@ -72,8 +73,13 @@ def aggregation_for(text: str) -> PreAggregation:
     return aggregation
 
 
+def make_accumulators(text: str) -> list[Accumulator]:
+    """Return the accumulators of a mapping's aggregates; raises as `aggregation_for`."""
+    return [make_accumulator(part) for part in aggregation_for(text).aggregates]
+
+
 def make_numbering() -> dict[bytes, int]:
-    """Return a dict that numbers keys in the order in which they are asked for."""
+    """Return a dict that gives each key that is looked up the next number."""
     number: defaultdict[bytes, int] = defaultdict()
     number.default_factory = number.__len__
     return number
@@ -85,7 +91,7 @@ def number_keys(keys: list[bytes], number: dict[bytes, int]) -> Ints:
 
 
 def merge_partial_aggregates(groups: Sequence[PartialAggregates]) -> PartialAggregates:
-    """Bring groups of several packs together; all are folded for the same mapping.
+    """Merge groups of several packs; all are aggregated for the same mapping.
 
     Args:
         groups: one at least, in order of arrival.
@@ -103,10 +109,8 @@ def merge_partial_aggregates(groups: Sequence[PartialAggregates]) -> PartialAggr
     payloads = [groups[which].payloads[group] for which, group in firsts]
     metas = [groups[which].metas[group] for which, group in firsts]
     states = [
-        make_accumulator(part).merge_states(
-            [each.states[index] for each in groups], where, before, len(number)
-        )
-        for index, part in enumerate(aggregation_for(groups[0].text).aggregates)
+        accumulator.merge_states([each.states[at] for each in groups], where, before, len(number))
+        for at, accumulator in enumerate(make_accumulators(groups[0].text))
     ]
     return PartialAggregates(
         groups[0].text,
@@ -119,6 +123,33 @@ def merge_partial_aggregates(groups: Sequence[PartialAggregates]) -> PartialAggr
         max(each.last_arrival for each in groups),
         states,
         _merge_max_times(groups, where, len(number)),
+    )
+
+
+def select_groups(groups: PartialAggregates, indices: Ints) -> PartialAggregates:
+    """Return some groups, such as those whose keys go to another shard.
+
+    Args:
+        groups: all groups.
+        indices: the places of some, ascending, one at least.
+    """
+    places = indices.tolist()
+    return PartialAggregates(
+        groups.text,
+        groups.key_id,
+        [groups.keys[place] for place in places],
+        groups.counts[indices],
+        groups.arrivals[indices],
+        [groups.payloads[place] for place in places],
+        [groups.metas[place] for place in places],
+        groups.last_arrival,
+        [
+            accumulator.take_groups(state, indices)
+            for accumulator, state in zip(
+                make_accumulators(groups.text), groups.states, strict=True
+            )
+        ],
+        None if groups.max_times is None else groups.max_times[indices],
     )
 
 

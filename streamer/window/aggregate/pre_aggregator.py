@@ -1,4 +1,4 @@
-"""Stage 1 of a window whose mapping folds: messages become folded groups as they come."""
+"""Pre-aggregation in stage 1: messages of a task become groups as they are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamer.window.pack.slots import KeyGroups as Keys
 from streamer.window.settings.int_codec import Ints
 
 MAX_MESSAGES: Final = 1 << 20
-"""Messages that are folded together at most; what is held of each is a few bytes."""
+"""Messages that are aggregated together at most; a few bytes of each are held."""
 
 DOCUMENTS_PER_PARSE: Final = 1024
 """Messages whose documents are made together: so few that they stay in the processor's cache."""
@@ -36,7 +36,7 @@ _MAX_TABLE_ENTRIES: Final = 1 << 22
 
 
 class PreAggregator:
-    """Folds the messages of one task.
+    """Pre-aggregates the messages of one task.
 
     Attributes:
         messages: how many are held.
@@ -46,7 +46,7 @@ class PreAggregator:
         """Begin.
 
         Args:
-            aggregation: what is asked of the messages.
+            aggregation: the mapping's aggregates.
             key_id: identifies the expression that gives the groups; None without one.
         """
         self._aggregation = aggregation
@@ -65,7 +65,7 @@ class PreAggregator:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to make rows of what is held."""
+        """Whether the held messages must be flushed."""
         many = self.messages >= MAX_MESSAGES or len(self._firsts) >= _MAX_GROUPS
         return many or self._size >= _MAX_BYTES
 
@@ -82,13 +82,13 @@ class PreAggregator:
         return True
 
     def make_columns(self, docs: Docs) -> list[ValueColumn]:
-        """Return what messages bring, for `add`."""
+        """Return by aggregate the column of messages' values, for `add`."""
         return self._fields.make_columns(self._fields.read_values(docs))
 
     def evaluate(
         self, evaluator: BulkEvaluator, raws: list[bytes]
     ) -> tuple[Ints, list[ValueColumn]]:
-        """Return the codes of payloads, and what they bring; raises whatever one makes it raise."""
+        """Return the codes of payloads, and their columns; raises whatever one makes it raise."""
         codes: list[int] = []
         values: list[list[Any]] = [[] for _ in self._columns]
         quick = None if self._fields.exact else evaluator.parser or orjson.loads
@@ -118,7 +118,7 @@ class PreAggregator:
             codes: by message, slot and group (`stamps.SLOT_BITS`).
             arrivals: by message.
             metas: by message, as `encode_meta` writes it; or the one that all share.
-            columns: what they bring, by part.
+            columns: their values, by aggregate.
             times: by message, its event time; where windows follow them, for all messages.
         """
         if not raws:
@@ -146,7 +146,7 @@ class PreAggregator:
     def flush_rows(
         self, targets: list[tuple[RowKind, int]], keys: Keys | None
     ) -> Iterator[ShuffleRow]:
-        """Give back all that is held, a pack for each shard and pane, and begin anew.
+        """Return all that is held, as a pack for each shard and pane, and hold nothing.
 
         Args:
             targets: by slot, kind and pane.
@@ -162,7 +162,7 @@ class PreAggregator:
     def flush_groups(
         self, slots: int, keys: list[bytes] | None, shards: list[int] | None
     ) -> Iterator[tuple[int, int, PartialAggregates]]:
-        """Give back all that is held, by shard and slot, and begin anew.
+        """Return all that is held, by shard and slot, and hold nothing.
 
         Args:
             slots: how many there are.

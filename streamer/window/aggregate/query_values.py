@@ -1,4 +1,4 @@
-"""What a method's query gives for each value, brought to what the method takes; or why not."""
+"""Evaluation of an aggregate's query, such as a key or a rank, for each of many values."""
 
 from __future__ import annotations
 
@@ -8,45 +8,41 @@ from typing import Any
 from streamer.bloblang.compiler.message_expression import INDEX_PLACEHOLDER
 from streamer.bloblang.errors import TypeMismatch
 from streamer.bloblang.message_expression import ElementQuery, ErrorValue
-from streamer.window.aggregate.accumulator import InvalidValue
+from streamer.window.aggregate.accumulator import InvalidValue, split_invalid
 
 
 def query_values(
     values: list[Any],
     question: ElementQuery | None,
-    of: Callable[[Any], Any],
+    convert: Callable[[Any], Any],
     origin: str,
     neutral: Any,
+    noun: str = "index",
 ) -> tuple[list[Any], list[InvalidValue]]:
-    """Return what is made of each value.
+    """Return the converted result of a query for each value; and the invalid ones of these.
 
     Args:
         values: the values.
-        question: asked of each before; None to take them as they are.
-        of: makes of an answer what is wanted, or raises `TypeMismatch`.
+        question: the query; None to take the values themselves as its results.
+        convert: converts a result, or raises `TypeMismatch`.
         origin: what error texts call the values.
-        neutral: stands where there is nothing.
-
-    Returns:
-        One thing for each value, and the values that spoil it all. Their texts have `AT` for the
-        index.
+        neutral: stands for the result of an invalid value.
+        noun: what error texts call the place of one.
     """
     answers = values if question is None else question.evaluate(values)
     try:
-        return list(map(of, answers)), []
+        return list(map(convert, answers)), []
     except TypeMismatch:
-        results, invalid = [], []
-        for place, answer in enumerate(answers):
-            try:
-                results.append(of(answer))
-            except TypeMismatch as e:
-                results.append(neutral)
-                invalid.append(InvalidValue(place, 0, _error_text(answer, e, origin)))
-        return results, invalid
+        return split_invalid(
+            [_convert_one(each, convert, origin, noun) for each in answers], neutral
+        )
 
 
-def _error_text(answer: Any, error: TypeMismatch, origin: str) -> str:
-    if type(answer) is not ErrorValue:
-        return f"{origin}: index {INDEX_PLACEHOLDER}: {error}"
-    prefix = "" if answer.sealed else f"{origin}: "
-    return f"{prefix}index {INDEX_PLACEHOLDER}: {answer.text}"
+def _convert_one(answer: Any, convert: Callable[[Any], Any], origin: str, noun: str) -> Any:
+    try:
+        return convert(answer)
+    except TypeMismatch as e:
+        failed = type(answer) is ErrorValue
+        prefix = "" if failed and answer.sealed else f"{origin}: "
+        text = answer.text if failed else str(e)
+        return InvalidValue(0, 0, f"{prefix}{noun} {INDEX_PLACEHOLDER}: {text}")

@@ -1,4 +1,4 @@
-"""Values in the order of what they are ranked by: numbers, or texts."""
+"""Values with the ranks that order them: numbers, or texts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RankedValues(NamedTuple):
         )
 
     def descending_keys(self) -> Ints:
-        """Return what is the less, the larger a rank is."""
+        """Return by value a number that is the smaller, the larger its rank is."""
         if self.ranks.dtype == np.int64:
             return ~self.ranks
         if self.ranks.dtype == np.float64:

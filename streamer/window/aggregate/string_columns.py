@@ -8,6 +8,7 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from streamer.window.aggregate.accumulator import Accumulator, ValueColumn, concat_invalid
 from streamer.window.settings.int_codec import Ints, pack_ints, unpack_ints
 
 TEXT_MARK: Final = "\x00"
@@ -18,7 +19,7 @@ _HEX_TEXT_MARK: Final = "\x00s"
 
 
 def mark_text(text: str) -> str:
-    """Return a text so that it is told from what is marked, and can be encoded."""
+    """Return a text that can be encoded, and differs from marked values."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -31,6 +32,20 @@ def unmark_text(text: str) -> str:
     if text.startswith(_HEX_TEXT_MARK):
         return bytes.fromhex(text.removeprefix(_HEX_TEXT_MARK)).decode("utf-8", "surrogatepass")
     return text.removeprefix(_PLAIN_TEXT_MARK)
+
+
+class TextAccumulator(Accumulator):
+    """An accumulator whose columns are marked texts."""
+
+    _table: pa.Array
+    """The distinct texts of the columns that were last concatenated."""
+
+    def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
+        """Return a column of places in `_table`, which it fills."""
+        encoded = pa.concat_arrays([column.values for column in columns]).dictionary_encode()
+        self._table = encoded.dictionary
+        ids = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return ValueColumn(ids, concat_invalid(columns))
 
 
 class IndexedTexts(Protocol):
@@ -65,11 +80,11 @@ def drop_unused_texts(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:
 
 
 def merge_tables(states: Sequence[IndexedTexts], where: list[Ints]) -> tuple[pa.Array, Ints, Ints]:
-    """Bring texts by group together.
+    """Merge the tables of several states.
 
     Args:
-        states: what each brings.
-        where: by state, what its groups are numbered afterwards.
+        states: the states.
+        where: by state, the new number of each of its groups.
 
     Returns:
         One table of all texts; of all entries, state after state, the group and the place.

@@ -1,28 +1,35 @@
 """Sums and extremes of numbers, as Bloblang's `sum`, `min` and `max` give them.
 
-Integers are added exactly as long as int64 holds their sum. Floats are added in order of arrival
-within a pack, and packs one after another, so that a sum may differ in its last digits from one
-that was added message by message.
+The per-message form adds integers exactly, and all numbers in order of arrival. The column form
+adds integers exactly as long as int64 holds their sum, and floats in order of arrival within a
+pack, and packs one after another: such a sum may differ in its last digits from the other form's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from operator import gt, lt
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.bloblang.errors import TypeMismatch, UnplacedError
+from streamer.bloblang.errors import QueryError, TypeMismatch, UnplacedError
+from streamer.bloblang.golib.operations import NUMBER_TYPES
 from streamer.window.aggregate.accumulator import (
+    Accumulator,
     InvalidByGroup,
     InvalidValue,
+    RowSpan,
     ValueColumn,
-    concat_invalid,
     decode_invalid,
     encode_invalid,
     find_invalid,
     merge_invalid,
+    split_invalid,
+    take_by_group,
 )
+from streamer.window.aggregate.value_codec import dump_value, load_value
 from streamer.window.settings.int_codec import Ints
 
 _MAX_EXACT_SUM: Final = 1 << 53
@@ -30,112 +37,177 @@ _INT64_LIMIT: Final = 1 << 63
 
 
 class SumMinMaxState(NamedTuple):
-    """By group, a number (int64 or float64); and the groups that are spoilt."""
+    """By group, a number (int64 or float64); and the invalid values."""
 
     values: NDArray[Any]
     invalid: InvalidByGroup
 
 
-class SumMinMaxAggregate:
-    """A sum, the least or the greatest of the numbers that a field holds."""
+class _NumberAccumulator(Accumulator):
+    """Reduces numbers to one; a window's state is a number, `InvalidValue` or None."""
 
-    def __init__(self, kind: Literal["sum", "min", "max"], origin: str) -> None:
-        """Take what to do, and what error texts call the field's values."""
-        self._kind = kind
-        self._origin = origin
-        # `sum` tells of the last message that is no number, the other two of the first.
-        self._last = kind == "sum"
+    _neutral: float
+    """The number that stands for an invalid value in a column."""
+
+    def _reduce(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
+        """Return by group what its values, in order of arrival, are reduced to."""
+        raise NotImplementedError
 
     def make_column(self, values: list[Any]) -> ValueColumn:
-        """Return the numbers of messages, with something neutral for what is none."""
-        kinds = set(map(type, values))
+        """Return a column of int64 where all are integers of that size, else of float64."""
+        kinds, size = set(map(type, values)), 8 * len(values)
         try:
             if kinds == {int}:
-                return ValueColumn(np.array(values, np.int64), size=8 * len(values))
+                return ValueColumn(np.array(values, np.int64), size=size)
         except OverflowError:
             pass
-        if all(issubclass(kind, int | float) and kind is not bool for kind in kinds):
-            return ValueColumn(np.array(values, np.float64), size=8 * len(values))
-        neutral = {"sum": 0.0, "min": np.inf, "max": -np.inf}[self._kind]
-        bad = []
-        numbers = []
-        for index, value in enumerate(values):
-            if isinstance(value, int | float) and type(value) is not bool:
-                numbers.append(float(value))
-            else:
-                numbers.append(neutral)
-                bad.append(InvalidValue(index, 0, str(TypeMismatch(value, "number"))))
-        return ValueColumn(np.array(numbers, np.float64), bad, 8 * len(values))
-
-    def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
-        """See `part.Accumulator`."""
-        bad = concat_invalid(columns, [len(column.values) for column in columns])
-        return ValueColumn(np.concatenate([column.values for column in columns]), bad)
+        if kinds <= {int, float}:
+            return ValueColumn(np.array(values, np.float64), size=size)
+        numbers, invalid = split_invalid(self.prepare(values), self._neutral)
+        return ValueColumn(np.array(numbers, np.float64), invalid, size)
 
     def make_state(
         self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
     ) -> SumMinMaxState:
-        """See `part.Accumulator`."""
-        bad = find_invalid(column, groups, arrivals, self._last)
-        return SumMinMaxState(self._reduce(column.values, groups, count), bad)
+        """Reduce the values of each group."""
+        invalid = find_invalid(column, groups, arrivals, self._reports_last)
+        return SumMinMaxState(self._reduce(column.values, groups, count), invalid)
 
     def merge_states(
         self, states: list[SumMinMaxState], where: list[Ints], before: list[Ints], count: int
     ) -> SumMinMaxState:
-        """See `part.Accumulator`."""
+        """Reduce the numbers of each group's partial states."""
         values = np.concatenate([state.values for state in states])
-        bad = merge_invalid([state.invalid for state in states], where, before, self._last)
-        return SumMinMaxState(self._reduce(values, np.concatenate(where), count), bad)
+        invalid = merge_invalid(states, where, before, self._reports_last)
+        return SumMinMaxState(self._reduce(values, np.concatenate(where), count), invalid)
+
+    def take_groups(self, state: SumMinMaxState, indices: Ints) -> SumMinMaxState:
+        """Return the state of some groups."""
+        invalid = take_by_group(state.invalid, indices)
+        return SumMinMaxState(state.values[indices], invalid)
+
+    def encode_state(self, state: SumMinMaxState) -> bytes:
+        """Write the invalid values, the type, then all first bytes, all second bytes and so on."""
+        kind = b"i" if state.values.dtype == np.int64 else b"f"
+        invalid = encode_invalid(state.invalid) or b"[]"
+        planes = np.ascontiguousarray(state.values).view(np.uint8).reshape(-1, 8).T
+        return len(invalid).to_bytes(4, "little") + invalid + kind + planes.tobytes()
+
+    def decode_state(self, data: bytes, shift: int) -> SumMinMaxState:
+        """Read what `encode_state` wrote."""
+        start = 4 + int.from_bytes(data[:4], "little")
+        invalid = decode_invalid(data[4:start], shift)
+        kind: Any = np.int64 if data[start : start + 1] == b"i" else np.float64
+        planes = np.frombuffer(data, np.uint8, offset=start + 1).reshape(8, -1)
+        return SumMinMaxState(np.ascontiguousarray(planes.T).view(kind).ravel(), invalid)
+
+    def result_of_group(self, state: SumMinMaxState, group: int) -> float:
+        """Return a group's sum or extreme."""
+        if group in state.invalid:
+            raise self._make_error(state.invalid[group])
+        return float(state.values[group])
+
+    def prepare(self, values: list[Any]) -> Sequence[Any]:
+        """Return integers and floats as Python's own, and all else as `InvalidValue`."""
+        if set(map(type, values)) <= {int, float}:
+            return values
+        return [_prepare_number(value) for value in values]
+
+    def result_of(self, state: Any) -> float:
+        """Return a window's sum or extreme."""
+        if type(state) is InvalidValue:
+            raise self._make_error(state)
+        return float(state)
+
+    def _dump_valid(self, state: Any) -> Any:
+        return dump_value(state)
+
+    def _load_valid(self, plain: Any) -> Any:
+        return load_value(plain)
+
+
+def _prepare_number(value: Any) -> Any:
+    if type(value) not in NUMBER_TYPES:
+        return InvalidValue(0, 0, str(TypeMismatch(value, "number")))
+    return int(value) if isinstance(value, int) else float(value)
+
+
+class SumAccumulator(_NumberAccumulator):
+    """The sum of numbers; its error is about the last value that is no number, as in Benthos."""
+
+    _reports_last = True
+    _neutral = 0.0
+    empty_state = 0
 
     def _reduce(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
-        if self._kind == "sum":
-            return _sum_groups(values, groups, count)
-        least = self._kind == "min"
-        extremes = np.full(count, np.inf if least else -np.inf)
+        if values.dtype != np.int64:
+            return np.bincount(groups, values, count)
+        most = max(abs(int(values.max())), abs(int(values.min()))) * len(values)
+        if most < _MAX_EXACT_SUM:
+            return np.bincount(groups, values, count).astype(np.int64)
+        if most < _INT64_LIMIT:
+            sums = np.zeros(count, np.int64)
+            np.add.at(sums, groups, values)
+            return sums
+        return np.bincount(groups, values.astype(np.float64), count)
+
+    def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
+        """Add a number; an invalid value becomes the state, which later numbers leave as it is."""
+        if type(value) is InvalidValue:
+            return InvalidValue(place, arrival, value.text)
+        return state if type(state) is InvalidValue else state + value
+
+    def add_all(self, state: Any, values: Sequence[Any], span: RowSpan, place: int) -> Any:
+        """Add some numbers one by one: Python's `sum` corrects the rounding of floats."""
+        first, last, arrivals = span
+        for at, value in enumerate(values[first:last]):
+            if type(value) is InvalidValue:
+                state = InvalidValue(place + at, arrivals[first + at], value.text)
+            elif type(state) is not InvalidValue:
+                state = state + value
+        return state
+
+    def _merge_valid(self, one: Any, other: Any) -> Any:
+        return one + other
+
+    def _make_error(self, invalid: InvalidValue) -> QueryError:
+        return UnplacedError(f"index {invalid.place}: {invalid.text}")
+
+
+class ExtremeAccumulator(_NumberAccumulator):
+    """The least or the greatest number; its error is about the first value that is no number."""
+
+    def __init__(self, kind: Literal["min", "max"], origin: str) -> None:
+        """Choose which one; `origin` is what error texts call the values."""
+        least = kind == "min"
+        self._neutral = np.inf if least else -np.inf
+        self._reduce_at = (np.fmin if least else np.fmax).at
+        self._is_better: Callable[[Any, Any], bool] = lt if least else gt
+        self._origin = origin
+
+    def _reduce(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
+        extremes = np.full(count, self._neutral)
         values = values.astype(np.float64)
-        (np.fmin if least else np.fmax).at(extremes, groups, values)
+        self._reduce_at(extremes, groups, values)
         none = np.isnan(values)
         if none.any():
-            # What is not a number stays when it comes first, and else is passed over.
+            # NaN stays when it comes first, and else is passed over.
             first = np.empty(count, np.int64)
             first[groups[::-1]] = np.arange(len(groups))[::-1]
             some = np.unique(groups[none])
             extremes[some[none[first[some]]]] = np.nan
         return extremes
 
-    def encode_state(self, state: SumMinMaxState) -> bytes:
-        """See `part.Accumulator`."""
-        kind = b"i" if state.values.dtype == np.int64 else b"f"
-        bad = encode_invalid(state.invalid)
-        planes = np.ascontiguousarray(state.values).view(np.uint8).reshape(-1, 8).T
-        return len(bad).to_bytes(4, "little") + bad + kind + planes.tobytes()
+    def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
+        """Return the better one of the state and a number; the first invalid value stays."""
+        if type(state) is InvalidValue:
+            return state
+        if type(value) is InvalidValue:
+            return InvalidValue(place, arrival, value.text)
+        return value if state is None or self._is_better(value, state) else state
 
-    def decode_state(self, data: bytes, shift: int) -> SumMinMaxState:
-        """See `part.Accumulator`."""
-        start = 4 + int.from_bytes(data[:4], "little")
-        bad = decode_invalid(data[4:start], shift)
-        kind: Any = np.int64 if data[start : start + 1] == b"i" else np.float64
-        planes = np.frombuffer(data, np.uint8, offset=start + 1).reshape(8, -1)
-        return SumMinMaxState(np.ascontiguousarray(planes.T).view(kind).ravel(), bad)
+    def _merge_valid(self, one: Any, other: Any) -> Any:
+        return other if self._is_better(other, one) else one
 
-    def result_of(self, state: SumMinMaxState, group: int) -> float:
-        """See `part.Accumulator`."""
-        if group in state.invalid:
-            place, _, text = state.invalid[group]
-            if self._kind == "sum":
-                raise UnplacedError(f"index {place}: {text}")
-            raise UnplacedError(f"{self._origin}: index {place} of array: {text}")
-        return float(state.values[group])
-
-
-def _sum_groups(values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
-    if values.dtype != np.int64:
-        return np.bincount(groups, values, count)
-    most = max(abs(int(values.max())), abs(int(values.min()))) * len(values)
-    if most < _MAX_EXACT_SUM:
-        return np.bincount(groups, values, count).astype(np.int64)
-    if most < _INT64_LIMIT:
-        sums = np.zeros(count, np.int64)
-        np.add.at(sums, groups, values)
-        return sums
-    return np.bincount(groups, values.astype(np.float64), count)
+    def _make_error(self, invalid: InvalidValue) -> QueryError:
+        return UnplacedError(f"{self._origin}: index {invalid.place} of array: {invalid.text}")

@@ -6,6 +6,7 @@ plain values and of those that are named here: nothing in a checkpoint is ever c
 
 from __future__ import annotations
 
+import base64
 import io
 import pickle
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ Objects = NDArray[np.object_]
 
 _PROTOCOL: Final = 4
 _SAMPLE_SIZE: Final = 16
+_JSON_TYPES: Final = frozenset((str, bool, type(None)))
+_MIN_INT64, _INT64_LIMIT = -(1 << 63), 1 << 63
 _PARSED_SIZE_FACTOR: Final = 4  # so many times its text takes a document that was parsed
 
 _WRITERS: Final[dict[type, Callable[[Any], tuple[Any, ...]]]] = {
@@ -71,6 +74,23 @@ def read_values(data: bytes) -> list[Any]:
     """Return the values that were written."""
     values: list[Any] = _Reader(io.BytesIO(data)).load()
     return values
+
+
+def dump_value(value: Any) -> Any:
+    """Return a value as one of JSON: a list of one text where JSON would not keep it as it is."""
+    kind = type(value)
+    if kind in _JSON_TYPES or (kind is int and _MIN_INT64 <= value < _INT64_LIMIT):
+        return value
+    if kind is float and value - value == 0:
+        return value
+    return [base64.b64encode(write_values([value])).decode()]
+
+
+def load_value(plain: Any) -> Any:
+    """Return the value that was dumped."""
+    if type(plain) is list:
+        return read_values(base64.b64decode(plain[0]))[0]
+    return plain
 
 
 def make_object_array(values: Sequence[Any]) -> Objects:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from streamer.window.aggregate.per_message.mapping_aggregation import States
+from streamer.window.aggregate.mapping_aggregation import States
 from streamer.window.contract.emission import WindowReason
 from streamer.window.keyed.aggregate_batches import AggregateSnapshot
 from streamer.window.keyed.message_rows import FreeRange

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from streamer.window.aggregate.per_message.mapping_aggregation import (
+from streamer.window.aggregate.accumulator import RowSpan
+from streamer.window.aggregate.mapping_aggregation import (
     MappingAggregation,
     MessageValues,
     mapping_aggregation_for,
 )
-from streamer.window.aggregate.per_message.message_accumulator import RowSpan
 from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.keyed.window_aggregate import UnparsableMessage, WindowAggregate

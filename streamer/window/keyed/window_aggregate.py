@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from streamer.window.aggregate.per_message.mapping_aggregation import MappingAggregation, States
+from streamer.window.aggregate.mapping_aggregation import MappingAggregation, States
 
 
 class UnparsableMessage(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamer.core.errors import StreamerError
 from streamer.window.aggregate import aggregate_codec as folded
-from streamer.window.aggregate.select_groups import select_groups
+from streamer.window.aggregate.partial_aggregates import select_groups
 from streamer.window.pack.merge_packs import select_rows
 from streamer.window.pack.pack_codec import Pack, StoredPack, encode_pack, read_header
 from streamer.window.settings.int_codec import Ints

@@ -13,7 +13,7 @@ import orjson
 from streamer.bloblang.analysis.aggregates import Aggregate
 from streamer.bloblang.message_expression import make_field_reader
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.aggregate.per_message.message_accumulator import dump_value
+from streamer.window.aggregate.value_codec import dump_value
 from streamer.window.keyed.columns.numbers import Floats, NumberColumn, read_numbers
 from streamer.window.settings.int_codec import Bools, Ints
 

@@ -1,4 +1,4 @@
-"""A mapping's parts, kept up to date in one window: what messages bring, what it comes to."""
+"""The aggregates of one mapping, kept up to date message by message."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from streamer.bloblang.errors import QueryError, RecordedError
 from streamer.bloblang.message_expression import InvalidDocument
 from streamer.bloblang.runtime import document
 from streamer.core.message import Message
+from streamer.window.aggregate.accumulator import RowSpan
 from streamer.window.aggregate.fields import FieldReader
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.aggregate.per_message.message_accumulator import RowSpan, bulk_adder_of
-from streamer.window.aggregate.registry import make_message_accumulator
 
 States = Sequence[Any]
-"""What each part has come to in a window."""
-
+"""By aggregate, its state in a window."""
 
 ValueColumns = Sequence[Sequence[Any]]
-"""By part, what it takes of each message."""
+"""By aggregate, what it takes of each message."""
 
 
 class MessageValues(NamedTuple):
-    """What messages bring.
+    """The values of some messages.
 
     Attributes:
-        columns: by part, what it takes of each message.
+        columns: by aggregate, what it takes of each message.
         unparsable: by message that is no document, why.
     """
 
@@ -38,33 +36,32 @@ class MessageValues(NamedTuple):
 
 
 class MappingAggregation:
-    """Keeps the parts of one mapping up to date.
+    """Keeps the aggregates of one mapping up to date, in many windows one by one.
 
     Attributes:
         text: the mapping.
-        new_states: what the parts are before any message, for a new window.
     """
 
     def __init__(self, text: str) -> None:
         """Take the mapping.
 
         Raises:
-            StreamerError: this program does not know how to fold it.
+            StreamerError: this program cannot aggregate it.
         """
         self.text = text
         aggregation = aggregation_for(text)
         self._parts = aggregation.aggregates
         self._fields = FieldReader(aggregation)
-        self._runnings = [make_message_accumulator(part) for part in aggregation.aggregates]
-        self._adds = [running.add for running in self._runnings]
-        self._adds_all = [bulk_adder_of(running) for running in self._runnings]
+        self._accumulators = self._fields.accumulators
+        self._adds = [each.add for each in self._accumulators]
+        self._adds_all = [each.add_all for each in self._accumulators]
 
     def new_states(self) -> States:
-        """Return what the parts are in a window without messages."""
-        return [running.empty_state for running in self._runnings]
+        """Return the states of a window without messages."""
+        return [each.empty_state for each in self._accumulators]
 
     def read_messages(self, raws: list[bytes]) -> MessageValues:
-        """Return what payloads bring."""
+        """Return the values of messages, given by their payloads."""
         broken: dict[int, str] = {}
         docs: list[Any] | None = None
         if not self._fields.exact:
@@ -75,17 +72,17 @@ class MappingAggregation:
         if docs is None:
             docs = [_parse_document(raw, row, broken) for row, raw in enumerate(raws)]
         values = self._fields.read_values(docs)
-        columns = [r.prepare(some) for r, some in zip(self._runnings, values, strict=True)]
+        columns = [a.prepare(some) for a, some in zip(self._accumulators, values, strict=True)]
         return MessageValues(columns, broken)
 
     def add(
         self, states: States, columns: ValueColumns, row: int, arrival: int, place: int
     ) -> States:
-        """Return what the parts come to with one more message.
+        """Return the states with one more message.
 
         Args:
-            states: what they have come to before.
-            columns: what messages bring.
+            states: the states so far.
+            columns: the messages' values.
             row: which of them it is.
             arrival: its arrival number.
             place: how many messages the window had before.
@@ -96,12 +93,12 @@ class MappingAggregation:
         ]
 
     def add_all(self, states: States, columns: ValueColumns, span: RowSpan, place: int) -> States:
-        """Return what the parts come to with some more messages.
+        """Return the states with some more messages.
 
         Args:
-            states: what they have come to before.
-            columns: what messages bring.
-            span: which of them are meant.
+            states: the states so far.
+            columns: the messages' values.
+            span: which of them to add.
             place: how many messages the window had before.
         """
         return [
@@ -110,40 +107,40 @@ class MappingAggregation:
         ]
 
     def merge(self, one: States, other: States) -> States:
-        """Return what the parts come to over the messages of two windows."""
-        runnings = self._runnings
-        return [r.merge(a, b) for r, a, b in zip(runnings, one, other, strict=True)]
+        """Return the states of the messages of two windows."""
+        each = zip(self._accumulators, one, other, strict=True)
+        return [accumulator.merge(a, b) for accumulator, a, b in each]
 
     def result_of(self, states: States, broken: str | None, part: int) -> Any:
-        """Return what a part comes to.
+        """Return the value of an aggregate.
 
         Args:
-            states: what the parts have come to.
-            broken: why the first message that is no document is none.
-            part: its number.
+            states: the states.
+            broken: why the first message that is no document is none; None without one.
+            part: the aggregate's number.
 
         Raises:
             UnplacedError: it fails, in Benthos's words.
         """
         if broken is not None and self._parts[part].expression is None and self._parts[part].origin:
             raise RecordedError(broken, sealed=False)
-        return self._runnings[part].result_of(states[part])
+        return self._accumulators[part].result_of(states[part])
 
     def dump(self, states: States) -> list[Any]:
-        """Return what the parts have come to as plain values."""
-        return [r.dump(state) for r, state in zip(self._runnings, states, strict=True)]
+        """Return the states as values of JSON."""
+        return [a.dump(state) for a, state in zip(self._accumulators, states, strict=True)]
 
     def load(self, plain: list[Any]) -> States:
-        """Return what was dumped."""
-        return [r.load(state) for r, state in zip(self._runnings, plain, strict=True)]
+        """Return the states that were dumped."""
+        return [a.load(state) for a, state in zip(self._accumulators, plain, strict=True)]
 
 
 @lru_cache(maxsize=64)
 def mapping_aggregation_for(text: str) -> MappingAggregation:
-    """Return what keeps the parts of a mapping up to date.
+    """Return the aggregation of a mapping, made once.
 
     Raises:
-        StreamerError: this program does not know how to fold it.
+        StreamerError: this program cannot aggregate it.
     """
     return MappingAggregation(text)
 

@@ -1,9 +1,9 @@
 """Make the checkpoints of a version: stop its program with open windows, and keep what it leaves.
 
-    python -m tests.upgrades PYTHON DIRECTORY
+    python -m tests.spark.upgrades PYTHON DIRECTORY
 
 PYTHON is the interpreter of a virtual environment in which that version is installed, DIRECTORY
-gets an archive for each stream of `tests.upgrades.streams`: its checkpoint, and what came out.
+gets an archive for each stream of `tests.spark.upgrades.streams`: its checkpoint, and what came out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.upgrades.streams import KINDS, LEAST, config_of
+from tests.spark.upgrades.streams import KINDS, LEAST, config_of
 
 _WAIT_S = 300
 

@@ -18,9 +18,9 @@ import pytest
 
 from streamer.spark.moved import follow_move
 from tests.spark.conftest import Ran, Runner
-from tests.upgrades.streams import DUE, KINDS, LEAST, MORE, config_of
+from tests.spark.upgrades.streams import DUE, KINDS, LEAST, MORE, config_of
 
-ARCHIVES = Path(__file__).parents[1] / "data" / "checkpoints"
+ARCHIVES = Path(__file__).parents[2] / "data" / "checkpoints"
 STREAMS = {name: text for streams in KINDS.values() for name, text in streams.items()}
 VERSIONS = sorted(path.name for path in ARCHIVES.iterdir())
 

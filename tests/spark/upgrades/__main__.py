@@ -3,7 +3,7 @@
     python -m tests.spark.upgrades PYTHON DIRECTORY
 
 PYTHON is the interpreter of a virtual environment in which that version is installed, DIRECTORY
-gets an archive for each stream of `tests.spark.upgrades.streams`: its checkpoint, and what came out.
+gets an archive for each stream of `tests.spark.upgrades.streams`: its checkpoint and its output.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from streamer.durations import parse_duration
 from streamer.message import Execution
 from streamer.source.counted import CountedInput, leaves_out
 from streamer.source.cron import parse_cron
-from streamer.source.made import UNPACED, MadeAgain, Maker, in_chunks
+from streamer.source.made import UNPACED, MadeAgain, Maker, SizeEstimate, in_chunks
 from streamer.source.replayable import Chunk, Latest, Limit, Offset
 from streamer.source.scheduled import ScheduledInput
 from streamer.spec import BuildContext, Field, Kind, Parsed, Spec
@@ -50,7 +50,7 @@ SPEC = Spec(
     description=(
         "With a duration the first message comes at once, then one batch every `interval`; with a "
         "cron expression one batch at each of its times. Time in which the program is down is not "
-        "made up for."
+        "made up for; time in which an output is blocked is, about 64 MiB in a micro-batch."
     ),
     fields=(
         Field(
@@ -123,6 +123,11 @@ class GenerateInput(MadeAgain):
     batch_size: int
     _began: int | None = field(default=None, init=False)
     _base: int = field(default=0, init=False)
+    _estimate: SizeEstimate = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with no size known."""
+        self._estimate = SizeEstimate(self.mapping)
 
     def initial(self) -> Offset:
         """Return the offset before the first message."""
@@ -133,15 +138,21 @@ class GenerateInput(MadeAgain):
         if self._began is None:
             self._began, self._base = now, start["n"]
         if self.interval:
-            due = (now - self._began) // self.interval + 1
-            target = self._base + due * self.batch_size
+            batches = (now - self._began) // self.interval + 1
+            target = self._base + batches * self.batch_size
         else:
             target = start["n"] + max(UNPACED // self.batch_size, 1) * self.batch_size
-        most = max(limit.messages // self.batch_size, 1) * self.batch_size
-        more = target - start["n"] > most
-        target = min(target, start["n"] + most)
         if self.count:
             target = min(target, self.count)
+        due = target - start["n"]
+        fitting = limit.messages
+        if due > self.batch_size:
+            numbers = range(start["n"], target)
+            fitting = self._estimate.fitting(numbers, now, limit)
+        most = max(fitting // self.batch_size, 1) * self.batch_size
+        more = due > max(fitting, most)
+        if more:
+            target = start["n"] + most
         # A clock that was set back, or a count that was made smaller, takes nothing back.
         target = max(target, start["n"])
         ended = bool(self.count) and target >= self.count

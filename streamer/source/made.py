@@ -8,10 +8,21 @@ from typing import Any, Final
 from streamer.bloblang import compile_mapping
 from streamer.errors import MessageError
 from streamer.message import Batch, Execution, Message
-from streamer.source.replayable import Chunk, Offset
+from streamer.source.replayable import Chunk, Limit, Offset
 
 UNPACED: Final = 100_000
 """Messages a micro-batch makes when there is no interval."""
+
+MAX_SIZE: Final = 64 << 20
+"""Bytes that a micro-batch makes at most, if its messages are about as long as some of them.
+
+Those of a stream without windows all come to the driver, which has them until its outputs have.
+"""
+
+_FEW: Final = 10
+"""So many messages are made without a look at their size."""
+
+_SAMPLES: Final = 8
 
 
 class _CountFrom(dict[str, int]):
@@ -62,6 +73,43 @@ class Maker:
             if message is not None:
                 batch.append(message)
         return batch
+
+
+class SizeEstimate:
+    """How many messages come to so many bytes, by a look at some of them.
+
+    A mapping says nothing of the size of what it makes, and where an output was blocked for long
+    very many messages are due at once.
+    """
+
+    def __init__(self, mapping: str) -> None:
+        """Take the mapping's text."""
+        self._mapping = mapping
+        self._known = -1, 0
+
+    def fitting(self, numbers: range, moment: int, limit: Limit) -> int:
+        """Return about how many of these messages a micro-batch may make: one at least.
+
+        Args:
+            numbers: the messages' numbers.
+            moment: a time at which they are made, Unix ns.
+            limit: of the micro-batch.
+        """
+        if len(numbers) <= _FEW:
+            return max(len(numbers), 1)
+        # Where more of them have become due by now, nobody waits for the mapping again.
+        if self._known[0] != numbers.start:
+            self._known = numbers.start, self._largest(numbers, moment)
+        fitting = min(limit.size, MAX_SIZE) // max(self._known[1], 1)
+        return max(min(fitting, limit.messages), 1)
+
+    def _largest(self, numbers: range, moment: int) -> int:
+        """Return the bytes of the largest of some messages."""
+        maker = Maker(self._mapping, Execution(lambda: moment))
+        some = numbers[:: -(-len(numbers) // _SAMPLES)]
+        # One by one: there may not be room for all of them.
+        made = (maker.batch(range(number, number + 1), moment) for number in some)
+        return max((len(message.raw) for batch in made for message in batch), default=0)
 
 
 class MadeAgain:

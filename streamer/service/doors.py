@@ -126,7 +126,7 @@ def _guarded(allowed: frozenset[str], matters: Callable[[web.Request], bool] | N
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if matters is not None and not matters(request):
             return await handler(request)
-        reason = refusal({hdrs.HOST: _asked_host(request)}, allowed)
+        reason = refusal({hdrs.HOST: _requested_host(request)}, allowed)
         if reason is None:
             return await handler(request)
         headers = {hdrs.CONTENT_TYPE: "application/json"}
@@ -135,7 +135,7 @@ def _guarded(allowed: frozenset[str], matters: Callable[[web.Request], bool] | N
     return guard
 
 
-def _asked_host(request: web.Request) -> str:
+def _requested_host(request: web.Request) -> str:
     """Return host and port that a request asks by: that of a whole URL wins (RFC 9112, 3.2.2)."""
     target = request.raw_path
     if target.startswith("/"):

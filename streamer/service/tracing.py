@@ -115,10 +115,8 @@ def _exporters(tracer: ParsedComponent) -> list[SpanExporter]:
         from streamer.service.otlp_http import deadline_session
 
         scheme = "https" if one["secure"] else "http"
-        url, session = (
-            f"{scheme}://{one['address']}/v1/traces",
-            deadline_session(tracer.permissions),
-        )
+        url = f"{scheme}://{one['address']}/v1/traces"
+        session = deadline_session(tracer.permissions)
         found.append(Http(url, timeout=_EXPORT_TIMEOUT_S, session=session))
     for one in tracer.config[GRPC]:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc

@@ -69,10 +69,7 @@ class Interpolation:
 
     @cached_property
     def _of_document(self) -> list[str | CompiledCode] | None:
-        uses = self.uses
-        if uses.batch or uses.meta or uses.content or uses.now:
-            return None
-        if uses.random or uses.error or uses.impure:
+        if not self.uses.only_document:
             return None
         return [
             part

@@ -87,10 +87,7 @@ class Mapping:
 
     @cached_property
     def _of_document(self) -> CompiledCode | None:
-        uses = self.uses
-        if uses.batch or uses.meta or uses.content or uses.now:
-            return None
-        if uses.random or uses.error or uses.impure:
+        if not self.uses.only_document:
             return None
         return self._compile(document_only=True)
 

@@ -44,6 +44,12 @@ class Uses:
     impure: bool = False
     document: bool = False
 
+    @property
+    def only_document(self) -> bool:
+        """Whether the result depends on nothing but the message's own parsed document."""
+        beside_message = self.batch or self.now or self.random or self.impure
+        return not (beside_message or self.meta or self.content or self.error)
+
 
 # Methods that are built around their target, so that a chain of them nests like brackets.
 NESTING_METHODS: Final = frozenset(

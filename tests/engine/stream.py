@@ -161,7 +161,9 @@ class Run:
         folded = next_aggregates_from(
             self.state.folded, self.plan.aggregation.identity, max(ends, default=None), known
         )
-        batch = MicroBatch(self.state.offset, latest.offset, t, self.start_id, latest.is_ended, folded)
+        batch = MicroBatch(
+            self.state.offset, latest.offset, t, self.start_id, latest.is_ended, folded
+        )
         before = copy.deepcopy(self.state.stores)
         frames = self.frames(batch)
         for _ in range(tries - 1):

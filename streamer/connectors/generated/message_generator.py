@@ -8,10 +8,21 @@ from typing import Any, Final
 from streamer.bloblang import compile_mapping
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.input.replayable import Chunk, Offset
+from streamer.sdk.input.replayable import Chunk, Limit, Offset
 
 UNPACED_MESSAGES: Final = 100_000
 """Messages a micro-batch makes when there is no interval."""
+
+MAX_MICRO_BATCH_BYTES: Final = 64 << 20
+"""Bytes that a micro-batch makes at most, if its messages are about as long as some of them.
+
+Those of a stream without windows all come to the driver, which has them until its outputs have.
+"""
+
+_UNMEASURED_MESSAGES: Final = 10
+"""So many messages are made without a look at their size."""
+
+_SAMPLES: Final = 8
 
 
 class _OffsetCounters(dict[str, int]):
@@ -62,6 +73,43 @@ class MessageGenerator:
             if message is not None:
                 batch.append(message)
         return batch
+
+
+class SizeEstimate:
+    """Count of messages that come to a number of bytes, by a look at some of them.
+
+    A mapping says nothing of the size of what it makes, and where an output was blocked for long
+    very many messages are due at once.
+    """
+
+    def __init__(self, mapping: str) -> None:
+        """Take the mapping's text."""
+        self._mapping = mapping
+        self._measured = -1, 0
+
+    def count_fitting(self, numbers: range, moment: int, limit: Limit) -> int:
+        """Return about how many of these messages a micro-batch may make: one at least.
+
+        Args:
+            numbers: the messages' numbers.
+            moment: a time at which they are made, Unix ns.
+            limit: of the micro-batch.
+        """
+        if len(numbers) <= _UNMEASURED_MESSAGES:
+            return max(len(numbers), 1)
+        # Where more of them have become due by now, nobody waits for the mapping again.
+        if self._measured[0] != numbers.start:
+            self._measured = numbers.start, self._measure_largest(numbers, moment)
+        fitting = min(limit.size, MAX_MICRO_BATCH_BYTES) // max(self._measured[1], 1)
+        return max(min(fitting, limit.messages), 1)
+
+    def _measure_largest(self, numbers: range, moment: int) -> int:
+        """Return the bytes of the largest of some messages."""
+        generator = MessageGenerator(self._mapping, Execution(lambda: moment))
+        some = numbers[:: -(-len(numbers) // _SAMPLES)]
+        # One by one: there may not be room for all of them.
+        batches = (generator.make_batch(range(number, number + 1), moment) for number in some)
+        return max((len(message.raw) for batch in batches for message in batch), default=0)
 
 
 class RepeatableGenerator:

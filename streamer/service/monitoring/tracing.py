@@ -129,10 +129,8 @@ def _make_exporters(tracer: ParsedComponent) -> list[SpanExporter]:
         from streamer.service.monitoring.otlp_http import make_deadline_session
 
         scheme = "https" if one["secure"] else "http"
-        url, session = (
-            f"{scheme}://{one['address']}/v1/traces",
-            make_deadline_session(tracer.permissions),
-        )
+        url = f"{scheme}://{one['address']}/v1/traces"
+        session = make_deadline_session(tracer.permissions)
         exporters.append(Http(url, timeout=_EXPORT_TIMEOUT_S, session=session))
     for one in tracer.config[GRPC]:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc

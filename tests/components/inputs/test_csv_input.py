@@ -60,7 +60,9 @@ def test_metadata_name_the_file_and_the_columns_in_order(here: Path) -> None:
     [[message]] = batches_of(of, of.initial_offset(), of.latest(of.initial_offset(), 0, ALL).offset)
     assert dict(message.meta) == {**expected, "header": ["z", "a"]}
     of = source(", parse_header_row: false")
-    [_, [message]] = batches_of(of, of.initial_offset(), of.latest(of.initial_offset(), 0, ALL).offset)
+    [_, [message]] = batches_of(
+        of, of.initial_offset(), of.latest(of.initial_offset(), 0, ALL).offset
+    )
     assert dict(message.meta) == expected
 
 

@@ -195,7 +195,9 @@ def test_messages_carry_the_path_as_written_and_the_time_of_the_file(here):
 def test_a_restart_shows_the_path_as_it_is_written(here):
     known = (write("in/a"), write("b"))
     again = file_input("in/*", "./b", known=known)
-    assert [piece.shown for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)] == [
+    assert [
+        piece.shown for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
+    ] == [
         "in/a",
         "./b",
     ]

@@ -4,7 +4,10 @@ import pickle
 
 import pytest
 
-from streamer.connectors.generated.message_generator import UNPACED_MESSAGES
+from streamer.connectors.generated.message_generator import (
+    MAX_MICRO_BATCH_BYTES,
+    UNPACED_MESSAGES,
+)
 from streamer.core.durations import SECOND
 from streamer.core.errors import ConfigError
 from streamer.sdk.input.replayable import Limit
@@ -45,6 +48,29 @@ def test_what_was_missed_is_made_up_for_while_the_program_runs():
     assert (latest.waiting, latest.more) == (400, True)
     rest = source.latest_offset(latest.offset, T + SECOND, Limit())
     assert (rest.offset["n"], rest.more) == (1001, False)
+
+
+@pytest.mark.parametrize("interval", ["1ms", ""])
+def test_a_micro_batch_of_large_messages_has_no_more_bytes_than_it_may(interval):
+    """An output may have been blocked for hours, and the driver holds what is made then."""
+    source = generate(f", interval: '{interval}'", 'root = "x".repeat(100000)')
+    first = source.latest_offset(source.initial_offset(), T, Limit(messages=1)).offset
+    latest = source.latest_offset(first, T + 3600 * SECOND, Limit())
+    assert MAX_MICRO_BATCH_BYTES // 2 < latest.waiting * 100_000 <= MAX_MICRO_BATCH_BYTES
+    assert latest.more
+    smaller = source.latest_offset(first, T + 3600 * SECOND, Limit(size=1 << 20))
+    assert (smaller.waiting, smaller.more) == (10, True)
+    # One that is larger than all that is allowed is made all the same, as is a whole batch.
+    least = source.latest_offset(first, T + 3600 * SECOND, Limit(size=1))
+    assert (least.waiting, least.more) == (1, True)
+
+
+def test_the_largest_of_some_messages_says_how_many_are_made():
+    mapping = 'root = "x".repeat(if count("n") > 20000 { 1000000 } else { 1 })'
+    source = generate(", interval: 10ms, batch_size: 10", mapping)
+    first = source.latest_offset(source.initial_offset(), T, Limit()).offset
+    latest = source.latest_offset(first, T + 30 * SECOND, Limit())
+    assert latest.waiting == MAX_MICRO_BATCH_BYTES // 1_000_000 // 10 * 10
 
 
 def test_what_was_missed_while_the_program_was_down_is_not():

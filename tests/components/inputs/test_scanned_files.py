@@ -102,7 +102,9 @@ def test_every_message_has_the_files_metadata_and_the_scanners(here: Path) -> No
     Path("a").write_text("h\n1\n")
     os.utime("a", (1_700_000_000, 1_700_000_000))
     of = source("scanner: {csv: {}}", "./a")
-    [[message]] = batches_of(of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset)
+    [[message]] = batches_of(
+        of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset
+    )
     assert dict(message.meta) == {
         "path": "./a",
         "mod_time_unix": 1_700_000_000,

@@ -77,7 +77,9 @@ def test_the_bytes_of_a_file_are_counted_while_it_is_read(scanner: str, tmp_path
     path = tmp_path / "in"
     path.write_bytes(gzip.compress(data) if "gzip" in scanner else data)
     size = path.stat().st_size
-    source = built(f"input: {{file: {{paths: ['{path}'], scanner: {{{scanner}}}}}}}").continue_from([])
+    source = built(f"input: {{file: {{paths: ['{path}'], scanner: {{{scanner}}}}}}}").continue_from(
+        []
+    )
     start = source.initial_offset()
     end = source.latest(start, 0, Limit()).offset
     extent = source.extent(start, end)

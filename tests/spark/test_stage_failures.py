@@ -43,7 +43,7 @@ def made(directory: Path, more: str = "") -> tuple[Plan, Any, list[pa.RecordBatc
     plan = make_plan(parse_config(TEXT.format(path=path, more=more)))
     source: Any = build_context(plan.resources).build(plan.input)
     source = source.continue_from([])
-    start = source.initial()
+    start = source.initial_offset()
     end = source.latest(start, T, Limit()).offset
     offset = json.dumps({"data": end, "start": "a", "ended": False, "tick": 0, "time": T})
     pieces = source.split(start, end, 1)

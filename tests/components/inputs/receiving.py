@@ -28,7 +28,7 @@ class Receiving:
         latest = self.source.latest_offset(self._at, 0, Limit())
         self.raws += raws_of(self.source, self._at, latest.offset)
         self._at = latest.offset
-        return latest.ended
+        return latest.is_ended
 
     def wait(self, count: int, what: Callable[[], bool] = lambda: True) -> list[bytes]:
         """Wait until so many messages have come."""

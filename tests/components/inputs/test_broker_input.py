@@ -87,7 +87,7 @@ def test_messages_go_through_the_processors_of_all_that_they_are_in() -> None:
         b"r resource beside outer\n",
         b"d inner outer\n",
     ]
-    assert end.ended
+    assert end.is_ended
 
 
 def test_a_plan_knows_the_inputs_behind_its_input() -> None:

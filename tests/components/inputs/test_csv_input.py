@@ -57,11 +57,11 @@ def test_metadata_name_the_file_and_the_columns_in_order(here: Path) -> None:
         "mod_time": "2023-11-14T22:13:20Z",
     }
     of = source()
-    [[message]] = batches_of(of, of.initial_offset(), of.latest(of.initial_offset(), 0, ALL).offset)
+    [[message]] = batches_of(of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset)
     assert dict(message.meta) == {**expected, "header": ["z", "a"]}
     of = source(", parse_header_row: false")
     [_, [message]] = batches_of(
-        of, of.initial_offset(), of.latest(of.initial_offset(), 0, ALL).offset
+        of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset
     )
     assert dict(message.meta) == expected
 
@@ -89,7 +89,7 @@ def test_every_place_where_a_batch_ends_is_one_to_go_on_from(here: Path) -> None
     whole = batches(of)
     at, found = of.initial_offset(), []
     while True:
-        latest = of.latest(json.loads(json.dumps(at)), 0, Limit(4))
+        latest = of.latest_offset(json.loads(json.dumps(at)), 0, Limit(4))
         found += [[m.doc for m in batch] for batch in batches_of(of, at, latest.offset)]
         at = latest.offset
         if latest.ended:
@@ -120,7 +120,7 @@ def test_delimiter_and_lazy_quotes(here: Path) -> None:
 def test_files_are_deleted_when_the_checkpoint_has_them(here: Path) -> None:
     Path("in.csv").write_text("a\n1\n")
     of = source(", delete_on_finish: true")
-    of.on_committed(of.latest(of.initial_offset(), 0, ALL).offset)
+    of.on_committed(of.latest_offset(of.initial_offset(), 0, ALL).offset)
     assert os.listdir() == []
 
 

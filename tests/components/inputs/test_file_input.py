@@ -73,7 +73,7 @@ def test_a_name_that_looks_like_a_glob_and_exists_is_that_file(here):
 def test_a_glob_without_a_match_is_an_input_without_messages(here):
     source = file_input("in/*.jsonl")
     latest = source.latest_offset(source.initial_offset(), 0, Limit())
-    assert latest.ended and latest.waiting == 0
+    assert latest.is_ended and latest.waiting == 0
 
 
 def test_a_missing_file_is_an_error_that_says_what_to_check(here):
@@ -134,7 +134,7 @@ def test_a_worker_that_does_not_find_the_file_says_which_and_where(here, scanner
 def test_a_source_that_is_behind_says_so(here):
     write("a", "line\n" * 100)
     source = file_input("a")
-    assert source.latest_offset(source.initial_offset(), 0, Limit(10)).more
+    assert source.latest_offset(source.initial_offset(), 0, Limit(10)).has_more
     assert not source.latest_offset(source.initial_offset(), 0, Limit(1000)).more
 
 
@@ -153,7 +153,7 @@ def test_a_restart_goes_on_at_the_offset(here):
     again = file_input("a", "b", known=first.files)
     latest = again.latest_offset(after, 0, Limit())
     assert raws_of(again, after, latest.offset) == [b"3", b"4", b"5"]
-    assert latest.ended
+    assert latest.is_ended
 
 
 def test_a_restart_keeps_the_order_and_takes_new_files_last(here):
@@ -176,7 +176,7 @@ def test_a_restart_does_not_mind_files_that_have_been_deleted_since(here):
     # Not even the one that it was in the middle of: what is gone is at its end.
     os.unlink(paths[1])
     gone = file_input("a", "b", known=tuple(paths))
-    assert gone.latest_offset(after, 0, Limit()).ended
+    assert gone.latest_offset(after, 0, Limit()).is_ended
 
 
 def test_messages_carry_the_path_as_written_and_the_time_of_the_file(here):
@@ -196,7 +196,7 @@ def test_a_restart_shows_the_path_as_it_is_written(here):
     known = (write("in/a"), write("b"))
     again = file_input("in/*", "./b", known=known)
     assert [
-        piece.shown for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
+        piece.display_path for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
     ] == [
         "in/a",
         "./b",
@@ -230,7 +230,7 @@ def test_files_are_deleted_when_the_checkpoint_has_all_of_them(here):
     source = deleting("a", "b", "c")
     source.on_committed({"file": 1, "pos": 2})
     assert sorted(os.listdir()) == ["b", "c"]
-    source.committed({"file": 1, "pos": 4})
+    source.on_committed({"file": 1, "pos": 4})
     assert os.listdir() == ["c"]
     source.on_finished()
     assert os.listdir() == []
@@ -343,7 +343,7 @@ def test_a_file_that_was_replaced_is_not_deleted_for_the_one_that_was_read(here)
     source = file_input("in.log", more=", delete_on_finish: true")
     _, after = begun(source, ALL)
     put_in_place("in.log", "b1\n")
-    source.committed(after)
+    source.on_committed(after)
     assert Path("in.log").read_text() == "b1\n"
 
 

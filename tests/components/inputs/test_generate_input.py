@@ -38,14 +38,14 @@ def test_nothing_is_due_between_two_messages():
     source = generate(", interval: 2s")
     first = source.latest_offset(source.initial_offset(), T, Limit()).offset
     latest = source.latest_offset(first, T + SECOND, Limit())
-    assert (latest.offset, latest.waiting, latest.ended) == (first, 0, False)
+    assert (latest.offset, latest.waiting, latest.is_ended) == (first, 0, False)
 
 
 def test_what_was_missed_is_made_up_for_while_the_program_runs():
     source = generate(", interval: 1ms")
     first = source.latest_offset(source.initial_offset(), T, Limit()).offset
     latest = source.latest_offset(first, T + SECOND, Limit(messages=400))
-    assert (latest.waiting, latest.more) == (400, True)
+    assert (latest.waiting, latest.has_more) == (400, True)
     rest = source.latest_offset(latest.offset, T + SECOND, Limit())
     assert (rest.offset["n"], rest.more) == (1001, False)
 
@@ -57,7 +57,7 @@ def test_a_micro_batch_of_large_messages_has_no_more_bytes_than_it_may(interval)
     first = source.latest_offset(source.initial_offset(), T, Limit(messages=1)).offset
     latest = source.latest_offset(first, T + 3600 * SECOND, Limit())
     assert MAX_MICRO_BATCH_BYTES // 2 < latest.waiting * 100_000 <= MAX_MICRO_BATCH_BYTES
-    assert latest.more
+    assert latest.has_more
     smaller = source.latest_offset(first, T + 3600 * SECOND, Limit(size=1 << 20))
     assert (smaller.waiting, smaller.more) == (10, True)
     # One that is larger than all that is allowed is made all the same, as is a whole batch.
@@ -87,7 +87,7 @@ def test_what_was_missed_while_the_program_was_down_is_not():
 def test_the_input_ends_with_the_count():
     source = generate(", interval: 1s, count: 3")
     latest = source.latest_offset(source.initial_offset(), T, Limit())
-    assert (latest.offset["n"], latest.ended) == (1, False)
+    assert (latest.offset["n"], latest.is_ended) == (1, False)
     latest = source.latest_offset(latest.offset, T + 60 * SECOND, Limit())
     assert (latest.offset["n"], latest.ended) == (3, True)
     assert numbers(source, source.initial_offset(), latest.offset) == [[1], [2], [3]]
@@ -196,7 +196,7 @@ def test_a_batch_runs_the_mapping_so_often_and_no_oftener_than_messages_are_miss
         latest = source.latest_offset(at, T + second * SECOND, Limit())
         made += batches_of(source, at, latest.offset)
         at = latest.offset
-        if latest.ended:
+        if latest.is_ended:
             break
     assert [[(m.doc["n"], m.doc["at"][-3:]) for m in batch] for batch in made] == [
         [(3, "20Z")],
@@ -292,7 +292,7 @@ def test_a_schedule_ends_with_the_count_of_messages_that_are_made():
     )
     start = source.latest_offset(source.initial_offset(), T, Limit()).offset
     latest = source.latest_offset(start, T + 60 * SECOND, Limit())
-    assert latest.ended
+    assert latest.is_ended
     assert len(batches_of(source, start, latest.offset)) == 3
 
 
@@ -300,7 +300,7 @@ def test_a_schedule_that_is_behind_goes_on_in_the_next_micro_batch():
     source = generate(", interval: '* * * * * *'")
     start = source.latest_offset(source.initial_offset(), T, Limit()).offset
     latest = source.latest_offset(start, T + 60 * SECOND, Limit(messages=50))
-    assert (latest.waiting, latest.more) == (50, True)
+    assert (latest.waiting, latest.has_more) == (50, True)
     rest = source.latest_offset(latest.offset, T + 60 * SECOND, Limit(messages=50))
     assert (rest.waiting, rest.more) == (10, False)
 

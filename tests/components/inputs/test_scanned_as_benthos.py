@@ -48,7 +48,7 @@ def test_messages_are_those_of_benthos(
     context, ex = plan.context(), Execution(lambda: 0)
     source: Any = context.build(plan.input).continue_from([])
     processors = context.build_all(plan.processors)
-    found, at, ended = [], source.initial(), False
+    found, at, ended = [], source.initial_offset(), False
     while not ended:
         latest = source.latest(at, 0, limit)
         for piece in source.split(at, latest.offset, 2):

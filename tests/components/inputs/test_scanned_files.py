@@ -81,7 +81,7 @@ def test_a_restart_goes_on_in_the_middle_of_a_file(here: Path) -> None:
     again = source("scanner: {csv: {}}", "a", "b", known=first.files)
     latest = again.latest_offset(after, 0, ALL)
     assert len(raws_of(again, after, latest.offset)) == 13
-    assert latest.ended
+    assert latest.is_ended
     assert [m.meta["csv_row"] for [m] in batches_of(again, after, latest.offset)][:3] == [7, 8, 9]
 
 

@@ -26,17 +26,17 @@ def spooled(directory, *appends: bytes, segment_size: int = 1 << 20) -> ByteSpoo
 
 def test_nothing_is_there_before_the_first_line(tmp_path):
     source = stdin_input(tmp_path)
-    assert source.latest_offset(source.initial(), 0, Limit()).waiting == 0
+    assert source.latest_offset(source.initial_offset(), 0, Limit()).waiting == 0
     spooled(tmp_path, b"half a line")
-    latest = source.latest_offset(source.initial(), 0, Limit())
-    assert (latest.waiting, latest.ended, latest.offset) == (0, False, source.initial())
+    latest = source.latest_offset(source.initial_offset(), 0, Limit())
+    assert (latest.waiting, latest.ended, latest.offset) == (0, False, source.initial_offset())
 
 
 def test_lines_are_read_when_they_are_safe_and_the_input_ends_with_the_pipe(tmp_path):
     source, start = stdin_input(tmp_path), {"segment": 1, "pos": 0}
     spool = spooled(tmp_path, b"1\n2\nthr")
     latest = source.latest_offset(start, 0, Limit())
-    assert raws_of(source, start, latest.offset) == [b"1", b"2"] and not latest.ended
+    assert raws_of(source, start, latest.offset) == [b"1", b"2"] and not latest.is_ended
     spool.append(b"ee\n4")
     spool.close()
     last = source.latest_offset(latest.offset, 0, Limit())
@@ -71,7 +71,7 @@ def test_a_new_start_goes_on_where_the_checkpoint_is(tmp_path):
     after = source.latest_offset(start, 0, Limit(2)).offset
     spooled(tmp_path, b"4\n").close()
     last = source.latest_offset(after, 0, Limit())
-    assert raws_of(source, after, last.offset) == [b"3", b"4"] and last.ended
+    assert raws_of(source, after, last.offset) == [b"3", b"4"] and last.is_ended
 
 
 def test_segments_are_forgotten_when_the_checkpoint_has_all_of_them(tmp_path):

@@ -233,7 +233,7 @@ def test_a_process_gets_lines_until_its_input_is_closed(tmp_path):
     running.stdin.close()
     assert running.wait(60) == 0
     assert (tmp_path / "out").read_bytes() == b"a\nb\nc\n"
-    output.output._process.ended()
+    output.output._process.exit_report()
 
 
 def test_a_process_that_ends_is_started_again_and_what_it_said_is_logged():
@@ -245,7 +245,7 @@ def test_a_process_that_ends_is_started_again_and_what_it_said_is_logged():
     seen = Seen()
     assert output.deliver(batches("b"), seen.ex).errors == [None]
     assert ("ERROR", "Process exited with error: oh no\n") in seen.lines
-    second = output.output._process._running
+    second = output.output._process._popen
     assert second is not first and second.wait(60) == 1
     assert output.output._process.ended() is not None
 

@@ -47,7 +47,7 @@ def test_damage_of_what_was_piped_in_stops_the_stream_and_is_counted(tmp_path, d
     source = built("input: {stdin: {scanner: {lines: {}}}}\n").continue_from(tmp_path)
     start = source.latest_offset(source.initial_offset(), 0, Limit(chance.randrange(1, 40))).offset
     read = raws_of(source, source.initial_offset(), start)
-    source.committed(start)
+    source.on_committed(start)
     path = chance.choice([one for one in segments(tmp_path) if one.stat().st_size > 1])
     damage(path, chance.randrange(1 << 20))
     log = Log()

@@ -41,7 +41,7 @@ def rows_of(directory: Path, yaml: str) -> list[Any]:
             assert all(len(batch) == 1 for batch in batches)
             found += [json.loads(message.raw) for batch in batches for message in batch]
             at = latest.offset
-            if latest.ended:
+            if latest.is_ended:
                 return found
             assert time.monotonic() < end, lodged.log
             time.sleep(0.005)
@@ -86,7 +86,7 @@ def test_a_query_that_fails_is_tried_again(db: Place, tmp_path: Path) -> None:
             assert time.monotonic() < end
             time.sleep(0.005)
         db.run(f"CREATE TABLE {db.table}_later AS SELECT 7 AS id")
-        while not (latest := source.latest_offset(source.initial_offset(), 0, Limit())).ended:
+        while not (latest := source.latest_offset(source.initial_offset(), 0, Limit())).is_ended:
             assert time.monotonic() < end
             time.sleep(0.005)
         [[message]] = batches_of(source, source.initial_offset(), latest.offset)

@@ -26,8 +26,8 @@ def test_what_is_remembered_is_known_at_the_next_start(tmp_path):
         first.room.child("orders").save_state(["a", "b"])
         remembered = first.house.remembered
     with lodging(tmp_path, remembered) as second:
-        assert second.room.child("orders").known() == ["a", "b"]
-        assert second.room.known() is None
+        assert second.room.child("orders").load_state() == ["a", "b"]
+        assert second.room.load_state() is None
 
 
 def test_what_is_remembered_later_is_kept_at_once(tmp_path):

@@ -41,7 +41,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     plan = SourcePlan(source, None, "a", PlannerChannel(tmp_path / "signals"), Limit(), 0, 2)
     reader = StreamReader(plan)
     start: dict[str, Any] = reader.initialOffset()
-    end = {**start, "data": source.latest_offset(source.initial(), 0, Limit()).offset}
+    end = {**start, "data": source.latest_offset(source.initial_offset(), 0, Limit()).offset}
     partitions = reader.partitions(start, end)
     assert len(partitions) == tasks
     rows = [

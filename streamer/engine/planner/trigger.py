@@ -46,15 +46,13 @@ class PollSettings:
         """
         if _is_different(seconds, self._seconds):
             self._seconds = seconds
-            self._signals.set_poll_interval(seconds)
         if _is_different(min_wait, self._min_wait):
             self._min_wait = min_wait
-            self._signals.set_min_wait(min_wait)
+        self.publish()
 
     def publish(self) -> None:
-        """Publish both intervals again: at a start, hints are cleared."""
-        self._signals.set_poll_interval(self._seconds)
-        self._signals.set_min_wait(self._min_wait)
+        """Publish both intervals: at a start, hints are cleared."""
+        self._signals.driver.update(poll_interval=self._seconds, min_wait=self._min_wait)
 
 
 class IdlePause:
@@ -82,12 +80,13 @@ class IdlePause:
         """Rest; a stop and a window that is due end it within `_NAP` seconds."""
         if self._since is None:
             return
-        until = self._since + self._signals.poll_interval()
-        while (left := until - self._now()) > 0 and not self._signals.is_stopping():
-            due = self._signals.due()
-            if due is not None and self._clock() >= due:
+        hints = self._signals.driver.read()
+        until = self._since + hints.poll_interval
+        while (left := until - self._now()) > 0 and not hints.is_stopping:
+            if hints.due is not None and self._clock() >= hints.due:
                 return
             self._sleep(min(left, _POLL_INTERVAL_S))
+            hints = self._signals.driver.read()
 
 
 @dataclass

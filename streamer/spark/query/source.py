@@ -29,6 +29,7 @@ from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput, is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.planner.trigger import IdlePause, TriggerPolicy, next_tick
+from streamer.engine.report.batch_work import BatchWork
 from streamer.sdk.input.replayable import Limit, MeasurableSource, ReplayableSource, extent_of
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.event_time_window import EventWindow
@@ -125,7 +126,8 @@ class StreamReader(DataSourceStreamReader):
 
     def _plan_end(self, start: dict[str, Any]) -> dict[str, Any]:
         plan = self._plan
-        if self._kafka_admission is None and plan.signals.is_stopping():
+        hints = plan.signals.driver.read()
+        if self._kafka_admission is None and hints.is_stopping:
             return start
         # Spark asks when the micro-batch that ended here is written, and commits it with the next
         # one: where a spool is full there would be none.
@@ -134,29 +136,27 @@ class StreamReader(DataSourceStreamReader):
         # This, not when Spark has written the micro-batch down, is its time: a window that ends in
         # between has events that come with the next one. The input is asked for all until now, and
         # Spark takes what Kafka has when this returns. While no broker answers, time passes.
-        kafka = (
-            _NO_KAFKA_BACKLOG
-            if self._kafka_admission is None
-            else self._kafka_admission.read_backlog()
-        )
+        kafka = _NO_KAFKA_BACKLOG
+        if self._kafka_admission is not None:
+            kafka = self._kafka_admission.read_backlog()
+            hints = plan.signals.driver.read()
         # It does not run backwards, though the machine's clock may, and goes on meanwhile.
         now, steady = self._clock.now(), self._clock.steady()
-        ticked = next_tick(plan.window, start["tick"], plan.signals.due(), now)
-        tasks = plan.signals.tasks()
+        ticked = next_tick(plan.window, start["tick"], hints.due, now)
         # Without windows all of it may come out at once, and to the driver: its heap does not grow
         # with the cores.
         is_first = start["start"] != plan.start_id
         limit = plan.limit.within(_FIRST_BATCH_LIMIT) if is_first else plan.limit
-        if tasks is not None and plan.window is not None:
-            limit = limit.share_of(tasks)
+        if hints.tasks is not None and plan.window is not None:
+            limit = limit.share_of(hints.tasks)
         latest = plan.source.latest_offset(start["data"], now, limit)
         waiting, more = latest.waiting + kafka.messages, latest.has_more or kafka.more
-        plan.signals.set_backlog(waiting)
+        plan.signals.planner.update(backlog=waiting)
         ended = latest.is_ended
-        woken = max(plan.signals.requested_at(), start.get("woken", 0))
+        woken = max(hints.requested_at, start.get("woken", 0))
         is_woken = woken != start.get("woken", 0)
         urgent = ticked != start["tick"] or more or ended or is_first or is_woken
-        min_wait = round(plan.signals.min_wait() * SECOND) if waiting and not urgent else 0
+        min_wait = round(hints.min_wait * SECOND) if waiting and not urgent else 0
         should_start = self._trigger.should_start(waiting, urgent, now, min_wait)
         if not should_start and latest.waiting:
             ended = False
@@ -168,11 +168,13 @@ class StreamReader(DataSourceStreamReader):
             or ended != start["ended"]
         ):
             data = latest.offset if should_start or not latest.waiting else start["data"]
-            known, newest = plan.signals.newest_end()
             aggregates_from = next_aggregates_from(
-                read_aggregates_from(start), plan.aggregation_id, newest, known and not is_first
+                read_aggregates_from(start),
+                plan.aggregation_id,
+                hints.newest_end,
+                hints.has_newest_end and not is_first,
             )
-            pressure = None if is_first else self._pressure(start, now)
+            pressure = None if is_first else self._pressure(start, now, hints.work)
             suspended = 0
             if not is_first and self._planned is not None and self._planned[0] == start.get("time"):
                 suspended = standstill_between(self._planned, now, steady)
@@ -186,20 +188,21 @@ class StreamReader(DataSourceStreamReader):
                 "lag": more,
                 "time": now,
                 # Wherever it comes again, the tasks are the same.
-                "pieces": tasks or plan.pieces,
+                "pieces": hints.tasks or plan.pieces,
                 **({"woken": woken} if woken else {}),
                 **({} if pressure is None else {"pressure": pressure.to_fields()}),
                 **({"stood": suspended} if suspended else {}),
-                **self._kafka_fields(start, kafka, is_first),
+                **self._kafka_fields(start, kafka, is_first, hints.planned_ends),
             }
         return start
 
-    def _pressure(self, start: dict[str, Any], now: int) -> BackPressure | None:
+    def _pressure(
+        self, start: dict[str, Any], now: int, work: BatchWork | None
+    ) -> BackPressure | None:
         """Return what the micro-batch that ended at `start` took of the stream's own time.
 
         None where that is not known, or cannot matter.
         """
-        work = self._plan.signals.work()
         if work is None or self._planned is None or work.time != start.get("time"):
             return None
         if self._planned[0] != work.time:
@@ -207,7 +210,11 @@ class StreamReader(DataSourceStreamReader):
         return measure_pressure(self._planned, now, work)
 
     def _kafka_fields(
-        self, start: dict[str, Any], kafka: TotalBacklog, is_first: bool
+        self,
+        start: dict[str, Any],
+        kafka: TotalBacklog,
+        is_first: bool,
+        planned: Sequence[Offsets],
     ) -> dict[str, Any]:
         """Return what an offset has besides when Kafka is read too."""
         if self._kafka_admission is None:
@@ -216,12 +223,16 @@ class StreamReader(DataSourceStreamReader):
         fields: dict[str, Any] = {"step": start.get("step", 0) + 1}
         if self._plan.reports_lag:
             fields["ends"] = kafka.ends
-        if backlog := self._backlog_ends(start, kafka, is_first):
+        if backlog := self._backlog_ends(start, kafka, is_first, planned):
             fields["backlog_ends"] = backlog
         return fields
 
     def _backlog_ends(
-        self, start: dict[str, Any], kafka: TotalBacklog, is_first: bool
+        self,
+        start: dict[str, Any],
+        kafka: TotalBacklog,
+        is_first: bool,
+        planned: Sequence[Offsets],
     ) -> Sequence[Offsets]:
         """Return where Kafka ended at the start of the program until all before it is planned.
 
@@ -234,7 +245,7 @@ class StreamReader(DataSourceStreamReader):
         if is_first:
             return kafka.ends
         ends: Sequence[Offsets] = start.get("backlog_ends", ())
-        return ends if is_before(self._plan.signals.planned_ends(), ends) else ()
+        return ends if is_before(planned, ends) else ()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""
@@ -244,7 +255,7 @@ class StreamReader(DataSourceStreamReader):
             extent = extent_of(self._plan.source, start["data"], end["data"])
             # It is shown and nothing else: no micro-batch fails for it.
             with suppress(OSError):
-                self._plan.signals.set_extent(extent)
+                self._plan.signals.planner.update(extent=extent)
         pieces = self._plan.source.split(start["data"], end["data"], tasks)
         rows: list[tuple[int, bytes | None]] = [(0, None)]
         if pieces:

@@ -157,14 +157,16 @@ class Stream:
             on_samples=lambda body, spark_checkpoint: self.tap.record(body, spark_checkpoint),
             rejections=self.rejections,
             resend=lambda *some: Redelivery(self.plan, self._session, self._stopping).send(*some),
-            on_work=self._signals.set_work,
-            parallel_tasks=lambda: self._signals.tasks() or count_cores(self.plan.master),
+            on_work=lambda work: self._signals.driver.update(work=work),
+            parallel_tasks=lambda: (
+                self._signals.driver.read().tasks or count_cores(self.plan.master)
+            ),
         )
         self._results = results
         self._checkpoint_metrics = CheckpointMetrics(
             checkpoint.directory, whole=not checkpoint.is_remote
         )
-        self.batch_meter = BatchMeter(self._signals.extent)
+        self.batch_meter = BatchMeter(lambda: self._signals.planner.read().extent)
         self._delivery_error: Exception | None = None
         self._newest_reported, self._start_error = False, ""
         self.trouble, self.delivered_batches = NO_DIAGNOSIS, 0
@@ -338,10 +340,11 @@ class Stream:
         self.recent.record(
             self._delivery.batch, statuses.values(), self.meters.counts.get(LAG_METRIC_KEY)
         )
-        self._signals.set_due(self.snapshot().next_close)
+        hints: dict[str, Any] = {"due": self.snapshot().next_close}
         if not self._newest_reported and len(statuses) >= self.plan.shards:
-            self._signals.set_newest_end(newest_window_end([*statuses.values()]))
+            hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
+        self._signals.driver.update(**hints)
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""
@@ -355,7 +358,7 @@ class Stream:
     @property
     def backlog(self) -> int:
         """Number of messages that wait at the input."""
-        return self._signals.backlog()
+        return self._signals.planner.read().backlog
 
     def read_gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""

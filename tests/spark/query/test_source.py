@@ -52,7 +52,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     ]
     assert [row["number"] for row in rows] == list(range(max(files, 1)))
     pieces = [pickle.loads(row["piece"]) for row in rows if row["piece"] is not None]
-    shown = [Path(source.partition(piece)).name for piece in pieces]
+    shown = [Path(source.partition_of(piece)).name for piece in pieces]
     assert shown == [f"{number:05d}" for number in range(files)]
 
 
@@ -61,13 +61,13 @@ def test_a_look_says_how_many_messages_wait(tmp_path: Path) -> None:
     source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    assert signals.backlog() == 0
+    assert signals.planner.read().backlog == 0
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
     end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
-    assert signals.backlog() == 40
+    assert signals.planner.read().backlog == 40
     # What was taken waits no more.
     reader.latestOffset(end, None)  # type: ignore[arg-type]
-    assert signals.backlog() == 0
+    assert signals.planner.read().backlog == 0
 
 
 def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
@@ -80,11 +80,11 @@ def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
     start = reader.initialOffset()
     here = reader.latestOffset(start, None)  # type: ignore[arg-type]
-    signals.set_tasks(8)
+    signals.driver.update(tasks=8)
     there = reader.latestOffset(start, None)  # type: ignore[arg-type]
     assert [here["pieces"], there["pieces"]] == [2, 8]
     # One that is replayed is cut as it was before.
-    signals.set_tasks(4)
+    signals.driver.update(tasks=4)
     assert len(reader.partitions(start, there)) == 8
 
 
@@ -119,11 +119,11 @@ def test_it_is_said_where_in_its_files_a_micro_batch_is(tmp_path: Path) -> None:
     start = reader.initialOffset()
     reader.partitions(start, start)  # there is no directory, which does not matter
     signals.clear()
-    assert signals.extent() is None
+    assert signals.planner.read().extent is None
     for extent in ((0, 80_000), (80_000, 20_000)):
         end = reader.latestOffset(start, None)  # type: ignore[arg-type]
         reader.partitions(start, end)
-        assert signals.extent() == ("2 files", *extent, 100_000)
+        assert signals.planner.read().extent == ("2 files", *extent, 100_000)
         start = end
 
 
@@ -134,7 +134,7 @@ def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Pat
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
-    meter = BatchMeter(signals.extent)
+    meter = BatchMeter(lambda: signals.planner.read().extent)
     ear = TaskLogReceiver(lambda *line: None, meter.report)
     plan = make_plan(parse_config(text))
     start, shown = reader.initialOffset(), []
@@ -179,7 +179,7 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
         taken = []
         for tasks in (None, 1, 2, 3, 4, 8):
             if tasks is not None:
-                signals.set_tasks(tasks)
+                signals.driver.update(tasks=tasks)
             end = reader.latestOffset(start, None)  # type: ignore[arg-type]
             taken.append(end["data"]["pos"] // 2)
         assert taken == expected
@@ -245,7 +245,7 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
     assert make_batch_info(at).batch_time == begun + 10 * SECOND == asked.until[-1]
     # A window that is due by the stream's time closes though the machine's clock is behind.
     asked.quiet = True
-    signals.set_due(begun + 15 * SECOND)
+    signals.driver.update(due=begun + 15 * SECOND)
     machine.go_on(9.9)
     assert reader.latestOffset(at, None) is at  # type: ignore[arg-type]
     machine.go_on(0.2)
@@ -287,7 +287,7 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
     t = first["time"]
     # Its tasks waited for a core for a minute, and its delivery took 15 s.
     machine.go_on(75)
-    signals.set_work(BatchWork(t, machine.steady - 15 * SECOND, 0, 0, 15 * SECOND))
+    signals.driver.update(work=BatchWork(t, machine.steady - 15 * SECOND, 0, 0, 15 * SECOND))
     second = reader.latestOffset(first, None)  # type: ignore[arg-type]
     pressure = make_batch_info(second).pressure
     assert pressure == BackPressure(((t + 60 * SECOND, t + 75 * SECOND),), 0, 15 * SECOND)
@@ -299,7 +299,7 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
     third = reader.latestOffset(second, None)  # type: ignore[arg-type]
     assert make_batch_info(third).pressure is None
     # Another start, or another process that plans, has not seen when it began.
-    signals.set_work(BatchWork(third["time"], machine.steady, 0, 0, 15 * SECOND))
+    signals.driver.update(work=BatchWork(third["time"], machine.steady, 0, 0, 15 * SECOND))
     for name in ("a", "b"):
         other = StreamReader(replace(plan, start_id=name), machine.clock())
         assert make_batch_info(other.latestOffset(third, None)).pressure is None  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ class Topic:
     def __init__(self, end: int) -> None:
         self.end = end
 
-    def standing(self, known: Offsets) -> Backlog:
+    def backlog(self, known: Offsets) -> Backlog:
         waiting = self.end - (known["cars"]["0"] if known else 0)
         return Backlog(waiting, waiting > 100, {"cars": {"0": self.end}})
 
@@ -328,7 +328,7 @@ def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
         return StreamReader(plan).latestOffset(start, None)  # type: ignore[arg-type]
 
     def taken(end: int) -> None:
-        signals.set_planned_ends([{"cars": {"0": end}}])
+        signals.driver.update(planned_ends=[{"cars": {"0": end}}])
 
     window = SystemWindow(size=10 * SECOND)
     first: dict[str, Any] = {"data": {}, "tick": 0, "start": "", "ended": False}

@@ -8,15 +8,10 @@ little, and windows close on time all the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
-from streamer.engine.planner.kafka_inputs import is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.window import MicroBatchInfo
-from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
 
@@ -135,26 +130,3 @@ def next_tick(
     if window is None or due is None or now < due:
         return before
     return max(before, window.due_count(now))
-
-
-def batch_time(offset: Mapping[str, Any]) -> int:
-    """Return a micro-batch's time, ns: when our source was looked at, where its part of it ends."""
-    # A micro-batch that a former version planned may come again.
-    time: int = offset["time"] if "time" in offset else offset["floor"]
-    return time
-
-
-def make_batch_info(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> MicroBatchInfo:
-    """Return the facts about a micro-batch for shards.
-
-    Args:
-        offset: where our source's part of it ends; `backlog_ends` is where Kafka
-            ended at the start, until all before it is planned.
-        ends: where it ends in Kafka, for each of the inputs.
-    """
-    lag, backlog = offset.get("lag", False), is_before(ends, offset.get("backlog_ends", ()))
-    fields = offset.get("pressure")
-    pressure = None if fields is None else BackPressure.from_fields(fields)
-    start, ended = offset["start"], offset["ended"]
-    stood = offset.get("stood", 0)
-    return MicroBatchInfo(batch_time(offset), start, backlog, ended, lag, pressure, stood)

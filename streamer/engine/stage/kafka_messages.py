@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.merged_source import ChildPiece
 from streamer.core.message import NO_META, Execution, Message
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch
+from streamer.engine.planner.kafka_inputs import KafkaInputRef
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.window.contract.shuffle_row import PIECE_BITS
 
@@ -172,7 +173,7 @@ class KafkaMessageReader:
             for rank, place in enumerate(sorted(places))
             if place[0] == input_place.number
         }
-        newest = micro_batch.offset.get("ends") or micro_batch.ends
+        newest = micro_batch.offset.ends or micro_batch.ends
         self._newest: Mapping[str, Mapping[str, int]] = newest[input_place.number] if newest else {}
 
     def number(self, run: PartitionRun) -> int:

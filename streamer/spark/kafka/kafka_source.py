@@ -12,9 +12,8 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from streamer.engine.planner.aggregation_switch import read_aggregates_from
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch, StreamKafkaInput
-from streamer.engine.planner.trigger import batch_time
+from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.kafka_messages import (
@@ -184,8 +183,6 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = shard_labels(plan.shards)
         planned = _planned_batch()
-        t = batch_time(planned.offset)
-        since = read_aggregates_from(planned.offset)
         source = KafkaMessageReader(place, planned, needed_columns)
         for stretch in split_partition_runs(batches, needed_columns.topic):
             piece = source.piece(stretch)
@@ -194,8 +191,8 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
                 source,
                 source.number(stretch),
                 piece,
-                t,
-                since,
+                planned.offset.batch_time,
+                planned.offset.aggregates_from,
                 source.partition_of(piece),
                 arrival=source.arrival(stretch),
             ):

@@ -1,13 +1,13 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.core.durations import SECOND
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.planner.trigger import (
     FULL_BATCH_MESSAGES,
     IdlePause,
     PollSettings,
     TriggerPolicy,
-    make_batch_info,
     next_tick,
 )
 from streamer.window import SystemWindow
@@ -154,8 +154,13 @@ def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start()
     bare = {"start": "a", "ended": False, "time": 7}
     offset = {**bare, "backlog_ends": [{"cars": {"0": 100, "1": 7}}]}
     for ends, backlog in (({"0": 50, "1": 7}, True), ({"0": 100, "1": 6}, True)):
-        assert make_batch_info(offset, [{"cars": ends}]).backlog is backlog
-    assert not make_batch_info(offset, [{"cars": {"0": 100, "1": 9}}]).backlog
+        assert MicroBatchOffset.from_fields(offset).batch_info([{"cars": ends}]).backlog is backlog
+    assert (
+        not MicroBatchOffset.from_fields(offset).batch_info([{"cars": {"0": 100, "1": 9}}]).backlog
+    )
     # Without Kafka, and of a checkpoint of before.
-    assert not make_batch_info(offset).backlog and make_batch_info(offset).batch_time == 7
-    assert not make_batch_info(bare, [{"cars": {"0": 1}}]).backlog
+    assert (
+        not MicroBatchOffset.from_fields(offset).batch_info().backlog
+        and MicroBatchOffset.from_fields(offset).batch_info().batch_time == 7
+    )
+    assert not MicroBatchOffset.from_fields(bare).batch_info([{"cars": {"0": 1}}]).backlog

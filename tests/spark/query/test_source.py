@@ -16,8 +16,8 @@ from streamer.connectors.kafka.input.input_protocol import Backlog, MetadataSett
 from streamer.core.durations import SECOND
 from streamer.engine.planner.batch_clock import BatchClock
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.engine.planner.trigger import make_batch_info
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.batch_work import BatchWork
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
@@ -26,7 +26,7 @@ from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit, Offset
 from streamer.spark.query.source import SourcePlan, StreamReader
-from streamer.window import SystemWindow
+from streamer.window import MicroBatchInfo, SystemWindow
 from streamer.window.settings.back_pressure import BackPressure
 from tests.components.inputs.reading import built
 
@@ -189,6 +189,10 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
     )
 
 
+def info_of(offset: dict[str, Any]) -> MicroBatchInfo:
+    return MicroBatchOffset.from_fields(offset).batch_info()
+
+
 class Asked(EmptySource):
     """An input that notes until when it was asked what there is."""
 
@@ -212,9 +216,9 @@ def test_a_micro_batch_has_all_that_came_before_its_time(tmp_path: Path) -> None
         SourcePlan(asked, SystemWindow(size=10 * SECOND), "a", signals, Limit(), 0, 2)
     )
     at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
-    assert make_batch_info(at).batch_time == asked.until[0]
+    assert info_of(at).batch_time == asked.until[0]
     at = reader.latestOffset(at, None)  # type: ignore[arg-type]
-    assert make_batch_info(at).batch_time == asked.until[1] > asked.until[0]
+    assert info_of(at).batch_time == asked.until[1] > asked.until[0]
 
 
 class Machine:
@@ -237,12 +241,12 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
     plan = SourcePlan(asked, SystemWindow(size=10 * SECOND), "a", signals, Limit(), 0, 2)
     reader = StreamReader(plan, machine.clock())
     at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
-    begun = make_batch_info(at).batch_time
+    begun = info_of(at).batch_time
     assert begun == machine.wall
     machine.wall -= 3600 * SECOND
     machine.go_on(20)
     at = reader.latestOffset(at, None)  # type: ignore[arg-type]
-    assert make_batch_info(at).batch_time == begun + 10 * SECOND == asked.until[-1]
+    assert info_of(at).batch_time == begun + 10 * SECOND == asked.until[-1]
     # A window that is due by the stream's time closes though the machine's clock is behind.
     asked.quiet = True
     signals.driver.update(due=begun + 15 * SECOND)
@@ -250,16 +254,16 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
     assert reader.latestOffset(at, None) is at  # type: ignore[arg-type]
     machine.go_on(0.2)
     ticked = reader.latestOffset(at, None)  # type: ignore[arg-type]
-    assert ticked["tick"] > at["tick"] and make_batch_info(ticked).batch_time >= begun + 15 * SECOND
+    assert ticked["tick"] > at["tick"] and info_of(ticked).batch_time >= begun + 15 * SECOND
     # Another process plans: it goes on from what is in the log.
     other = StreamReader(plan, machine.clock())
     machine.go_on(2)
     asked.quiet = False
     again = other.latestOffset(ticked, None)  # type: ignore[arg-type]
-    assert make_batch_info(again).batch_time == ticked["time"]
+    assert info_of(again).batch_time == ticked["time"]
     machine.go_on(2)
     later = other.latestOffset(again, None)  # type: ignore[arg-type]
-    assert make_batch_info(later).batch_time == ticked["time"] + SECOND
+    assert info_of(later).batch_time == ticked["time"] + SECOND
 
 
 def test_an_offset_says_by_how_much_the_clock_was_set_forward(tmp_path: Path) -> None:
@@ -272,7 +276,7 @@ def test_an_offset_says_by_how_much_the_clock_was_set_forward(tmp_path: Path) ->
         machine.go_on(20)
         machine.wall += step * SECOND
         at = reader.latestOffset(at, None)  # type: ignore[arg-type]
-        stood.append(make_batch_info(at).suspended)
+        stood.append(info_of(at).suspended)
     assert stood == [0, 0, 3600 * SECOND, 0]
 
 
@@ -289,20 +293,18 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
     machine.go_on(75)
     signals.driver.update(work=BatchWork(t, machine.steady - 15 * SECOND, 0, 0, 15 * SECOND))
     second = reader.latestOffset(first, None)  # type: ignore[arg-type]
-    pressure = make_batch_info(second).pressure
+    pressure = info_of(second).pressure
     assert pressure == BackPressure(((t + 60 * SECOND, t + 75 * SECOND),), 0, 15 * SECOND)
-    assert make_batch_info(json.loads(json.dumps(second))).pressure == pressure, (
-        "a replay decides the same"
-    )
+    assert info_of(json.loads(json.dumps(second))).pressure == pressure, "a replay decides the same"
     # It is about that micro-batch alone: the next one waited for something else.
     machine.go_on(75)
     third = reader.latestOffset(second, None)  # type: ignore[arg-type]
-    assert make_batch_info(third).pressure is None
+    assert info_of(third).pressure is None
     # Another start, or another process that plans, has not seen when it began.
     signals.driver.update(work=BatchWork(third["time"], machine.steady, 0, 0, 15 * SECOND))
     for name in ("a", "b"):
         other = StreamReader(replace(plan, start_id=name), machine.clock())
-        assert make_batch_info(other.latestOffset(third, None)).pressure is None  # type: ignore[arg-type]
+        assert info_of(other.latestOffset(third, None)).pressure is None  # type: ignore[arg-type]
 
 
 class Topic:

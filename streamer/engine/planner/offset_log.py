@@ -1,0 +1,105 @@
+"""Spark's logs of the micro-batches that are planned, and of those that are committed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.core.errors import StreamerError
+from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+
+_OFFSET_LOG_VERSION: Final = "v1"
+"""Of Spark's log of offsets."""
+
+NO_OFFSET: Final = "-"
+"""Stands in the line of a source that has no offset yet."""
+
+
+class PlannedBatch(NamedTuple):
+    """A micro-batch as Spark's log describes it.
+
+    Attributes:
+        number: the micro-batch's.
+        offset: where our source's part of it ends.
+        ends: where it ends in Kafka, for each of the inputs.
+    """
+
+    number: int
+    offset: MicroBatchOffset
+    ends: Sequence[Offsets]
+
+    def to_json(self) -> str:
+        """Return the micro-batch as JSON, for tasks."""
+        return json.dumps([self.number, self.offset.to_fields(), self.ends])
+
+    @classmethod
+    def from_json(cls, text: str) -> PlannedBatch:
+        """Return the micro-batch that `to_json` has written."""
+        number, fields, ends = json.loads(text)
+        return cls(number, MicroBatchOffset.from_fields(fields), ends)
+
+
+def read_planned(spark: Location, number: int, has_kafka: bool = True) -> PlannedBatch:
+    """Read where a micro-batch ends from Spark's checkpoint.
+
+    Args:
+        spark: Spark's checkpoint directory.
+        number: the micro-batch's.
+        has_kafka: whether the stream must have Kafka inputs; else it may.
+
+    Raises:
+        FileNotFoundError: the log does not have it.
+        StreamerError: the log has another form than it is known to have.
+    """
+    path = spark / "offsets" / str(number)
+    content = path.read_bytes()
+    try:
+        version, settings, *offsets = content.decode().split("\n")
+        if (
+            version == _OFFSET_LOG_VERSION
+            and len(offsets) > has_kafka
+            and "batchTimestampMs" in json.loads(settings)
+        ):
+            ours, *kafka = [{} if text == NO_OFFSET else json.loads(text) for text in offsets]
+            return PlannedBatch(number, MicroBatchOffset.from_fields(ours), kafka)
+    except (ValueError, TypeError):
+        version = ""
+    if re.fullmatch(r"v\d+", version) and version != _OFFSET_LOG_VERSION:
+        raise StreamerError(
+            f"{path} has the form {version}, expected {_OFFSET_LOG_VERSION}: another version of "
+            "Spark wrote it; run the streamer that did, or start anew with another checkpoint"
+        )
+    how = "is empty" if not content else f"ends too soon or was written over ({len(content)} bytes)"
+    raise StreamerError(
+        f"{path} {how}: expected {_OFFSET_LOG_VERSION}, the micro-batch's settings and a line of "
+        "offsets for each input; restore the checkpoint from a backup, or start anew with another "
+        "one"
+    )
+
+
+def newest_number(log: Location) -> int | None:
+    """Return the newest number in one of Spark's logs; None where it is empty."""
+    return max(list_batch_numbers(log), default=None)
+
+
+def read_newest_planned(
+    spark: Location, log: str = "offsets", has_kafka: bool = True
+) -> PlannedBatch | None:
+    """Read where the newest micro-batch of a checkpoint ends; None before there is any.
+
+    Args:
+        spark: Spark's checkpoint directory.
+        log: `commits` for the newest one that is committed.
+        has_kafka: see `read_planned`.
+    """
+    newest = newest_number(spark / log)
+    return None if newest is None else read_planned(spark, newest, has_kafka)
+
+
+def is_committed(spark: Location, number: int) -> bool:
+    """Return whether all of a micro-batch is done, as Spark's checkpoint has it."""
+    return (spark / "commits" / str(number)).exists()

@@ -196,7 +196,7 @@ def test_of_many_parts_a_worker_keeps_the_producers_of_some(
         for part in ("0", "1", "2"):
             place.write(output, number, "a", part=part)
     place.holds("a" * 6)
-    assert len(output.output._worker.transactions._held) == 2
+    assert len(output.output._worker.transactions._producers) == 2
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ class PollSettings:
 
 
 class IdlePause:
-    """The pause between two looks that find nothing: Spark may look more often than it is worth."""
+    """The pause between two polls without data: Spark may poll more often than it is worth."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class IdlePause:
         self._since = None if has_data else self._now()
 
     def wait(self) -> None:
-        """Rest; a stop and a window that is due end it within `_NAP` seconds."""
+        """Rest; a stop and a window that is due end it within `_POLL_INTERVAL_S`."""
         if self._since is None:
             return
         hints = self._signals.driver.read()

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
@@ -23,6 +23,7 @@ from streamer.plan.uses_sync_response import is_answered
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 from streamer.sdk.worker_resources import new_run_id
+from streamer.service.run.stream_host import StreamHost
 from streamer.tools.dry_run.components import check_components
 
 if TYPE_CHECKING:
@@ -65,22 +66,24 @@ class DeployResult:
     discarded: int = 0
 
 
-class StreamHost(Protocol):
-    """Where a stream runs: what makes one, and what knows that there is another now."""
+@dataclass(frozen=True, slots=True)
+class RevisionChange:
+    """Another revision for a run.
 
-    checkpoint: Checkpoint
+    Attributes:
+        config: what is to run.
+        judgement: of the change from what runs.
+        on_reset: what becomes of open windows that must begin anew; None when they need not.
+        revision: what it is called; a checkpoint that begins anew remembers it.
+        probation: seconds in which it may fail, so that what ran before comes back; None when it is
+            to stay whatever happens.
+    """
 
-    @property
-    def stream(self) -> Stream:
-        """The stream that was made last."""
-
-    def make_stream(
-        self, plan: Plan, former: Stream | None = None, drain_limit: Any = None
-    ) -> Stream:
-        """Make a stream, which is `stream` from now on."""
-
-    def start_query(self, stream: Stream) -> None:
-        """Start its query."""
+    config: Config
+    judgement: ChangeImpact
+    on_reset: OnReset | None = None
+    revision: str = ""
+    probation: float | None = None
 
 
 def check_connections(plan: Plan, running: Plan) -> None:
@@ -157,31 +160,28 @@ class RevisionSwitch:
         self._timeout = timeout
         self._should_stop = should_stop
 
-    def replace(
-        self, plan: Plan, judgement: ChangeImpact, on_reset: OnReset | None, revision: str = ""
-    ) -> DeployResult:
+    def replace(self, plan: Plan, change: RevisionChange) -> DeployResult:
         """Switch the running stream to `plan`: in place, or with new state after a drain.
 
         Args:
             plan: what is to run.
-            judgement: of the change from what runs.
-            on_reset: what becomes of open windows, where these must begin anew.
-            revision: what the deploy is called.
+            change: the same as a change from what runs.
 
         Raises:
             DeployError: it was refused, or did not start; what ran before does so again.
-            BrokenOffError: the stream is to stop while windows are let out.
+            DrainInterruptedError: the stream is to stop while windows are let out.
         """
+        judgement = change.judgement
         if judgement.effect in (None, Effect.RESTART):
             return DeployResult(judgement.effect)
         if not judgement.resets:
             return self._switch_in_place(plan, judgement)
-        if on_reset is None:
+        if change.on_reset is None:
             raise DeployError(
                 f"the change loses {' and '.join(judgement.losses)}; deploy it with on_reset=drain "
                 "to let open windows out first, or on_reset=discard to drop them"
             )
-        return self._switch_with_new_state(plan, judgement, on_reset, revision)
+        return self._switch_with_new_state(plan, change)
 
     def _switch_in_place(self, plan: Plan, judgement: ChangeImpact) -> DeployResult:
         old = self._host.stream
@@ -197,17 +197,15 @@ class RevisionSwitch:
             self._start_stream(plan, former)
         return DeployResult(judgement.effect, time.monotonic() - began)
 
-    def _switch_with_new_state(
-        self, plan: Plan, judgement: ChangeImpact, on_reset: OnReset, revision: str
-    ) -> DeployResult:
+    def _switch_with_new_state(self, plan: Plan, change: RevisionChange) -> DeployResult:
         from streamer.spark.checkpoint.generations import (
             begin_generation,
             delete_old_generations,
             restore_record,
         )
 
-        host, old = self._host, self._host.stream
-        checkpoint = host.checkpoint
+        old, checkpoint = self._host.stream, self._host.checkpoint
+        judgement = change.judgement
         began = time.monotonic()
         if judgement.keeps_input:
             old.retire(self._timeout)
@@ -218,12 +216,13 @@ class RevisionSwitch:
         previous_record = checkpoint.read_record()
         discarded = 0
         with self._rollback_on_error(old.plan, former):
-            if on_reset == OnReset.DRAIN:
+            if change.on_reset == OnReset.DRAIN:
                 drained_stream = self._drain(old, judgement.keeps_input)
                 former = drained_stream if judgement.keeps_input else None
             else:
                 discarded = self._count_discarded(old)
-            begin_generation(checkpoint, plan.fingerprint, judgement.keeps_input, revision)
+            keeps_input = judgement.keeps_input
+            begin_generation(checkpoint, plan.fingerprint, keeps_input, change.revision)
             try:
                 self._start_stream(plan, former)
             except BaseException:
@@ -344,7 +343,7 @@ def drain_windows(
         The stream that has let them out, retired.
 
     Raises:
-        BrokenOffError: the stream is to stop.
+        DrainInterruptedError: the stream is to stop.
         StreamerError: they cannot be written.
     """
     from streamer.spark.query.drain_source import DrainLimit, with_flush_at_end

@@ -348,6 +348,11 @@ class Stream:
         delivery = self._delivery
         return Snapshot.of(self.statuses(), dict(delivery.metrics.counts), delivery.batch)
 
+    @property
+    def newest_batch(self) -> int:
+        """The number of the newest micro-batch that was delivered; -1 before the first."""
+        return self._delivery.batch
+
     def statuses(self) -> list[Mapping[str, Any]]:
         """Return the newest status of each shard."""
         return list(self._delivery.statuses.values())

@@ -50,7 +50,7 @@ class Line(Files):
         self._files, self.cut = files, False
 
     def __getattribute__(self, name: str):
-        if name in ("names", "read", "create", "put", "delete"):
+        if name in ("list_names", "read", "create", "put", "delete"):
             if self.cut:
                 raise OSError("no answer")
             return getattr(self._files, name)

@@ -52,7 +52,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     ]
     assert [row["number"] for row in rows] == list(range(max(files, 1)))
     pieces = [pickle.loads(row["piece"]) for row in rows if row["piece"] is not None]
-    shown = [Path(source.partition(piece)).name for piece in pieces]
+    shown = [Path(source.partition_of(piece)).name for piece in pieces]
     assert shown == [f"{number:05d}" for number in range(files)]
 
 

@@ -255,7 +255,7 @@ def _drain_and_stop(run: _RunContext) -> bool:
     finished = run.life.stop_gracefully()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
-        if run.life.stream.is_undelivered:
+        if run.life.stream.run.is_undelivered:
             text = "The output has not taken the micro-batch in hand; it will be replayed"
         run.log(
             "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -87,16 +88,10 @@ class InputHost:
 
     def stoppable_child(self, name: str, directory: Path) -> StoppableContext:
         """Return a room whose receivers can be stopped by themselves; they stop with all others."""
-        child_host = InputHost(directory, self.known, self.log, self.count, threading.Event())
-        child_host.read_stdin = self.read_stdin
-        child_host.spool_limit, child_host.local, child_host.limits = (
-            self.spool_limit,
-            self.local,
-            self.limits,
-        )
-        child_host.answers, child_host.endpoints = self.answers, self.endpoints
-        child_host.remembered, child_host.save = self.remembered, self.save
-        child_host._claimed, child_host._waits = self._claimed, self._waits
+        # What inputs remember, claim and wait for is the stream's.
+        child_host = copy(self)
+        child_host.directory, child_host.stopping = directory, threading.Event()
+        child_host.threads, child_host._stops, child_host._children = [], [], []
         self._children.append(child_host)
 
         def stop() -> None:

@@ -12,6 +12,7 @@ from streamer.service.monitoring.tracing import BatchTracer
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import Checkpoint
+    from streamer.spark.query.input_session import InputSession
     from streamer.spark.query.stream import Stream
 
 
@@ -51,19 +52,19 @@ class StreamHost:
         return self.current_stream
 
     def make_stream(
-        self, plan: Plan, former: Stream | None = None, drain_limit: Any = None
+        self, plan: Plan, input_session: InputSession | None = None, drain_limit: Any = None
     ) -> Stream:
         """Make a stream, which is `stream` from now on; see `Stream`."""
+        from streamer.spark.query.input_session import ProcessEnds
         from streamer.spark.query.stream import Stream
 
         self.current_stream = stream = Stream(
             plan,
             self.checkpoint,
             self._log,
-            overlay=self.overlay,
-            endpoints=self._view.endpoints,
-            former=former,
-            drain_limit=drain_limit,
+            ProcessEnds(overlay=self.overlay, endpoints=self._view.endpoints),
+            input_session,
+            drain_limit,
             progress=self._view.start,
         )
         if self._tracer is not None:

@@ -194,10 +194,10 @@ class StreamRun:
         host = self._host
         host.session = session
         if not self.is_opened:
-            former = finish_drain(
+            input_session = finish_drain(
                 host, self.plan, self._stop_timeout_s, lambda: self.should_stop(), self._log
             )
-            host.make_stream(self.plan, former)
+            host.make_stream(self.plan, input_session)
         host.start_query(self.stream)
         self._save_running()
         self._view.set_running(self._read_state)
@@ -253,12 +253,12 @@ class StreamRun:
         trouble, backlog = stream.trouble, None if stream.has_outage else self._backlog
         if trouble.text:
             counts = adjust_counts_in_outage(
-                counts, stream.recent.event_time, time.time_ns(), has_outage=stream.has_outage
+                counts, stream.input.recent.event_time, time.time_ns(), has_outage=stream.has_outage
             )
-        figures = stream.snapshot(), counts, trouble.text, times, stream.read_gauges
+        figures = stream.snapshot(), counts, trouble.text, times, stream.run.read_gauges
         return StreamState(
-            *(*figures, trouble.place, backlog, stream.last_delivery),
-            rejected=stream.rejections.oldest(),
+            *(*figures, trouble.place, backlog, stream.input.last_delivery),
+            rejected=stream.run.rejections.oldest(),
         )
 
     def poll(self) -> bool:
@@ -270,7 +270,7 @@ class StreamRun:
         """
         # It is in a file. Who asks about a hundred streams would read a hundred of them, and wait
         # after each for the other threads.
-        self._backlog = self.stream.backlog
+        self._backlog = self.stream.run.signals.backlog()
         if self.stream.delivered_batches:
             self._view.start.finish()
         trial = self._trial
@@ -350,11 +350,11 @@ class StreamRun:
 
     def list_windows(self) -> Mapping[str, Any]:
         """Return the open windows; see `list_open_windows`."""
-        return list_open_windows(self.plan.window, self.stream.statuses(), self.stream.recent)
+        return list_open_windows(self.plan.window, self.stream.statuses(), self.stream.input.recent)
 
     def tap(self) -> MessageSamples:
         """Return the samples of messages."""
-        return self.stream.tap
+        return self.stream.input.tap
 
     def set_poll_rates(self, rest_s: float, min_wait_s: float) -> None:
         """Set how often the stream polls for data, and takes it; see `Stream`."""
@@ -384,10 +384,10 @@ class StreamRun:
             self.finish()
         if not finished:
             text = "The micro-batch in hand did not finish in time; it will be replayed"
-            if self.stream.is_undelivered:
+            if self.stream.run.is_undelivered:
                 text = "The output has not taken the micro-batch in hand; it will be replayed"
             self._log("WARN", text, {})
-            self.stream.abandon()
+            self.stream.run.abandon()
 
     def close(self) -> None:
         """End the run: report it, and release the checkpoint."""

@@ -265,7 +265,7 @@ def test_who_has_sent_a_rejected_message_gets_the_reason_at_once(tmp_path):
                     if batch[0].raw == b"bad":
                         ex.refusals[batch[0].meta[REQUEST]] = "three is bad"
                 at = end
-                server.lodged.house.answers.answered(ex.answers, ex.refusals)
+                server.lodged.house.answers.resolve(ex.answers, ex.refusals)
 
         thread = threading.Thread(target=reject)
         thread.start()

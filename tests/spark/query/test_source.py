@@ -311,7 +311,7 @@ class Topic:
     def __init__(self, end: int) -> None:
         self.end = end
 
-    def standing(self, known: Offsets) -> Backlog:
+    def backlog(self, known: Offsets) -> Backlog:
         waiting = self.end - (known["cars"]["0"] if known else 0)
         return Backlog(waiting, waiting > 100, {"cars": {"0": self.end}})
 

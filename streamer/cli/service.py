@@ -281,54 +281,30 @@ class _Service:
     ) -> None:
         from streamer.spark.cluster.standby_executors import ExecutorRelease
         from streamer.spark.jars.kafka_jars import service_spark_settings
-        from streamer.spark.session.session_start import SessionStart, check_cluster_workers
         from streamer.spark.session.shared_spark import SharedSpark
 
-        spark, log = self._root.spark, self._log
+        spark = self._root.spark
         inputs = (config.input for config, _ in files.values())
-        conf = service_spark_settings(spark, inputs, os.environ, log, checkpoints=self._place.url)
+        conf = service_spark_settings(
+            spark, inputs, os.environ, self._log, checkpoints=self._place.url
+        )
         local = spark["master"].startswith("local")
-
-        def check_session(session: Any) -> None:
-            place = self._place.connect(session)
-            check_cluster_workers(session, log)
-            if not local:
-                from streamer.spark.cluster.worker_preflight import check_checkpoint
-
-                check_checkpoint(session, place)
-
         executor_release, self._executor_release = self._executor_release, None
         if self._host is not None:
             if conf == self._conf and self._host.is_alive():
                 if executor_release is not None:
                     executor_release.request_executors()
-                    check_session(self._host.base_session)
+                    self._check_session(self._host.base_session)
                 return
             self._host.stop()
         self._conf = conf
-        # A service has no status line.
-        progress = StartProgress()
-        progress.log_to(log)
 
         def start(host_settings: Mapping[str, str]) -> Any:
-            session_start = SessionStart(
-                "streamer streams",
-                spark["master"],
-                {**host_settings, **self._place.spark_settings(), **conf},
-                log,
-                self._level,
-                keep_open=(lock.file,),
-                checks_workers=False,
-                progress=progress,
+            session = self._start_session(
+                {**host_settings, **self._place.spark_settings(), **conf}, lock
             )
-            session = session_start.finish()
-            if session_start.lacks_archive:
-                # Imported here: one start of a machine needs it.
-                from streamer.cli.warm import make_in_background
-
-                make_in_background(os.environ)
             if not release_executors:
-                check_session(session)
+                self._check_session(session)
             return session
 
         self._host = SharedSpark(
@@ -337,6 +313,44 @@ class _Service:
         if release_executors and not local:
             self._executor_release = ExecutorRelease(self._host.base_session)
         self._stopper.install()
+
+    def _start_session(self, settings: Mapping[str, str], lock: DirectoryLock) -> Any:
+        from streamer.spark.session.session_start import SessionStart, SparkApplication
+
+        # A service has no status line.
+        progress = StartProgress()
+        progress.log_to(self._log)
+        application = SparkApplication(
+            "streamer streams",
+            self._root.spark["master"],
+            settings,
+            self._level,
+            keep_open=(lock.file,),
+            checks_workers=False,
+        )
+        session_start = SessionStart(application, self._log, progress=progress)
+        session = session_start.finish()
+        if session_start.lacks_archive:
+            # Imported here: one start of a machine needs it.
+            from streamer.cli.warm import make_in_background
+
+            make_in_background(os.environ)
+        return session
+
+    def _check_session(self, session: Any) -> None:
+        """Check that Spark reaches the checkpoints, and that a cluster's workers can run streamer.
+
+        Raises:
+            StreamerError: it does not, or they cannot.
+        """
+        from streamer.spark.session.session_start import check_cluster_workers
+
+        place = self._place.connect(session)
+        check_cluster_workers(session, self._log)
+        if not self._root.spark["master"].startswith("local"):
+            from streamer.spark.cluster.worker_preflight import check_checkpoint
+
+            check_checkpoint(session, place)
 
     @contextmanager
     def _watch_files(self, manager: Manager) -> Iterator[None]:

@@ -139,29 +139,24 @@ class Delivery:
             frames = [*frames, *self._sinks.rejections.take_writes(batch)]
         ordered = sort_frames(frames)
         self._log_frames(ordered, {"micro_batch": batch})
-        self._written, self._refused_writes = [], []
-        self._waited = 0
+        self._written, self._refused_writes, self._waited = [], [], 0
         # Only windows that may expire need to know how long it takes.
         expires = isinstance(self._stream.window, SystemWindow)
-        with self._clocks.running.measure() if expires else nullcontext():
-            writing, mark, began_at = (
-                self._clocks.now(),
-                self._clocks.running.mark(),
-                time.monotonic_ns(),
-            )
+        clocks, running = self._clocks, self._clocks.running
+        with running.measure() if expires else nullcontext():
+            writing, mark, began_at = clocks.now(), running.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = sort_frames(self._redeliver(batch, ordered))
             answers, refusals = collect_answers(ordered)
             rejected = [*collect_rejections(ordered, answers, refusals)]
             if rejected and self._sinks.rejections is None:
                 raise make_rejected_error(rejected)
-            for number, writer in enumerate(self._writers):
-                mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
-                self._write_output(number, writer, batch, mine)
+            self._write_outputs(batch, ordered)
             self._keep_results(batch, ordered)
             self._take_rejected(batch, [*rejected, *self._refused_writes])
-            delivery = max(self._clocks.running.since(mark) - self._waited, 0)
-        took = self._clocks.now() - writing
+            delivery = max(running.since(mark) - self._waited, 0)
+        took = clocks.now() - writing
+        began = writing if began is None else began
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
             frame.shard: orjson.loads(frame.body)
@@ -169,20 +164,17 @@ class Delivery:
             if frame.kind == FrameKind.STATUS
         }
         if batch != self.batch:
-            sent = self._add_metrics(ordered, writing if began is None else began)
+            sent = self._add_metrics(ordered, began)
             self._count_rejected_batches(sent, [*rejected, *self._refused_writes])
-            count_closed_windows(
-                self.metrics, self._stream.window, statuses.values(), self._clocks.wall_clock
-            )
+            window = self._stream.window
+            count_closed_windows(self.metrics, window, statuses.values(), clocks.wall_clock)
         if answers:
             self._listeners.on_answers(answers, refusals)
         for frame in ordered:
             if frame.kind == FrameKind.SAMPLE:
-                self._listeners.on_samples(frame.body, self._clocks.wall_clock())
+                self._listeners.on_samples(frame.body, clocks.wall_clock())
         self.statuses.update(statuses)
-        self._report_trace(
-            batch, ordered, self._clocks.now() - (writing if began is None else began)
-        )
+        self._report_trace(batch, ordered, clocks.now() - began)
         self._record.batch = batch
         self._report_work(ordered, statuses, began_at, delivery)
         self._listeners.on_status(self.statuses)
@@ -364,6 +356,11 @@ class Delivery:
                 "keep the results of windows",
                 {**self._stream.endpoint_labels.state, "micro_batch": batch},
             )
+
+    def _write_outputs(self, batch: int, frames: Sequence[Frame]) -> None:
+        for number, writer in enumerate(self._writers):
+            mine = [f for f in frames if f.kind == FrameKind.DATA and f.output == number]
+            self._write_output(number, writer, batch, mine)
 
     def _write_output(
         self, number: int, writer: Writer, batch: int, frames: Sequence[Frame]

@@ -11,6 +11,7 @@ from typing import Any
 from streamer.engine.driver.delivery import LogLine
 from streamer.engine.driver.delivery_setup import DeliveryRecord
 from streamer.engine.driver.input_host import InputHost
+from streamer.engine.driver.writers import Overlay
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput, split_kafka_inputs
 from streamer.engine.report.message_samples import MessageSamples
@@ -38,7 +39,7 @@ class ProcessEnds:
     """
 
     read_stdin: Callable[[int], bytes] | None = None
-    overlay: Any = None
+    overlay: Overlay | None = None
     endpoints: Any = None
 
 
@@ -77,7 +78,7 @@ class InputSession:
         self.tap = MessageSamples()
         self.recent = WindowHistory()
         self.last_delivery: float | None = None
-        self._records: dict[Location, DeliveryRecord] = {}
+        self._records: dict[str, DeliveryRecord] = {}
         known = checkpoint.read_record().get("inputs", {})
         self.host = host = InputHost(
             checkpoint.spool, known, log, self.count, threading.Event(), ends.read_stdin
@@ -105,18 +106,19 @@ class InputSession:
         self.source, self.kafka_inputs = split_kafka_inputs(opened)
 
     def bind(self, plan: Plan) -> None:
-        """Let the checkpoint keep what the input remembers, now and later, for streams of a plan.
+        """Serve the stream of a plan: the checkpoint keeps what the input remembers by it.
 
         Raises:
             CheckpointError: it cannot.
         """
+        self._labels = EndpointLabels.of(plan).input
         save: Callable[[Mapping[str, Any]], None] = partial(self._checkpoint.bind, plan.fingerprint)
         save(self.host.remembered)
         self.host.save = save
 
     def record_of(self, state: Location) -> DeliveryRecord:
         """Return the record of what was delivered of windows' state in a checkpoint of Spark's."""
-        return self._records.setdefault(state, DeliveryRecord(self.meters))
+        return self._records.setdefault(str(state), DeliveryRecord(self.meters))
 
     def count(self, name: str, by: int = 1, **labels: str) -> None:
         """Add to a counter of the input."""

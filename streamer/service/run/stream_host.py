@@ -68,7 +68,7 @@ class StreamHost:
             progress=self._view.start,
         )
         if self._tracer is not None:
-            stream.set_trace_listener(self._tracer.trace_batch)
+            stream.run.delivery.trace = self._tracer.trace_batch
         return stream
 
     def start_query(self, stream: Stream) -> None:

@@ -284,9 +284,13 @@ class StreamRun:
             self._roll_back(trial, str(e))
             return False
         stream, now = self.stream, time.monotonic()
-        rejected = stream.rejected_batches
+        delivery = stream.run.delivery
         health = RevisionHealth(
-            stream.failures, stream.delivered_batches, stream.trouble.text, *rejected
+            stream.failures,
+            stream.delivered_batches,
+            stream.trouble.text,
+            rejected=delivery.rejected_batches,
+            reason=delivery.rejected_reason,
         )
         reason = trial.probation.failure_reason(health, now)
         if reason:
@@ -346,7 +350,7 @@ class StreamRun:
     @property
     def newest_batch(self) -> int:
         """The number of the newest micro-batch; -1 before the first."""
-        return self.stream.newest_batch
+        return self.stream.run.delivery.batch
 
     def list_windows(self) -> Mapping[str, Any]:
         """Return the open windows; see `list_open_windows`."""

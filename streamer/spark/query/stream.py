@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from streamer.engine.driver.failure_diagnosis import Diagnosis, WaitingInputs
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.shard_statuses import has_ended
 from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.spans import BatchTrace
 from streamer.engine.report.start_progress import NO_PROGRESS, StartProgress
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.plan import Plan
@@ -117,11 +116,6 @@ class Stream:
         """The counters and timings since the start."""
         return self.input.meters
 
-    @property
-    def newest_batch(self) -> int:
-        """The number of the newest micro-batch that was delivered; -1 before the first."""
-        return self.run.delivery.batch
-
     def start(self, session: SparkSession) -> None:
         """Start the query in a Spark session, on the checkpoint's state if it has any.
 
@@ -137,10 +131,6 @@ class Stream:
     def statuses(self) -> list[Mapping[str, Any]]:
         """Return the newest status of each shard."""
         return self.run.statuses()
-
-    def set_trace_listener(self, trace: Callable[[BatchTrace], None] | None) -> None:
-        """Set what is called with each micro-batch, what was done in it and when."""
-        self.run.delivery.trace = trace
 
     def set_poll_settings(self, seconds: float, min_wait: float = 0.0) -> None:
         """Say how often there are looks and micro-batches, where many streams share a machine.
@@ -242,11 +232,6 @@ class Stream:
     def failures(self) -> int:
         """Number of failures of the running micro-batch."""
         return self._retries.failures_after(self.run.delivery.batch)
-
-    @property
-    def rejected_batches(self) -> tuple[int, str]:
-        """Number of rejected micro-batches while no message was taken, and the reason."""
-        return self.run.delivery.rejected_batches, self.run.delivery.rejected_reason
 
     def _recover(self, error: str) -> None:
         self.run.batch_meter.end()

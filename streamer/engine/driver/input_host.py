@@ -1,4 +1,4 @@
-"""The rooms that a stream's inputs are opened in: what the driver lends them, and takes back."""
+"""Host of a stream's inputs: threads, directories and claims, which the driver frees again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AddCount(Protocol):
 
 
 class InputHost:
-    """All rooms of one stream.
+    """Host of the inputs of one stream; each is opened in a context of its own.
 
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
@@ -83,11 +83,11 @@ class InputHost:
         self._children: list[InputHost] = []
 
     def root_context(self) -> InputContext:
-        """Return the room of the stream's input."""
+        """Return the context of the stream's input."""
         return _InputContext(self, "", self.directory)
 
     def stoppable_child(self, name: str, directory: Path) -> StoppableContext:
-        """Return a room whose receivers can be stopped by themselves; they stop with all others."""
+        """Return a context whose receivers can be stopped by themselves, and stop with all others."""
         # What inputs remember, claim and wait for is the stream's.
         child_host = copy(self)
         child_host.directory, child_host.stopping = directory, threading.Event()
@@ -106,7 +106,7 @@ class InputHost:
         return StoppableContext(_InputContext(child_host, name, directory), stop)
 
     def report_waiting(self, name: str, what: str) -> None:
-        """Hear what an input waits for; see `InputContext`."""
+        """Note what an input waits for; see `InputContext`."""
         if what:
             since = self._waits.get(name, ("", time.time()))[1]
             self._waits[name] = what, since

@@ -87,7 +87,7 @@ class InputHost:
         return _InputContext(self, "", self.directory)
 
     def stoppable_child(self, name: str, directory: Path) -> StoppableContext:
-        """Return a context whose receivers can be stopped by themselves, and stop with all others."""
+        """Return a context whose receivers stop with all others, or by themselves before."""
         # What inputs remember, claim and wait for is the stream's.
         child_host = copy(self)
         child_host.directory, child_host.stopping = directory, threading.Event()

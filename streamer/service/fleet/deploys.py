@@ -190,7 +190,8 @@ class Deploys:
         except Exception as e:
             managed.set_revision(*before)
             self._store.revert(stream_id, before[1].number, desired_state)
-            if former_state in ACTIVE:
+            # One that was refused has not been stopped.
+            if former_state in ACTIVE and not isinstance(e, RefusedError):
                 managed.start(should_retry=True)
             raise start_error(managed, e, _UNCHANGED_NOTE) from None
         self._store.set_proved(stream_id, revision.number)

@@ -8,8 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from streamer.connectors.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect, reason_text
-from streamer.connectors.mqtt.client import QOS, Client, qos_problem
+from streamer.connectors.mqtt import (
+    CLIENT_FIELDS,
+    QOS,
+    Client,
+    MqttError,
+    client_problems,
+    connect,
+    qos_problem,
+    reason_text,
+)
 from streamer.connectors.spool.blocks import pack_each
 from streamer.connectors.spool.reconnecting_receiver import (
     ConnectionLostError,

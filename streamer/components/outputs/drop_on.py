@@ -14,7 +14,7 @@ from typing import Any, Final
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.message import Batch, Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import Composition, SendError, SendOutcome
+from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
 from streamer.sdk.regex_field import compile_pattern, patterns_problem
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 

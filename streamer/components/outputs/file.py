@@ -22,7 +22,7 @@ from streamer.connectors.formats.codec import CODEC, CODEC_FIELD, WriterCodec, r
 from streamer.core.errors import MessageError
 from streamer.core.json.bulk import payloads_of
 from streamer.core.message import Batch, Execution
-from streamer.sdk.output import SendError
+from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
 

@@ -16,7 +16,7 @@ from streamer.connectors.http_client.errors import HttpError
 from streamer.connectors.http_client.fields import client_fields, client_problems
 from streamer.connectors.http_client.request import PartTemplate
 from streamer.core.message import Batch, Execution
-from streamer.sdk.output import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.wait_budget import pause_own_try
 from streamer.sdk.processing.batching import (

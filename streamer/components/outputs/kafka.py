@@ -55,7 +55,7 @@ from streamer.connectors.kafka.output.record import RecordMaker
 from streamer.connectors.kafka.security.sasl import sasl_references
 from streamer.core.durations import MILLISECOND
 from streamer.sdk.backoff import backoff_fields, read_backoff
-from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 

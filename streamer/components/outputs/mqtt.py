@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.connectors.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect
-from streamer.connectors.mqtt.client import QOS, Client, qos_problem
+from streamer.connectors.mqtt import (
+    CLIENT_FIELDS,
+    QOS,
+    Client,
+    MqttError,
+    client_problems,
+    connect,
+    qos_problem,
+)
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     MAX_IN_FLIGHT,
     NotConnectedError,
     Output,

@@ -12,7 +12,7 @@ from streamer.connectors.http_server.address import address_problem, split_addre
 from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.core.message import Batch, Execution
 from streamer.core.permissions import ALL, Permissions
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 NETWORK: Final = "network"

@@ -18,7 +18,7 @@ from streamer.connectors.sql.raw_fields import raw_fields, raw_problems, read_qu
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec

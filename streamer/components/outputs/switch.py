@@ -12,7 +12,7 @@ from streamer.core.message import Batch, Execution
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
-from streamer.sdk.output import Composition, SendError, SendOutcome
+from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.retry import HandOverOutput, RetryingOutput, make_attempt_logger
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -15,7 +15,7 @@ from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.core.message import Batch, Execution
 from streamer.core.permissions import Permissions
 from streamer.core.urls import url_problem
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 if TYPE_CHECKING:

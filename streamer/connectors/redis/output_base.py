@@ -9,7 +9,7 @@ from streamer.connectors.redis.client import Client, own_client
 from streamer.connectors.redis.errors import RedisError, as_redis_error, redis_errors
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
 from streamer.sdk.spec import ParsedFields
 

@@ -6,7 +6,7 @@ from streamer.connectors.sql.database import Database
 from streamer.connectors.sql.errors import SqlError
 from streamer.core.message import Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import SendError
+from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import Reason, Rejection
 
 

@@ -16,7 +16,7 @@ from streamer.plan import Plan
 from streamer.plan.driver_outputs import is_numbered, may_cut_retries
 from streamer.sdk.backoff import REPLAY
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     Encoder,
     FailedBatch,
     PlainEncoder,

@@ -23,7 +23,7 @@ from streamer.engine.stage.output_stage import reject_failed
 from streamer.plan import Plan
 from streamer.plan.driver_outputs import flatten_outputs
 from streamer.plan.piece_input import input_of_path
-from streamer.sdk.output import DriverWrite, SendError
+from streamer.sdk.output.protocols import DriverWrite, SendError
 from streamer.sdk.output.rejection import Rejection
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.processing import Processor, run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamer.core.message import Execution
-from streamer.sdk.output import Transactional
+from streamer.sdk.output.protocols import Transactional
 
 
 class TaskTransaction:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from streamer.core.message import Batch, Execution, IndexedMessage
 
 if TYPE_CHECKING:
-    from streamer.sdk.output import FailedBatch
+    from streamer.sdk.output.protocols import FailedBatch
 
 
 class Reason(StrEnum):

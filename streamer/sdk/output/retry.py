@@ -8,7 +8,7 @@ from typing import Final
 from streamer.core.message import Batch, Execution
 from streamer.sdk.backoff import Backoff
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     Composition,
     DriverWrite,
     FailedBatch,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from streamer.core.message import Batch, Execution
 from streamer.sdk.backoff import RECONNECT
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     BulkOutput,
     Composition,
     DriverWrite,

@@ -57,7 +57,9 @@ def test_metadata_name_the_file_and_the_columns_in_order(here: Path) -> None:
         "mod_time": "2023-11-14T22:13:20Z",
     }
     of = source()
-    [[message]] = batches_of(of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset)
+    [[message]] = batches_of(
+        of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset
+    )
     assert dict(message.meta) == {**expected, "header": ["z", "a"]}
     of = source(", parse_header_row: false")
     [_, [message]] = batches_of(

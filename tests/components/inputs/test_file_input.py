@@ -196,7 +196,8 @@ def test_a_restart_shows_the_path_as_it_is_written(here):
     known = (write("in/a"), write("b"))
     again = file_input("in/*", "./b", known=known)
     assert [
-        piece.display_path for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
+        piece.display_path
+        for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
     ] == [
         "in/a",
         "./b",

@@ -12,7 +12,7 @@ from streamer.config import parse_config
 from streamer.connectors.formats.codec import read_codec
 from streamer.core.errors import ConfigError
 from streamer.core.message import Execution, Message
-from streamer.sdk import output as sending
+from streamer.sdk.output import protocols as sending
 
 
 def output(yaml: str) -> Any:

@@ -20,7 +20,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.message import Execution, Message, MicroBatch
 from streamer.engine.stage.output_stage import OutputStage
 from streamer.plan import make_plan
-from streamer.sdk.output import SendAbortedError
+from streamer.sdk.output.protocols import SendAbortedError
 from tests.connectors.kafka.parsing import connection_fields
 from tests.servers.kafka import Broker
 

@@ -30,7 +30,7 @@ from streamer.connectors.kafka.output.producer_fields import (
 )
 from streamer.connectors.kafka.output.record import RecordMaker
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
-from streamer.sdk.output import max_in_flight_field
+from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
 from streamer.sdk.spec import BuildContext, Field, ParsedFields
 

@@ -32,7 +32,7 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.message import Execution, MicroBatch
 from streamer.sdk.backoff import RECONNECT
-from streamer.sdk.output import SendAbortedError, SendError
+from streamer.sdk.output.protocols import SendAbortedError, SendError
 from streamer.sdk.output.wait_budget import pause_before_retry
 
 _TRANSACTION_TIMEOUT_S: Final = 15.0

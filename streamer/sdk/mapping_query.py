@@ -6,8 +6,10 @@ from typing import Any
 
 from streamer.bloblang import Mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.core.value import DELETED, NOTHING, parse_json, type_name
+from streamer.core.execution import Execution
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Batch
+from streamer.core.value import DELETED, NOTHING, type_name
 
 
 def empty_mapping_problem(text: str) -> str | None:

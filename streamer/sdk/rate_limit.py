@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import ParsedComponent
 

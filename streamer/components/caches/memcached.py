@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from streamer.core.durations import SECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.urls import address_problem
 from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 

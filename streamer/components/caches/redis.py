@@ -18,7 +18,7 @@ from streamer.connectors.redis import (
 )
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef

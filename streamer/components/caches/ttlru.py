@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import KeyNotFoundError
 from streamer.sdk.cache.eviction import LeastRecentlyUsed
 from streamer.sdk.cache.optimistic import OPTIMISTIC, OPTIMISTIC_FIELD, InMemoryCache

@@ -26,7 +26,8 @@ from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedErr
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.input_context import InputContext, StoppableContext, open_input
 from streamer.sdk.input.replayable import Offset, ReplayableSource
 from streamer.sdk.mapping_query import query_bool

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.protocols import (

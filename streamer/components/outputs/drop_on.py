@@ -12,7 +12,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 from streamer.core.durations import SECOND, format_duration
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
 from streamer.sdk.regex_field import compile_pattern, patterns_problem

@@ -15,7 +15,8 @@ from streamer.connectors.http_client.client import HttpClient
 from streamer.connectors.http_client.errors import HttpError
 from streamer.connectors.http_client.fields import client_fields, client_problems
 from streamer.connectors.http_client.request import PartTemplate
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.wait_budget import pause_own_try

@@ -8,7 +8,8 @@ from typing import Any, Final
 from streamer.connectors.http_server.address import address_problem
 from streamer.connectors.http_server.fields import ADDRESS, SERVER_FIELDS, server_problems
 from streamer.connectors.http_server.paths import path_problem
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 PATH: Final = "path"

@@ -19,7 +19,8 @@ from streamer.connectors.mqtt import (
 )
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.output.protocols import (
     MAX_IN_FLIGHT,
     NotConnectedError,

@@ -14,7 +14,8 @@ from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_cli
 from streamer.connectors.redis.output_base import RedisOutput
 from streamer.connectors.redis.values import GO_NAMES, to_argument
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, max_in_flight_field
 from streamer.sdk.processing.per_message import parse_document
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec

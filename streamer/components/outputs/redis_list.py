@@ -12,7 +12,8 @@ from streamer.bloblang import compile_interpolation
 from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
 from streamer.connectors.redis.output_base import RedisOutput
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sdk.spec import (

@@ -19,7 +19,8 @@ from streamer.connectors.sql.database_fields import (
 )
 from streamer.connectors.sql.output_base import connect_database, failure_text, probe_database
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import as_shared, make_invalid_rejection

@@ -16,7 +16,8 @@ from streamer.connectors.sql.output_base import connect_database, failure_text, 
 from streamer.connectors.sql.processor_base import StatementSequence
 from streamer.connectors.sql.raw_fields import raw_fields, raw_problems, read_queries
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import make_invalid_rejection

@@ -12,7 +12,8 @@ import threading
 from collections import deque
 from typing import IO, Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.protocols import NotConnectedError, Output, SendError

@@ -17,8 +17,10 @@ from streamer.connectors.formats.avro_bounds import AvroBoundsChecker
 from streamer.connectors.formats.avro_json import AvroDocumentConverter
 from streamer.connectors.formats.schema_text import read_schema, schema_url_problem
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
-from streamer.core.value import dump_json, parse_json, parse_json_int
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json, parse_json_int
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
 from streamer.sdk.spec import (

@@ -11,9 +11,11 @@ from typing import Any, Final
 from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
 from streamer.connectors.subprocess_client import start_error_text
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.message import Batch, Message
 from streamer.core.permissions import ALL, Permissions
-from streamer.core.value import dump_json, type_name
+from streamer.core.value import type_name
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_value
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec

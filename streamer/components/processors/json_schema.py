@@ -13,7 +13,8 @@ from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime.json_schemas import compile_schema
 from streamer.connectors.formats.schema_text import read_schema, schema_url_problem
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec

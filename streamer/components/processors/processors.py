@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.processing import BulkProcessor, Processor, run, run_each
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
 

@@ -15,7 +15,8 @@ from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.processor_base import RETRY_FIELDS, MakeRequest, RedisProcessor
 from streamer.connectors.redis.values import evaluate_arguments, to_argument
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import (
     Access,

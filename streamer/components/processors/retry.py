@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.backoff import BACKOFF, INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, run

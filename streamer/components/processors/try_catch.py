@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution, Failure, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Failure, Message
 from streamer.sdk.processing import BulkProcessor, Processor, run, run_singly
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 

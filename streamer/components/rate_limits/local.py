@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from streamer.core.durations import SECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 COUNT: Final = "count"

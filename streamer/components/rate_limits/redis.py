@@ -19,7 +19,7 @@ from streamer.connectors.redis import (
 )
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.rate_limit import RateLimitError
 from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec
 

@@ -8,7 +8,8 @@ from typing import Any, Final
 from streamer.connectors.redis.client import Client, own_client
 from streamer.connectors.redis.errors import RedisError, as_redis_error, redis_errors
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
 from streamer.sdk.spec import ParsedFields

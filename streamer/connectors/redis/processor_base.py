@@ -8,7 +8,8 @@ from typing import Any, Final
 from streamer.connectors.redis.errors import RedisError, redis_errors
 from streamer.connectors.redis.values import from_reply
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Field, ParsedFields
 

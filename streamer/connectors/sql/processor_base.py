@@ -12,7 +12,8 @@ from streamer.connectors.sql.drivers import QueryRows
 from streamer.connectors.sql.errors import SqlError
 from streamer.connectors.sql.statements import SelectStatement
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import ParsedComponent
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, cast
 from streamer.connectors.kafka.input.input_protocol import MetadataSettings, Offsets, OpenKafkaInput
 from streamer.connectors.merged_source import MergedSource
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
 

@@ -8,7 +8,8 @@ from itertools import count, repeat
 from typing import Protocol
 
 from streamer.core.component_stats import ComponentStats
-from streamer.core.message import Batch, Execution, IndexedMessage
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, IndexedMessage
 from streamer.core.portions import cut_portions
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.task_transaction import TaskTransaction

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from streamer.core.message import Batch, Execution, IndexedMessage, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, IndexedMessage
 from streamer.engine.report.rejected_messages import (
     PIPELINE_PATH,
     ROUTE_METADATA,

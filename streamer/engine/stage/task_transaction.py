@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.output.protocols import Transactional
 
 

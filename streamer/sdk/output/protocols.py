@@ -34,7 +34,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.output.rejection import is_rejection
 from streamer.sdk.processing.batching import BatchPolicy
 from streamer.sdk.spec import Field

@@ -17,7 +17,8 @@ from streamer.connectors.kafka.cluster.topic_selection import TopicSelection
 from streamer.connectors.kafka.input.input_protocol import DataLostError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Message
 from streamer.engine.stage.output_stage import OutputStage
 from streamer.plan import make_plan
 from streamer.sdk.output.protocols import SendAbortedError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamer.config import parse_config
 from streamer.connectors.kafka.input.input_protocol import MetadataSettings
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch
 from streamer.engine.stage.kafka_messages import (
     FIRST_PIECE_NUMBER,

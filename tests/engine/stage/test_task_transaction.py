@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.core.message import Batch, Execution, IndexedMessage, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, IndexedMessage, Message
 from streamer.engine.stage.output_stage import OutputStage
 from streamer.engine.stage.task_transaction import TaskTransaction
 from streamer.plan import make_plan

@@ -18,7 +18,7 @@ from streamer.connectors.kafka.output.record import Record
 from streamer.connectors.kafka.output.record_errors import error_text, explain_record_error
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
 
 _POLL_INTERVAL_S: Final = 0.5

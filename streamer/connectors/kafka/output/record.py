@@ -18,7 +18,8 @@ from streamer.connectors.kafka.output.dedupe import DedupeHeaders
 from streamer.connectors.kafka.output.headers import Header, Headers
 from streamer.core.durations import MILLISECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_rfc3339
 from streamer.window.pack.window_metadata import WINDOW_END, WINDOW_MAX_TIME
 

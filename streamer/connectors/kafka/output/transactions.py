@@ -30,7 +30,7 @@ from streamer.connectors.kafka.output.transaction_errors import REFUSED_ERRORS, 
 from streamer.connectors.kafka.output.transaction_preflight import preflight_transaction
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
 from streamer.sdk.backoff import RECONNECT
 from streamer.sdk.output.protocols import SendAbortedError, SendError
 from streamer.sdk.output.wait_budget import pause_before_retry

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from streamer.core.message import Batch, Execution, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, Message
 from streamer.sdk.output.protocols import SendAbortedError
 from tests.components.outputs.scripted import Seen, batches, built
 from tests.connectors.kafka.reader import pages_reader

@@ -16,7 +16,8 @@ from streamer.connectors.kafka.input.input_protocol import DataLostError, Offset
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.arrival_times import ArrivalTimes
 from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput, is_committed, read_planned
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.offset_log import is_committed, read_planned
 
 _POLL_INTERVAL_S: Final = 0.25
 _STALLED_S: Final = 8.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamer.connectors.kafka.input.input_protocol import Offsets
-from streamer.engine.planner.kafka_inputs import is_before
+from streamer.engine.planner.offset_log import is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.window import MicroBatchInfo
 from streamer.window.settings.back_pressure import BackPressure

@@ -19,7 +19,8 @@ from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.merged_source import ChildPiece
 from streamer.core.execution import Execution
 from streamer.core.message import NO_META, Message
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch
+from streamer.engine.planner.kafka_inputs import KafkaInputRef
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.window.contract.shuffle_row import PIECE_BITS
 

@@ -17,7 +17,8 @@ from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis
 from streamer.engine.driver.kafka_connection import CountConnection, KafkaConnections
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, SetGauge
 from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput, read_newest_planned, read_planned
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.offset_log import read_newest_planned, read_planned
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.stage.kafka_messages import NeededColumns

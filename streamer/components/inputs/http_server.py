@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.http_server.address import address_problem
@@ -30,6 +30,9 @@ from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
+
+if TYPE_CHECKING:
+    from streamer.connectors.http_server.http_receiver import HttpReceiver
 
 PATH: Final = "path"
 WS_PATH: Final = "ws_path"
@@ -233,38 +236,13 @@ class HttpServerInput:
         """
         # Imported here: linting a config should not wait for aiohttp.
         from streamer.connectors.http_server.http_receiver import (
-            HttpReceiver,
             serve_alone,
             serve_on_stream_server,
         )
-        from streamer.connectors.http_server.replies import ReplyTemplate
 
-        parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
-        intake = HttpReceiver(
-            store=SpoolStore(context.directory, context.spool_limit),
-            context=context,
-            verbs=frozenset(parsed[ALLOWED_VERBS]),
-            timeout=(parsed[TIMEOUT] or 0) / SECOND,
-            limit=self.limit,
-            reply=ReplyTemplate(
-                compile_interpolation(sync["status"]),
-                {name: compile_interpolation(text) for name, text in sync["headers"].items()},
-                MetadataFilter(sync["metadata_headers"]),
-            ),
-            welcome=parsed[WS_WELCOME_MESSAGE].encode(),
-            refusal=parsed[WS_RATE_LIMIT_MESSAGE].encode(),
-            max_body_size=parsed[MAX_BODY_SIZE],
-            max_parts=parsed[MAX_PARTS],
-            delimiter=getattr(self.scanner, "delimiter", b"\n") if self.scanner else None,
-        )
-        paths = {
-            path: handler
-            for path, handler in (
-                (parsed[PATH], intake.post),
-                (parsed[WS_PATH], intake.websocket),
-            )
-            if path
-        }
+        parsed, receiver = self.parsed, self._make_receiver(context)
+        handlers = ((parsed[PATH], receiver.post), (parsed[WS_PATH], receiver.websocket))
+        paths = {path: handler for path, handler in handlers if path}
         if parsed[ADDRESS]:
             tcp, cors = parsed[TCP], parsed[CORS]
             serve_alone(
@@ -286,6 +264,29 @@ class HttpServerInput:
             serve_on_stream_server(context, paths, self.file)
         return SpoolSource(
             context.directory, self.scanner, "http_server", inline=not context.is_local
+        )
+
+    def _make_receiver(self, context: InputContext) -> HttpReceiver:
+        from streamer.connectors.http_server.http_receiver import HttpReceiver
+        from streamer.connectors.http_server.replies import ReplyTemplate
+
+        parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
+        return HttpReceiver(
+            store=SpoolStore(context.directory, context.spool_limit),
+            context=context,
+            verbs=frozenset(parsed[ALLOWED_VERBS]),
+            timeout=(parsed[TIMEOUT] or 0) / SECOND,
+            limit=self.limit,
+            reply=ReplyTemplate(
+                compile_interpolation(sync["status"]),
+                {name: compile_interpolation(text) for name, text in sync["headers"].items()},
+                MetadataFilter(sync["metadata_headers"]),
+            ),
+            welcome=parsed[WS_WELCOME_MESSAGE].encode(),
+            refusal=parsed[WS_RATE_LIMIT_MESSAGE].encode(),
+            max_body_size=parsed[MAX_BODY_SIZE],
+            max_parts=parsed[MAX_PARTS],
+            delimiter=getattr(self.scanner, "delimiter", b"\n") if self.scanner else None,
         )
 
     def probe(self) -> str:

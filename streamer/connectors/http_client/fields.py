@@ -52,6 +52,34 @@ def _codes_field(name: str, description: str, default: tuple[int, ...] = ()) -> 
     return Field(name, "int", description, default=default, shape="array", advanced=True)
 
 
+_RETRY_FIELDS: Final = (
+    Field(
+        RATE_LIMIT,
+        "string",
+        "The label of a rate limit that requests keep to.",
+        optional=True,
+        refers=Kind.RATE_LIMIT,
+    ),
+    _duration_field(TIMEOUT, "How long a request may take.", "5s", advanced=False),
+    _duration_field(RETRY_PERIOD, "The pause before a failed request is repeated.", "1s"),
+    _duration_field(MAX_RETRY_BACKOFF, "The longest such pause.", "300s"),
+    Field(RETRIES, "int", "How often a failed request is repeated.", default=3, advanced=True),
+    Field(
+        FOLLOW_REDIRECTS,
+        "bool",
+        "Whether answers of 300 to 399 that say where to go are followed; otherwise they are "
+        "taken as they are.",
+        default=True,
+        advanced=True,
+    ),
+    _codes_field(BACKOFF_ON, "Codes after which pauses grow.", (429,)),
+    _codes_field(DROP_ON, "Codes after which a request is not repeated: it has failed."),
+    _codes_field(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
+    PROXY_FIELD,
+    Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
+)
+
+
 def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
     """Return the fields of an HTTP client.
 
@@ -104,30 +132,7 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
             EXTRACT_HEADERS,
             f"Which headers of an answer, in lower case, are added to {extracted} as metadata.",
         ),
-        Field(
-            RATE_LIMIT,
-            "string",
-            "The label of a rate limit that requests keep to.",
-            optional=True,
-            refers=Kind.RATE_LIMIT,
-        ),
-        _duration_field(TIMEOUT, "How long a request may take.", "5s", advanced=False),
-        _duration_field(RETRY_PERIOD, "The pause before a failed request is repeated.", "1s"),
-        _duration_field(MAX_RETRY_BACKOFF, "The longest such pause.", "300s"),
-        Field(RETRIES, "int", "How often a failed request is repeated.", default=3, advanced=True),
-        Field(
-            FOLLOW_REDIRECTS,
-            "bool",
-            "Whether answers of 300 to 399 that say where to go are followed; otherwise they are "
-            "taken as they are.",
-            default=True,
-            advanced=True,
-        ),
-        _codes_field(BACKOFF_ON, "Codes after which pauses grow.", (429,)),
-        _codes_field(DROP_ON, "Codes after which a request is not repeated: it has failed."),
-        _codes_field(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
-        PROXY_FIELD,
-        Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
+        *_RETRY_FIELDS,
     )
 
 

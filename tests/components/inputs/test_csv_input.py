@@ -94,7 +94,7 @@ def test_every_place_where_a_batch_ends_is_one_to_go_on_from(here: Path) -> None
         latest = of.latest_offset(json.loads(json.dumps(at)), 0, Limit(4))
         found += [[m.doc for m in batch] for batch in batches_of(of, at, latest.offset)]
         at = latest.offset
-        if latest.ended:
+        if latest.is_ended:
             break
     assert found == whole
     assert [len(batch) for batch in whole] == [4] * 12 + [2]

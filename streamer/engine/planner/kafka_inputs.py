@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings, Offsets, OpenKafkaInput
+from streamer.connectors.kafka.input.opened_input import MetadataSettings, Offsets, OpenKafkaInput
 from streamer.connectors.merged_source import MergedSource
 from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
+
+if TYPE_CHECKING:
+    from streamer.connectors.kafka.input.kafka_source import KafkaSource
 
 
 class KafkaInputRef(NamedTuple):
@@ -47,7 +50,7 @@ class StreamKafkaInput:
     """
 
     ref: KafkaInputRef
-    input: OpenKafkaInput
+    input: KafkaSource
     max_messages: int = Limit().messages
     start_offsets: Offsets = field(default_factory=dict)
 
@@ -101,8 +104,9 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
     def rest(source: Any, input_path: tuple[int, ...], names: tuple[str, ...]) -> ReplayableSource:
         if isinstance(source, OpenKafkaInput):
-            place = KafkaInputRef(len(kafka_inputs), input_path, names, source.metadata)
-            kafka_inputs.append(StreamKafkaInput(place, source))
+            kafka = cast("KafkaSource", source)
+            place = KafkaInputRef(len(kafka_inputs), input_path, names, kafka.metadata)
+            kafka_inputs.append(StreamKafkaInput(place, kafka))
             return EmptySource()
         if not isinstance(source, MergedSource):
             return cast("ReplayableSource", source)

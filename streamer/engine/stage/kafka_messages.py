@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.merged_source import ChildPiece
 from streamer.core.execution import Execution
 from streamer.core.message import NO_META, Message

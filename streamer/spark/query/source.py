@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.durations import SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits

@@ -57,7 +57,7 @@ from streamer.spark.checkpoint.spool_check import open_checked_input
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.compat import FALLBACKS
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
-from streamer.spark.kafka.kafka_driver import KafkaDriver
+from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_host import make_input_host
@@ -210,16 +210,12 @@ class Stream:
             self.plan, task_log_address=self._task_log.address, wait_budget=WAIT_BUDGET_NS
         )
         self._own_source, kafka = split_kafka_inputs(self._source)
-        listeners = (
-            self._signals,
-            self._set_input_gauge,
-            self._count_input,
-            self.batch_meter.count_messages,
-            log,
+        report = InputReport(
+            self._set_input_gauge, self._count_input, self.batch_meter.count_messages, log
         )
         start_offsets, spark_checkpoint = checkpoint.kafka_start_offsets, checkpoint.spark
         self._kafka = (
-            KafkaDriver(kafka, self.plan, spark_checkpoint, *listeners, start_offsets)
+            KafkaDriver(kafka, self.plan, spark_checkpoint, self._signals, report, start_offsets)
             if kafka
             else None
         )

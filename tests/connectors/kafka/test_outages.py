@@ -14,7 +14,7 @@ import pytest
 from streamer.config import parse_config
 from streamer.connectors.kafka.cluster.connection_fields import read_connection
 from streamer.connectors.kafka.cluster.topic_selection import TopicSelection
-from streamer.connectors.kafka.input.input_protocol import DataLostError
+from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution, MicroBatch

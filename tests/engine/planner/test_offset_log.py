@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.offset_log import is_before, read_newest_planned, read_planned
 

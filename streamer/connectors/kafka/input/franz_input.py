@@ -30,8 +30,8 @@ from streamer.connectors.kafka.input.input_fields import (
     own_settings,
     topics_field,
 )
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule, read_start
 from streamer.core.durations import MILLISECOND
 from streamer.sdk.spec import Field, ParsedFields

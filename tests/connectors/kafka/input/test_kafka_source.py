@@ -53,7 +53,7 @@ def source(kafka: Kafka) -> Iterator[Callable[..., KafkaSource]]:
 def begun(source: KafkaSource, directory: Path, known: Any = None) -> tuple[dict[str, Any], Any]:
     """Open a source; return where it begins by Spark's option, and what the next start knows."""
     with lodging(directory, {"": known} if known else None) as lodged:
-        opened = source.open(lodged.context)
+        opened = source.open(lodged.room)
         remembered = lodged.house.remembered[""]
     text = opened.spark_options(1000)["startingOffsets"]
     return (json.loads(text) if text != "earliest" else {}), remembered
@@ -96,7 +96,7 @@ def test_single_partitions_begin_where_they_say(kafka, source, name, tmp_path):
     made = source(selection=selection)
     assert begun(made, tmp_path)[0] == {name: {"0": 3, "1": 5, "2": EARLIEST}}
     with lodging(tmp_path) as lodged:
-        assert made.open(lodged.context).backlog({}).waiting == 2 + 0 + 5
+        assert made.open(lodged.room).backlog({}).waiting == 2 + 0 + 5
 
 
 def test_a_restart_before_the_first_micro_batch_begins_at_the_same_messages(
@@ -137,7 +137,7 @@ def test_what_waits_is_counted_beyond_what_was_planned(kafka, source, name, tmp_
     kafka.produce(name, *records(0, 5), *records(1, 7))
     kafka.delete_records(name, {1: 2})
     with lodging(tmp_path) as lodged:
-        opened = source(name, bound=8).open(lodged.context)
+        opened = source(name, bound=8).open(lodged.room)
     assert isinstance(opened, OpenKafkaInput)
     ends = {name: {"0": 5, "1": 7}}
     assert opened.backlog({}) == Backlog(10, True, ends)
@@ -225,7 +225,7 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed_though_it_is_long
     kafka.produce(name, *records(0, 5))
     made = source(name), source(name, fail_on_data_loss=False)
     with lodging(tmp_path) as lodged:
-        strict, lenient = (one.open(lodged.context) for one in made)
+        strict, lenient = (one.open(lodged.room) for one in made)
     known, ends = {name: {"0": 5}}, {name: {"0": 9}}
     assert strict.backlog(known).waiting == 0
     kafka.delete(name)
@@ -321,7 +321,7 @@ def test_a_token_that_java_does_not_read_is_refused_at_the_start(tmp_path):
         lodging(tmp_path) as lodged,
         pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"),
     ):
-        made.open(lodged.context)
+        made.open(lodged.room)
     assert replace(made, group="g").jvm_properties() != {}
 
 
@@ -331,7 +331,7 @@ def test_no_question_makes_a_topic_that_was_deleted(
     kafka.create(name, partitions=2)
     kafka.produce(name, *(Record(b"x", partition=0) for _ in range(5)))
     with lodging(tmp_path) as lodged:
-        opened, known = source(name).open(lodged.context), {name: {"0": 5, "1": 0}}
+        opened, known = source(name).open(lodged.room), {name: {"0": 5, "1": 0}}
     opened.backlog(known)
     kafka.delete(name)
     until = time.monotonic() + 30

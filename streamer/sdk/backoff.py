@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 MAX_RETRIES: Final = "max_retries"
 BACKOFF: Final = "backoff"
@@ -40,26 +40,12 @@ def backoff_fields(
             "How long to wait between tries.",
             advanced=True,
             children=(
-                Field(
-                    INITIAL_INTERVAL,
-                    "string",
-                    "The first pause.",
-                    default=initial,
-                    duration=True,
-                ),
-                Field(
-                    MAX_INTERVAL,
-                    "string",
-                    "The longest pause.",
-                    default=max_interval,
-                    duration=True,
-                ),
-                Field(
+                duration_field(INITIAL_INTERVAL, "The first pause.", default=initial),
+                duration_field(MAX_INTERVAL, "The longest pause.", default=max_interval),
+                duration_field(
                     MAX_ELAPSED_TIME,
-                    "string",
                     "How long to go on trying; 0s for no such limit.",
                     default=elapsed,
-                    duration=True,
                 ),
             ),
         ),

@@ -26,6 +26,7 @@ from streamer.sdk.spec import (
     Package,
     ParsedFields,
     Spec,
+    duration_field,
 )
 
 T = TypeVar("T")
@@ -78,12 +79,10 @@ SPEC: Final = Spec(
             "What every key begins with, so that it stays apart from others' keys.",
             optional=True,
         ),
-        Field(
+        duration_field(
             DEFAULT_TTL,
-            "string",
             "How long a value is kept, where who stores it does not say.",
             default="300s",
-            duration=True,
         ),
         Field(
             RETRIES,
@@ -91,14 +90,10 @@ SPEC: Final = Spec(
             "How a command that has failed is tried again; the pauses grow by half each time.",
             advanced=True,
             children=(
-                Field(INITIAL_INTERVAL, "string", "The first pause.", default="1s", duration=True),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="5s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="30s",
-                    duration=True,
+                duration_field(INITIAL_INTERVAL, "The first pause.", default="1s"),
+                duration_field(MAX_INTERVAL, "The longest pause.", default="5s"),
+                duration_field(
+                    MAX_ELAPSED_TIME, "How long to go on trying; 0s for ever.", default="30s"
                 ),
             ),
         ),

@@ -22,7 +22,16 @@ from streamer.core.execution import Execution
 from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import (
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    Package,
+    ParsedFields,
+    Spec,
+    duration_field,
+)
 
 T = TypeVar("T")
 
@@ -42,12 +51,10 @@ SPEC: Final = Spec(
             "What every key begins with in Redis, so that it stays apart from others' keys.",
             optional=True,
         ),
-        Field(
+        duration_field(
             DEFAULT_TTL,
-            "string",
             "How long a value is kept, where who stores it does not say; for ever without it.",
             optional=True,
-            duration=True,
             advanced=True,
         ),
         Field(
@@ -56,16 +63,10 @@ SPEC: Final = Spec(
             "How a command that has failed is tried again; the pauses grow by half each time.",
             advanced=True,
             children=(
-                Field(
-                    INITIAL_INTERVAL, "string", "The first pause.", default="500ms", duration=True
-                ),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="1s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="5s",
-                    duration=True,
+                duration_field(INITIAL_INTERVAL, "The first pause.", default="500ms"),
+                duration_field(MAX_INTERVAL, "The longest pause.", default="1s"),
+                duration_field(
+                    MAX_ELAPSED_TIME, "How long to go on trying; 0s for ever.", default="5s"
                 ),
             ),
         ),

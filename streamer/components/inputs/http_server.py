@@ -29,7 +29,7 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
-from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec, duration_field
 
 if TYPE_CHECKING:
     from streamer.connectors.http_server.http_receiver import HttpReceiver
@@ -133,13 +133,11 @@ SPEC: Final = Spec(
             default=("POST",),
             shape="array",
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long a request may take. After it the sender is told 408; what it sent is not "
             "taken then, unless it waits for a `sync_response`.",
             default="5s",
-            duration=True,
         ),
         Field(
             MAX_BODY_SIZE,

@@ -23,6 +23,7 @@ from streamer.sdk.spec import (
     Package,
     ParsedFields,
     Spec,
+    duration_field,
 )
 
 KEY: Final = "key"
@@ -52,12 +53,10 @@ SPEC: Final = Spec(
             default=0,
             advanced=True,
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long Redis is asked to wait for messages before it is asked again.",
             default="5s",
-            duration=True,
             advanced=True,
         ),
         Field(

@@ -10,7 +10,16 @@ from streamer.connectors.http_server.fields import ADDRESS, SERVER_FIELDS, serve
 from streamer.connectors.http_server.paths import path_problem
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
-from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import (
+    Access,
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    ParsedFields,
+    Spec,
+    duration_field,
+)
 
 PATH: Final = "path"
 STREAM_PATH: Final = "stream_path"
@@ -82,12 +91,10 @@ SPEC: Final = Spec(
             default=("GET",),
             shape="array",
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long a request to `path` waits for a message, before it is told 408.",
             default="5s",
-            duration=True,
             advanced=True,
         ),
         *SERVER_FIELDS,

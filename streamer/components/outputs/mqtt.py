@@ -29,7 +29,16 @@ from streamer.sdk.output.protocols import (
     max_in_flight_field,
 )
 from streamer.sdk.output.rejection import make_invalid_rejection
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import (
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    Package,
+    ParsedFields,
+    Spec,
+    duration_field,
+)
 
 TOPIC: Final = "topic"
 WRITE_TIMEOUT: Final = "write_timeout"
@@ -58,12 +67,8 @@ SPEC: Final = Spec(
         *CLIENT_FIELDS,
         Field(TOPIC, "string", "The topic.", interpolated=True, examples=("sensors/${! @id }",)),
         Field(QOS, "int", "The quality of service: 0, 1 or 2.", default=1, check=qos_problem),
-        Field(
-            WRITE_TIMEOUT,
-            "string",
-            "How long the broker may take to take a message.",
-            default="3s",
-            duration=True,
+        duration_field(
+            WRITE_TIMEOUT, "How long the broker may take to take a message.", default="3s"
         ),
         Field(
             RETAINED,

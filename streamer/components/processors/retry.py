@@ -15,7 +15,7 @@ from streamer.core.message import Batch, Message
 from streamer.sdk.backoff import BACKOFF, INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, run
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.thread_pool import ComponentPool
 
 PROCESSORS: Final = "processors"
@@ -51,16 +51,10 @@ SPEC: Final = Spec(
             "object",
             "How long to wait between tries; the pauses grow by half each time.",
             children=(
-                Field(
-                    INITIAL_INTERVAL, "string", "The first pause.", default="500ms", duration=True
-                ),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="10s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="1m",
-                    duration=True,
+                duration_field(INITIAL_INTERVAL, "The first pause.", default="500ms"),
+                duration_field(MAX_INTERVAL, "The longest pause.", default="10s"),
+                duration_field(
+                    MAX_ELAPSED_TIME, "How long to go on trying; 0s for ever.", default="1m"
                 ),
             ),
         ),

@@ -18,7 +18,7 @@ from typing import Final
 
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 COUNT: Final = "count"
 INTERVAL: Final = "interval"
@@ -39,7 +39,7 @@ SPEC: Final = Spec(
             default=1000,
             check=lambda count: None if count > 0 else "count must be larger than zero",
         ),
-        Field(INTERVAL, "string", "The interval.", default="1s", duration=True),
+        duration_field(INTERVAL, "The interval.", default="1s"),
     ),
     examples=(
         Example(

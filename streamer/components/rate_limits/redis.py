@@ -21,7 +21,7 @@ from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.execution import Execution
 from streamer.sdk.rate_limit import RateLimitError
-from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec, duration_field
 
 COUNT: Final = "count"
 INTERVAL: Final = "interval"
@@ -52,7 +52,7 @@ SPEC: Final = Spec(
             default=1000,
             check=lambda count: None if count > 0 else "count must be larger than zero",
         ),
-        Field(INTERVAL, "string", "The interval.", default="1s", duration=True),
+        duration_field(INTERVAL, "The interval.", default="1s"),
         Field(
             KEY,
             "string",

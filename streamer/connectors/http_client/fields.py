@@ -14,7 +14,7 @@ from streamer.connectors.http_client.auth_fields import (
 from streamer.connectors.tls import TLS_FIELD, tls_problems
 from streamer.core.urls import url_problem
 from streamer.sdk.metadata_filter import metadata_filter_field
-from streamer.sdk.spec import Access, Field, Kind, ParsedFields
+from streamer.sdk.spec import Access, Field, Kind, ParsedFields, duration_field
 
 URL: Final = "url"
 VERB: Final = "verb"
@@ -45,7 +45,7 @@ DISABLE_HTTP2: Final = "disable_http2"
 
 
 def _duration_field(name: str, description: str, default: str, advanced: bool = True) -> Field:
-    return Field(name, "string", description, default=default, duration=True, advanced=advanced)
+    return duration_field(name, description, default=default, advanced=advanced)
 
 
 def _codes_field(name: str, description: str, default: tuple[int, ...] = ()) -> Field:

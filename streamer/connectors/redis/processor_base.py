@@ -11,7 +11,7 @@ from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 RETRIES: Final = "retries"
 RETRY_PERIOD: Final = "retry_period"
@@ -24,13 +24,8 @@ RETRY_FIELDS: Final = (
         default=3,
         advanced=True,
     ),
-    Field(
-        RETRY_PERIOD,
-        "string",
-        "The pause before each repetition.",
-        default="500ms",
-        duration=True,
-        advanced=True,
+    duration_field(
+        RETRY_PERIOD, "The pause before each repetition.", default="500ms", advanced=True
     ),
 )
 

@@ -16,7 +16,7 @@ from streamer.connectors.sql.drivers import (
 )
 from streamer.connectors.sql.pool_bounds import PoolBounds
 from streamer.connectors.sql.statements import InsertStatement, SelectStatement
-from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields
+from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields, duration_field
 
 DRIVER: Final = "driver"
 DSN: Final = "dsn"
@@ -85,22 +85,18 @@ CONNECTION_FIELDS: Final = (
         advanced=True,
         examples=("CREATE TABLE IF NOT EXISTS things (id text PRIMARY KEY, number integer);",),
     ),
-    Field(
+    duration_field(
         CONN_MAX_IDLE_TIME,
-        "string",
         "How long a connection is kept while nobody uses it. It counts from when the connection "
         "was made, and is looked at when the connection is wanted again: a `conn_max_life_time`.",
         optional=True,
-        duration=True,
         advanced=True,
     ),
-    Field(
+    duration_field(
         CONN_MAX_LIFE_TIME,
-        "string",
         "How long a connection is used. One that is older is made anew when it is wanted again; "
         "until then it stays open.",
         optional=True,
-        duration=True,
         advanced=True,
     ),
     Field(

@@ -19,7 +19,11 @@ from streamer.connectors.redis import (
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND
 from streamer.core.execution import Execution
-from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.sdk.backoff import (
+    Backoff,
+    pause_fields,
+    read_pauses,
+)
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import (
@@ -62,13 +66,7 @@ SPEC: Final = Spec(
             "object",
             "How a command that has failed is tried again; the pauses grow by half each time.",
             advanced=True,
-            children=(
-                duration_field(INITIAL_INTERVAL, "The first pause.", default="500ms"),
-                duration_field(MAX_INTERVAL, "The longest pause.", default="1s"),
-                duration_field(
-                    MAX_ELAPSED_TIME, "How long to go on trying; 0s for ever.", default="5s"
-                ),
-            ),
+            children=pause_fields("500ms", "1s", "5s"),
         ),
     ),
     check=client_problems,
@@ -163,10 +161,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> RedisCache:
         lambda: shared_client(parsed, context),
         parsed[PREFIX] or "",
         parsed[DEFAULT_TTL],
-        Backoff(
-            initial=retries[INITIAL_INTERVAL] or 0,
-            max_interval=retries[MAX_INTERVAL] or 0,
-            elapsed=retries[MAX_ELAPSED_TIME] or 0,
-        ),
+        read_pauses(retries),
         ComponentRef(context.component),
     )

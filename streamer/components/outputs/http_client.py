@@ -7,8 +7,7 @@ whilst applying back pressure."
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.http_client.client import HttpClient
@@ -27,6 +26,7 @@ from streamer.sdk.processing.batching import (
     output_policy,
 )
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec.checks import join_checks
 from streamer.sdk.sync_response import add_answers
 
 BATCH_AS_MULTIPART: Final = "batch_as_multipart"
@@ -38,11 +38,6 @@ _TOO_LARGE_STATUSES: Final = (413, 414, 431)
 
 def _part_field(name: str, description: str, example: str) -> Field:
     return Field(name, "string", description, default="", interpolated=True, examples=(example,))
-
-
-def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -97,7 +92,7 @@ SPEC: Final = Spec(
             ),
         ),
     ),
-    check=_problems,
+    check=join_checks(client_problems, batching_problems),
     examples=(
         Example(
             "Send batches as one JSON array",

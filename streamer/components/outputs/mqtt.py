@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-from streamer.bloblang import Interpolation, compile_interpolation
+from streamer.bloblang import compile_interpolation
 from streamer.connectors.mqtt import (
     CLIENT_FIELDS,
     QOS,
@@ -21,6 +21,7 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.output.protocols import (
     MAX_IN_FLIGHT,
     NotConnectedError,
@@ -185,12 +186,12 @@ class MqttOutput(Output):
     def _publish(self, client: Client, batch: Batch, index: int, ex: Execution) -> None:
         # As in Redpanda Connect, the output sees one message at a time.
         message = batch[index : index + 1]
-        topic = _interpolate("topic", self._topic, message, ex)
+        topic = interpolate("topic", self._topic, message, 0, ex)
         if match := _INVALID_TOPIC.search(topic):
             raise MessageError(f"Invalid topic: it has the character U+{ord(match[0]):04X}.")
         retain = self._parsed[RETAINED]
         if self._retained is not None:
-            retain = _interpolate("retained", self._retained, message, ex) in _TRUE
+            retain = interpolate("retained", self._retained, message, 0, ex) in _TRUE
         try:
             sent = client.publish(topic, batch[index].raw, self._parsed[QOS], retain)
             sent.wait_for_publish(self._write_timeout_s)
@@ -208,13 +209,6 @@ class MqttOutput(Output):
         """Look whether a broker answers."""
         connect(self._parsed, lambda client: None, is_additional=True).disconnect()
         return "the broker answers"
-
-
-def _interpolate(name: str, of: Interpolation, message: Batch, ex: Execution) -> str:
-    try:
-        return of.text_of(message, 0, ex)
-    except MessageError as error:
-        raise MessageError(f"{name} interpolation error: {error}") from None
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> MqttOutput:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from streamer.connectors.sql import Database, SqlError
@@ -23,12 +22,7 @@ from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from raw_problems(parsed)
-    yield from batching_problems(parsed)
-
+from streamer.sdk.spec.checks import join_checks
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -47,7 +41,7 @@ SPEC: Final = Spec(
         *CONNECTION_FIELDS,
         BATCHING_FIELD,
     ),
-    check=_problems,
+    check=join_checks(raw_problems, batching_problems),
     examples=(
         Example(
             "Count",

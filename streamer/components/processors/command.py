@@ -17,7 +17,7 @@ from streamer.core.message import Batch, Message
 from streamer.core.permissions import ALL, Permissions
 from streamer.core.value import type_name
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.mapping_query import query_value
+from streamer.sdk.mapping_query import interpolate, query_value
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 NAME: Final = "name"
@@ -102,10 +102,7 @@ class CommandProcessor:
         return made
 
     def _make_command(self, message: Message, ex: Execution) -> list[str]:
-        try:
-            name = self._name.text_of([message], 0, ex)
-        except MessageError as error:
-            raise MessageError(f"name interpolation error: {error}") from None
+        name = interpolate("name", self._name, [message], 0, ex)
         if self._mapping is None:
             return [name]
         try:

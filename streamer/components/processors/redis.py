@@ -18,6 +18,7 @@ from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.spec import (
     Access,
     BuildContext,
@@ -129,10 +130,7 @@ def _make_command_request(parsed: ParsedFields, get_client: Callable[[], Client]
             given = [to_argument(one) for one in evaluate_arguments(mapping, batch, index, ex)]
         except MessageError as error:
             raise MessageError(f"args mapping failed: {error}") from None
-        try:
-            name = command.text_of(batch, index, ex)
-        except MessageError as error:
-            raise MessageError(f"command interpolation error: {error}") from None
+        name = interpolate("command", command, batch, index, ex)
         return f"{name} command", lambda: get_client().execute_command(name, *given)
 
     return make_request
@@ -143,10 +141,7 @@ def _make_operator_request(parsed: ParsedFields, get_client: Callable[[], Client
     key = compile_interpolation(parsed[KEY])
 
     def make_request(batch: Batch, index: int, ex: Execution) -> tuple[str, Callable[[], Any]]:
-        try:
-            given: list[str | bytes] = [key.text_of(batch, index, ex)]
-        except MessageError as error:
-            raise MessageError(f"key interpolation error: {error}") from None
+        given: list[str | bytes] = [interpolate("key", key, batch, index, ex)]
         if _HAS_VALUE_BY_OPERATOR[operator]:
             given.append(batch[index].raw)
         return f"{operator} command", lambda: get_client().execute_command(operator, *given)

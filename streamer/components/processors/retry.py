@@ -12,10 +12,15 @@ from typing import Final
 
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
-from streamer.sdk.backoff import BACKOFF, INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.sdk.backoff import (
+    BACKOFF,
+    Backoff,
+    pause_fields,
+    read_pauses,
+)
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, run
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.thread_pool import ComponentPool
 
 PROCESSORS: Final = "processors"
@@ -50,13 +55,7 @@ SPEC: Final = Spec(
             BACKOFF,
             "object",
             "How long to wait between tries; the pauses grow by half each time.",
-            children=(
-                duration_field(INITIAL_INTERVAL, "The first pause.", default="500ms"),
-                duration_field(MAX_INTERVAL, "The longest pause.", default="10s"),
-                duration_field(
-                    MAX_ELAPSED_TIME, "How long to go on trying; 0s for ever.", default="1m"
-                ),
-            ),
+            children=pause_fields("500ms", "10s", "1m"),
         ),
         Field(PROCESSORS, "processor", "Processors to run on each message.", shape="array"),
         Field(
@@ -157,11 +156,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> RetryProcessor:
             lambda: context.isolated().build_all(parsed[PROCESSORS]),
             max_threads=0 if parsed[PARALLEL] else 1,
         ),
-        Backoff(
-            initial=backoff[INITIAL_INTERVAL] or 0,
-            max_interval=backoff[MAX_INTERVAL] or 0,
-            elapsed=backoff[MAX_ELAPSED_TIME] or 0,
-        ),
+        read_pauses(backoff),
         ComponentRef(context.component),
         parsed[MAX_RETRIES],
     )

@@ -15,6 +15,7 @@ from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.spec import ParsedComponent
 
 
@@ -51,10 +52,7 @@ class StatementTemplate:
         arguments = self._arguments.evaluate(batch, index, ex)
         text = self._text
         if isinstance(text, Interpolation):
-            try:
-                text = text.text_of(batch, index, ex)
-            except MessageError as error:
-                raise MessageError(f"query interpolation error: {error}") from None
+            text = interpolate("query", text, batch, index, ex)
         return text, arguments if self._has_arguments else []
 
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.http_server.address import address_problem
 from streamer.connectors.http_server.fields import (
     ADDRESS,
     CERT_FILE,
     CORS,
     KEY_FILE,
     SERVER_FIELDS,
+    address_field,
+    path_field,
     server_problems,
 )
-from streamer.connectors.http_server.paths import path_problem
 from streamer.connectors.spool.sockets import TCP, TCP_FIELD, bind_socket
 from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
@@ -29,7 +29,7 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
-from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec, duration_field
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec, duration_field
 
 if TYPE_CHECKING:
     from streamer.connectors.http_server.http_receiver import HttpReceiver
@@ -87,30 +87,10 @@ SPEC: Final = Spec(
         "away before the answer. HTTP/2 is not spoken."
     ),
     fields=(
-        Field(
-            ADDRESS,
-            "string",
-            "Where it listens; empty for the stream's own server.",
-            access=Access.ADDRESS,
-            default="",
-            check=lambda text: address_problem(text) if text else None,
-            examples=("0.0.0.0:4196",),
-        ),
-        Field(
-            PATH,
-            "string",
-            "The path that messages are sent to.",
-            access=Access.NONE,
-            default="/post",
-            check=path_problem,
-        ),
-        Field(
-            WS_PATH,
-            "string",
-            "The path of WebSockets: each message of one is a message.",
-            access=Access.NONE,
-            default="/post/ws",
-            check=path_problem,
+        address_field("0.0.0.0:4196"),
+        path_field(PATH, "The path that messages are sent to.", "/post"),
+        path_field(
+            WS_PATH, "The path of WebSockets: each message of one is a message.", "/post/ws"
         ),
         Field(
             WS_WELCOME_MESSAGE,

@@ -20,11 +20,9 @@ from streamer.connectors.redis import (
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.execution import Execution
-from streamer.sdk.rate_limit import RateLimitError
-from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec, duration_field
+from streamer.sdk.rate_limit import COUNT, INTERVAL, LIMIT_FIELDS, RateLimitError
+from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec
 
-COUNT: Final = "count"
-INTERVAL: Final = "interval"
 KEY: Final = "key"
 
 
@@ -45,14 +43,7 @@ SPEC: Final = Spec(
     status="experimental",
     fields=(
         *CLIENT_FIELDS,
-        Field(
-            COUNT,
-            "int",
-            "How many accesses are allowed in an interval.",
-            default=1000,
-            check=lambda count: None if count > 0 else "count must be larger than zero",
-        ),
-        duration_field(INTERVAL, "The interval.", default="1s"),
+        *LIMIT_FIELDS,
         Field(
             KEY,
             "string",

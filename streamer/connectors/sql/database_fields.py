@@ -135,19 +135,23 @@ def args_field(of: str, *, optional: bool) -> Field:
     )
 
 
-INSERT_FIELDS: Final = (
-    TABLE_FIELD,
-    Field(COLUMNS, "string", "The columns.", shape="array", examples=(["id", "name"],)),
-    args_field("column", optional=False),
-    PREFIX_FIELD,
-    Field(
+def _suffix_field(example: str) -> Field:
+    return Field(
         SUFFIX,
         "string",
         "What stands at the end of the statement.",
         optional=True,
         advanced=True,
-        examples=("ON CONFLICT (id) DO NOTHING",),
-    ),
+        examples=(example,),
+    )
+
+
+INSERT_FIELDS: Final = (
+    TABLE_FIELD,
+    Field(COLUMNS, "string", "The columns.", shape="array", examples=(["id", "name"],)),
+    args_field("column", optional=False),
+    PREFIX_FIELD,
+    _suffix_field("ON CONFLICT (id) DO NOTHING"),
     Field(
         OPTIONS,
         "string",
@@ -173,14 +177,7 @@ SELECT_FIELDS: Final = (
     ),
     args_field("placeholder of `where`", optional=True),
     PREFIX_FIELD,
-    Field(
-        SUFFIX,
-        "string",
-        "What stands at the end of the statement.",
-        optional=True,
-        advanced=True,
-        examples=("ORDER BY id",),
-    ),
+    _suffix_field("ORDER BY id"),
 )
 
 

@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.consumer_group import (
-    TIMED_OUT,
     GroupClient,
     PartitionRef,
     close_in_background,
@@ -28,6 +27,7 @@ from streamer.connectors.kafka.cluster.errors import (
     GROUP_REFUSED,
     NO_LEADERS,
     RIGHTS_MISSING,
+    TIMED_OUT,
     TOPIC_REFUSED,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,

@@ -15,6 +15,7 @@ from streamer.core.errors import StreamerError
 
 # librdkafka's own numbers, and Kafka's.
 ALL_DOWN: Final = -187
+TIMED_OUT: Final = -185
 SSL: Final = -181
 AUTHENTICATION: Final = -169
 UNKNOWN_PARTITION: Final = -190
@@ -43,7 +44,7 @@ _ID_REFUSED: Final = 53
 TRANSACTION_REFUSED: Final = (TOPIC_REFUSED, GROUP_REFUSED, _TIMEOUT_TOO_LONG, _ID_REFUSED)
 """Errors of a transaction that stay until somebody changes something."""
 RETRIABLE_TRANSACTION: Final = frozenset(
-    {7, 8, *COORDINATOR_MOVES, 51, 88, -185, ALL_DOWN, -195, -166, -180}
+    {7, 8, *COORDINATOR_MOVES, 51, 88, TIMED_OUT, ALL_DOWN, -195, -166, -180}
 )
 """Errors that pass, where librdkafka does not say so by itself: timeouts, brokers that are away,
 coordinators that move, transactions that still end."""

@@ -11,7 +11,7 @@ from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.urls import split_url
-from streamer.sdk.spec import Access, Field, ParsedFields, duration_field
+from streamer.sdk.spec import Access, Field, Package, ParsedFields, duration_field
 
 URLS: Final = "urls"
 CLIENT_ID: Final = "client_id"
@@ -55,6 +55,8 @@ def qos_problem(qos: int) -> str | None:
     """Return what is wrong with a quality of service."""
     return None if qos in (0, 1, 2) else f"is {qos}; expected 0, 1 or 2"
 
+
+PACKAGES: Final = (Package("paho"),)
 
 CLIENT_FIELDS: Final = (
     Field(

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from streamer.connectors.redis import (
     CLIENT_FIELDS,
+    PACKAGES,
     RedisError,
     client_problems,
     redis_errors,
@@ -26,16 +27,7 @@ from streamer.sdk.backoff import (
 )
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import (
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-    duration_field,
-)
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 T = TypeVar("T")
 
@@ -87,7 +79,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from streamer.connectors.mqtt import (
     CLIENT_FIELDS,
+    PACKAGES,
     QOS,
     Client,
     MqttError,
@@ -28,7 +29,7 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
 TOPICS: Final = "topics"
@@ -80,7 +81,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once with a qos of 1 or 2, from the driver's disk on with 0",
-    requires=(Package("paho"),),
+    requires=PACKAGES,
 )
 
 

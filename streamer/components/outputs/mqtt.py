@@ -10,6 +10,7 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.mqtt import (
     CLIENT_FIELDS,
+    PACKAGES,
     QOS,
     Client,
     MqttError,
@@ -30,16 +31,7 @@ from streamer.sdk.output.protocols import (
     max_in_flight_field,
 )
 from streamer.sdk.output.rejection import make_invalid_rejection
-from streamer.sdk.spec import (
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-    duration_field,
-)
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 TOPIC: Final = "topic"
 WRITE_TIMEOUT: Final = "write_timeout"
@@ -98,7 +90,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("paho"),),
+    requires=PACKAGES,
 )
 
 

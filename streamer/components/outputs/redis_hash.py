@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.output_base import RedisOutput
 from streamer.connectors.redis.values import GO_NAMES, to_argument
 from streamer.core.errors import MessageError
@@ -19,7 +19,7 @@ from streamer.core.message import Batch, Message
 from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.per_message import parse_document
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 KEY: Final = "key"
 WALK_METADATA: Final = "walk_metadata"
@@ -75,7 +75,7 @@ SPEC: Final = Spec(
     ),
     begin={"walk_metadata": True},
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 

@@ -9,23 +9,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.output_base import RedisOutput
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
-from streamer.sdk.spec import (
-    Access,
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
 KEY: Final = "key"
@@ -69,7 +60,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 

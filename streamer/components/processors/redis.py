@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation, compile_mapping
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems, shared_client
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.processor_base import RETRY_FIELDS, MakeRequest, RedisProcessor
 from streamer.connectors.redis.values import evaluate_arguments, to_argument
@@ -19,16 +19,7 @@ from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import interpolate
-from streamer.sdk.spec import (
-    Access,
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 COMMAND: Final = "command"
 ARGS_MAPPING: Final = "args_mapping"
@@ -117,7 +108,7 @@ SPEC: Final = Spec(
     begin={"command": "scard", "args_mapping": "root = [ this.key ]"},
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 

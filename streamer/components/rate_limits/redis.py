@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from streamer.connectors.redis import (
     CLIENT_FIELDS,
+    PACKAGES,
     RedisError,
     client_problems,
     redis_errors,
@@ -21,7 +22,7 @@ from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.execution import Execution
 from streamer.sdk.rate_limit import COUNT, INTERVAL, LIMIT_FIELDS, RateLimitError
-from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 
 KEY: Final = "key"
 
@@ -54,7 +55,7 @@ SPEC: Final = Spec(
     check=_check,
     begin={"key": "requests"},
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 # An access that is too many still counts, but the key ends when it would have.

@@ -14,11 +14,7 @@ from typing import Any, Final, TypeVar
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.urls import address_problem
-from streamer.sdk.backoff import (
-    Backoff,
-    pause_fields,
-    read_pauses,
-)
+from streamer.sdk.backoff import Backoff, pause_fields, read_pauses
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import (

@@ -20,11 +20,7 @@ from streamer.connectors.redis import (
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND
 from streamer.core.execution import Execution
-from streamer.sdk.backoff import (
-    Backoff,
-    pause_fields,
-    read_pauses,
-)
+from streamer.sdk.backoff import Backoff, pause_fields, read_pauses
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field

@@ -13,15 +13,7 @@ from streamer.connectors.http_server.fields import (
 )
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
-from streamer.sdk.spec import (
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    ParsedFields,
-    Spec,
-    duration_field,
-)
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 PATH: Final = "path"
 STREAM_PATH: Final = "stream_path"

@@ -28,15 +28,7 @@ from streamer.core.json.parse import parse_json, parse_json_int
 from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
-from streamer.sdk.spec import (
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
 
 OPERATOR: Final = "operator"
 ENCODING: Final = "encoding"

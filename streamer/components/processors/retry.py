@@ -12,12 +12,7 @@ from typing import Final
 
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
-from streamer.sdk.backoff import (
-    BACKOFF,
-    Backoff,
-    pause_fields,
-    read_pauses,
-)
+from streamer.sdk.backoff import BACKOFF, Backoff, pause_fields, read_pauses
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, run
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -9,11 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.core.json.number_spelling import (
-    differs_from_go,
-    has_exponent,
-    remove_decimal_points,
-)
+from streamer.core.json.number_spelling import differs_from_go, has_exponent, remove_decimal_points
 from streamer.core.timestamps import Timestamp
 from streamer.core.value import DELETED, INT64_MIN, NOTHING, UINT64_MAX, Number, as_go_float
 

@@ -49,7 +49,7 @@ from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
 from streamer.spark.checkpoint.initial_state import ship_seed
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
-from streamer.spark.kafka.kafka_driver import KafkaDriver
+from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_session import InputSession
@@ -187,10 +187,12 @@ class QueryRun:
             self.plan, task_log_address=task_log.address, wait_budget=WAIT_BUDGET_NS
         )
         if session.kafka_inputs:
+            report = InputReport(
+                session.set_gauge, session.count, self.batch_meter.count_messages, self._log
+            )
             self.kafka = KafkaDriver(
                 *(session.kafka_inputs, self.plan, checkpoint.spark, self.signals),
-                *(session.set_gauge, session.count, self.batch_meter.count_messages),
-                *(self._log, checkpoint.kafka_start_offsets),
+                *(report, checkpoint.kafka_start_offsets),
             )
 
     def close(self) -> None:

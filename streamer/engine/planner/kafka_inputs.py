@@ -7,14 +7,17 @@ empty one keeps its place there, so that the others have the numbers that the co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings, Offsets, OpenKafkaInput
+from streamer.connectors.kafka.input.opened_input import MetadataSettings, Offsets, OpenKafkaInput
 from streamer.connectors.merged_source import MergedSource
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
+
+if TYPE_CHECKING:
+    from streamer.connectors.kafka.input.kafka_source import KafkaSource
 
 
 class KafkaInputRef(NamedTuple):
@@ -47,7 +50,7 @@ class StreamKafkaInput:
     """
 
     ref: KafkaInputRef
-    input: OpenKafkaInput
+    input: KafkaSource
     max_messages: int = Limit().messages
     start_offsets: Offsets = field(default_factory=dict)
 
@@ -101,8 +104,9 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
     def rest(source: Any, input_path: tuple[int, ...], names: tuple[str, ...]) -> ReplayableSource:
         if isinstance(source, OpenKafkaInput):
-            place = KafkaInputRef(len(kafka_inputs), input_path, names, source.metadata)
-            kafka_inputs.append(StreamKafkaInput(place, source))
+            kafka = cast("KafkaSource", source)
+            place = KafkaInputRef(len(kafka_inputs), input_path, names, kafka.metadata)
+            kafka_inputs.append(StreamKafkaInput(place, kafka))
             return EmptySource()
         if not isinstance(source, MergedSource):
             return cast("ReplayableSource", source)
@@ -114,20 +118,3 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
     ours = rest(source, (), ())
     return (ours, kafka_inputs) if kafka_inputs else (source, [])
-
-
-def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
-    """Return whether anything lies between two positions in the Kafka inputs of a stream.
-
-    What only one of them knows does not count: a partition has come meanwhile, or is gone.
-
-    Args:
-        ends: the one, for each of the inputs.
-        later: the other.
-    """
-    return any(
-        at < beyond.get(topic, {}).get(partition, at)
-        for known, beyond in zip(ends, later, strict=False)
-        for topic, partitions in known.items()
-        for partition, at in partitions.items()
-    )

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.aggregation_switch import FROM_THE_START, AggregatesFrom
-from streamer.engine.planner.kafka_inputs import is_before
 from streamer.sdk.input.replayable import Offset
 from streamer.window import MicroBatchInfo
 from streamer.window.settings.back_pressure import BackPressure
@@ -156,3 +155,20 @@ class MicroBatchOffset:
             pressure=self.pressure,
             suspended=self.suspended,
         )
+
+
+def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
+    """Return whether anything lies between two positions in the Kafka inputs of a stream.
+
+    What only one of them knows does not count: a partition has come meanwhile, or is gone.
+
+    Args:
+        ends: the one, for each of the inputs.
+        later: the other.
+    """
+    return any(
+        at < beyond.get(topic, {}).get(partition, at)
+        for known, beyond in zip(ends, later, strict=False)
+        for topic, partitions in known.items()
+        for partition, at in partitions.items()
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.connectors.kafka.input.input_protocol import Backlog, MetadataSettings, Offsets
+from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
 from streamer.engine.planner.planner_channel import PlannerChannel

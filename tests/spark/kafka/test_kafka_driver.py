@@ -15,7 +15,7 @@ from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.plan import make_plan
-from streamer.spark.kafka.kafka_driver import KafkaDriver
+from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 
 
 class Topic:
@@ -60,7 +60,9 @@ def driver(topic: Topic, channel: PlannerChannel, tmp_path: Path) -> Iterator[Ka
     child = StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), topic)  # type: ignore[arg-type]
     plan = make_plan(parse_config("input: {stdin: {}}\n", "a.yaml"))
     ignore: Any = lambda *_: None  # noqa: E731
-    made = KafkaDriver([child], plan, tmp_path, channel, ignore, ignore, lambda: 0, ignore)
+    made = KafkaDriver(
+        [child], plan, tmp_path, channel, InputReport(ignore, ignore, lambda: 0, ignore)
+    )
     yield made
     made.close()
 

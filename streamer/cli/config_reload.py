@@ -25,7 +25,7 @@ _NAME = "config"
 
 
 class ConfigReloader:
-    """Looks after the files of one config, and lets its stream go on with what they become."""
+    """Watches the files of one config, and switches its stream to the config that they become."""
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ class ServiceOptions:
 
 
 def run_service(options: ServiceOptions) -> int:
-    """Run the service until it is told to stop.
+    """Run the service until a signal stops it.
 
     Returns:
         The exit code: 0 for a clean stop, 1 when Spark has ended.

@@ -84,7 +84,7 @@ class PendingRequests:
     def resolve(
         self, answers: Mapping[str, Batch], refusals: Mapping[str, str] = _NO_REFUSALS
     ) -> None:
-        """Tell requests that their messages are dealt with; those of other starts are left out.
+        """Answer requests whose messages are dealt with; those of other starts are left out.
 
         Args:
             answers: the requests, each with the messages that answer it.

@@ -68,7 +68,7 @@ class ComponentPool(Generic[Worker]):
     """A pool of threads, each with its own instances; both are made when they are needed first."""
 
     def __init__(self, make: Callable[[], Worker], max_threads: int = 0) -> None:
-        """Begin with no lane.
+        """Begin with no thread.
 
         Args:
             make: makes what one thread works with; called in the thread that calls `map`.

@@ -55,7 +55,7 @@ def follow_driver(
     waiting_text: str,
     timeout_s: float | None,
 ) -> DriverStatus:
-    """Say how a driver gets on, until it runs or ends.
+    """Print each change of a driver's status, until it runs or ends.
 
     Args:
         poll: tells how it is.
@@ -89,5 +89,5 @@ def format_status(status: DriverStatus) -> str:
 
 
 def print_notice(text: str) -> None:
-    """Say something beside what is printed for programs."""
+    """Print a line for people, to the standard error; programs read the standard output."""
     click.echo(text, err=True)

@@ -20,7 +20,7 @@ SPEC: Final = Spec(
 
 
 class NoopCache:
-    """Says at the level TRACE what it does not do."""
+    """A cache that keeps nothing; it logs each operation at the level TRACE."""
 
     def __init__(self, origin: ComponentRef) -> None:
         """Take where it stands."""

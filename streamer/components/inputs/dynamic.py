@@ -83,7 +83,7 @@ class DynamicInput:
     permissions: Permissions = ALL
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: an input of the config cannot be opened.

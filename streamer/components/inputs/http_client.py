@@ -124,7 +124,7 @@ class HttpClientInput:
     reconnects: bool
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to ask; return what has landed."""
+        """Begin to send requests; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
         if store.was_ended and self.scanner is not None and not self.reconnects:
             store.close()

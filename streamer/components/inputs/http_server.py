@@ -226,7 +226,7 @@ class HttpServerInput:
     file: str = ""
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to listen; return what has landed.
+        """Begin to listen; return the source of what the spool holds.
 
         Raises:
             StreamerError: the address cannot be listened on, or there is no server to use.
@@ -289,7 +289,7 @@ class HttpServerInput:
         )
 
     def probe(self) -> str:
-        """Look whether the address can be listened on; see `SupportsProbe`."""
+        """Check that the address can be listened on; see `SupportsProbe`."""
         address = self.parsed[ADDRESS]
         if not address:
             return "served by the stream's HTTP server"

@@ -89,7 +89,7 @@ class MqttInput:
     labels: dict[str, str]
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to listen; return what has landed."""
+        """Begin to listen; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
 
         def session(one: Session) -> None:
@@ -99,7 +99,7 @@ class MqttInput:
         return SpoolSource(context.directory, inline=not context.is_local)
 
     def probe(self) -> str:
-        """Look whether a broker answers."""
+        """Check that a broker answers."""
         connect(self.parsed, lambda client: None, is_additional=True).disconnect()
         return "the broker answers"
 

@@ -116,7 +116,7 @@ class ReadUntilInput:
     restarts: bool
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the other input cannot be opened.

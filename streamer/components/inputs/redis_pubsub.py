@@ -1,4 +1,4 @@
-"""`redis_pubsub`: hears what is published in channels of Redis.
+"""`redis_pubsub`: receives messages that are published in channels of Redis.
 
 "Consume from a Redis publish/subscribe channel using either the SUBSCRIBE or PSUBSCRIBE commands."
 Redis keeps nothing of what it publishes.

@@ -138,7 +138,7 @@ class SequenceInput:
     joiner: ShardedJoiner | None
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the input that is read first cannot be opened.

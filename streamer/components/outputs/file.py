@@ -148,7 +148,7 @@ class FileOutput:
         return path
 
     def probe(self) -> str:
-        """Look whether the file can be written, or the folder that all files are in."""
+        """Check that the file can be written, or the folder that all files are in."""
         if self._static_path is not None:
             return f"{self._static_path} {check_writable_file(Path(self._static_path))}"
         # What stands before the first interpolation holds for every message.

@@ -30,7 +30,7 @@ SPEC: Final = Spec(
 
 
 class RateLimitProcessor:
-    """Asks a rate limit for each message."""
+    """Waits for a rate limit before each message passes."""
 
     def __init__(self, limit: RateLimit) -> None:
         """Take the limit."""

@@ -87,7 +87,7 @@ SPEC: Final = Spec(
 
 
 class SubprocessProcessor:
-    """Asks a program about each message."""
+    """Sends each message to a program, and takes the program's answer in its place."""
 
     def __init__(self, client: SubprocessClient, by_line: bool, origin: ComponentRef) -> None:
         self._client = client
@@ -99,7 +99,7 @@ class SubprocessProcessor:
         return [self.process_each(batch, ex)]
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Ask about each message."""
+        """Return the program's answer to each message."""
 
         def log(level: str, text: str) -> None:
             self._origin.log(ex, level, text)

@@ -69,7 +69,7 @@ class HttpPublisher:
                     return
 
     def close(self) -> None:
-        """Tell all who ask that there is no more; it must not wait."""
+        """Answer all waiting requests that there is no more; it must not wait."""
         with self._changed:
             self._closed = True
             requests, self._requests = self._requests, deque()

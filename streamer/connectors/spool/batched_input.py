@@ -38,7 +38,7 @@ class BatchedInput:
     policy: BatchPolicy
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the other input cannot be opened.

@@ -52,11 +52,11 @@ class ProcessedSource:
         return self.source.partition_of(piece)
 
     def on_committed(self, end: Offset) -> None:
-        """Tell the source."""
+        """Pass the call to the source."""
         self.source.on_committed(end)
 
     def on_finished(self) -> None:
-        """Tell the source."""
+        """Pass the call to the source."""
         self.source.on_finished()
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:

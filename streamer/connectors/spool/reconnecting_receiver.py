@@ -48,7 +48,7 @@ class Session:
         self._spool_writer = SpoolWriter(context, store, labels)
 
     def set_connected(self) -> None:
-        """Say that there is a connection."""
+        """Note that there is a connection."""
         self.is_connected = True
         self._state.set_connected()
         self.context.count("input_connection_up", 1, **self._labels)

@@ -1,4 +1,4 @@
-"""Cutting bytes into messages: those that have landed uncut, and streams that are to land."""
+"""Cut bytes into messages: bytes that were spooled uncut, and streams on their way to the spool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_MESSAGE_BYTES: Final = 64 << 20
 
 
 def make_scan_function(scanner: Any, ex: Execution, name: str) -> ScanFunction:
-    """Return what cuts bytes that have landed whole.
+    """Return the function that cuts bytes which were spooled uncut.
 
     Args:
         scanner: of the input.

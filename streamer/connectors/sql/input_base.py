@@ -59,7 +59,7 @@ class QueryInput:
     origin: ComponentRef
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read rows; return what has landed.
+        """Begin to read rows; return the source of what the spool holds.
 
         Raises:
             StreamerError: the mapping of the arguments fails.
@@ -89,7 +89,7 @@ class QueryInput:
         return source
 
     def probe(self) -> str:
-        """Look whether the database answers."""
+        """Check that the database answers."""
         return probe_database(own_database(self.parsed))
 
     def _evaluate_arguments(self, ex: Execution) -> list[object]:

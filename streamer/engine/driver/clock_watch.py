@@ -46,7 +46,7 @@ class ClockWatch:
         self._before = self._read()
 
     def check(self) -> None:
-        """Say what has happened since the last look."""
+        """Log a step of the clock or a suspension since the last check."""
         now, before = self._read(), self._before
         self._before = now
         wall, steady, since_boot = (at - then for at, then in zip(now, before, strict=True))

@@ -54,7 +54,7 @@ def _ignore_answers(answers: Mapping[str, Batch], refusals: Mapping[str, str]) -
 
 
 class DeliveryStoppedError(Exception):
-    """The output kept failing until the program was told to stop; the micro-batch replays."""
+    """The output kept failing until a stop was requested; the micro-batch replays."""
 
 
 class Delivery:

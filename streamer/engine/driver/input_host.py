@@ -111,7 +111,7 @@ class InputHost:
         return StoppableContext(_InputContext(child_host, name, directory), stop)
 
     def report_waiting(self, name: str, what: str) -> None:
-        """Hear what an input waits for; see `InputContext`."""
+        """Note what an input waits for; see `InputContext`."""
         if what:
             since = self._waits.get(name, ("", time.time()))[1]
             self._waits[name] = what, since

@@ -126,7 +126,7 @@ class Rejections:
         gauge: Callable[[int], None],
         absorb: Callable[[Sequence[Frame]], None],
     ) -> None:
-        """Say where things are counted; what an earlier start has left is dropped if it is to be.
+        """Take the stream's counters; drop what an earlier start has left, if the config says so.
 
         Args:
             count: adds to a counter.
@@ -201,7 +201,7 @@ class Rejections:
             return bool(waiting) and tried and not self._busy and not self._pending_writes
 
     def is_finished_at_end(self, checkpoint: str) -> bool:
-        """Tell, once the input has ended, whether nothing waits any more.
+        """Return whether nothing waits any more; called once the input has ended.
 
         Args:
             checkpoint: where what waits is, in words.

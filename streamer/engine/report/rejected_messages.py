@@ -96,7 +96,7 @@ class ReplayRules(NamedTuple):
 def collect_rejected(
     ex: Execution, rules: ReplayRules, by_number: Mapping[int, ReplayRules] = MappingProxyType({})
 ) -> Iterator[RejectedMessages]:
-    """Return what has been taken out of a run; requests that wait for it hear of it.
+    """Return the messages rejected in an execution; requests that wait for them are answered.
 
     Args:
         ex: the run.

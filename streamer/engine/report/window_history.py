@@ -52,7 +52,7 @@ class DroppedMessages(NamedTuple):
 
 
 class WindowHistory:
-    """Remembers the newest. Others may ask while it hears.
+    """The newest closed windows and dropped messages; threads may read it while it is updated.
 
     Attributes:
         event_time: the newest event time that is known, ns; None before.

@@ -102,7 +102,7 @@ class Compaction:
         self._database.interrupt()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
     def run(self, waiting: Sequence[int]) -> tuple[list[ResultFile], int]:

@@ -32,7 +32,7 @@ class EvictingMap(Protocol[V]):
 
 
 class LeastRecentlyUsed(Generic[V]):
-    """Lets go what was not used for longest."""
+    """Evicts the item that was not used for longest."""
 
     def __init__(self, size: int) -> None:
         """Begin empty; `size` is the most there may be."""
@@ -68,7 +68,7 @@ class LeastRecentlyUsed(Generic[V]):
         return self._items.pop(key, None)
 
     def evict_oldest(self) -> tuple[str, V]:
-        """Let go what was not used for longest, and return it."""
+        """Evict the item that was not used for longest, and return it."""
         return self._items.popitem(last=False)
 
     def remove(self, key: str) -> None:

@@ -107,14 +107,14 @@ class InputContext(Protocol):
         """Add to a counter."""
 
     def report_waiting(self, what: str) -> None:
-        """Say in the stream's state what the input waits for, such as a server; "" for nothing."""
+        """Show in the stream's state what the input waits for, such as a server; "" for nothing."""
 
     def read_stdin(self, size: int) -> bytes:
         """Read up to so many bytes of the standard input, b"" at its end."""
 
 
 class StoppableContext(NamedTuple):
-    """A room, and what stops all that was begun in it."""
+    """A context, and the function that stops all that was begun in it."""
 
     context: InputContext
     stop: Callable[[], None]

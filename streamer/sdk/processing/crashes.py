@@ -56,7 +56,7 @@ class MarkMemory(Protocol):
 
 
 class CrashMark:
-    """Says which batch a process has in hand, and in which call of which processor."""
+    """A mark in shared memory: the batch that a process has in hand, and the processor's call."""
 
     def __init__(self, memory: MarkMemory) -> None:
         """Take `MARK_SIZE` bytes that two processes share."""

@@ -116,7 +116,7 @@ class LoginThrottle:
         return begins - now + _PAUSE_S
 
     def record_failure(self, address: str) -> None:
-        """Hear that a try was wrong."""
+        """Count a failed attempt of an address."""
         failures, newest, free_at = self._failures.pop(address, (0, 0.0, 0.0))
         now = self._now()
         failures = 0 if now - newest > _FORGET_S else failures

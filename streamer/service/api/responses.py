@@ -1,4 +1,4 @@
-"""Answers of the API: JSON, and what is said when something is wrong, with Benthos's codes."""
+"""Answers of the API: JSON, and texts of errors, with Benthos's status codes."""
 
 from __future__ import annotations
 

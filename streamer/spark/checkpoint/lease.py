@@ -208,7 +208,7 @@ class Lease:
                 self._terms.put(self._file_name(self._number), self._encode_term(is_over=True))
 
     def stop_beating(self) -> None:
-        """Look after it no more."""
+        """Stop renewing the lease."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(self._timing.validity_s)

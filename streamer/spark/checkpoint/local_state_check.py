@@ -13,7 +13,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 def check_local_state(checkpoint: Checkpoint, plan: Plan, log: LogLine) -> None:
-    """Say what another machine could not go on with, and see that this one can.
+    """Warn of state that other machines do not see; check that this machine has it.
 
     Args:
         checkpoint: the stream's, whose input has been opened.

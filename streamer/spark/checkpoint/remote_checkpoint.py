@@ -54,7 +54,7 @@ class OtherMachineError(CheckpointError):
 
 
 def validate_url(url: str) -> str:
-    """Return the URL of a checkpoint as it is told to Spark.
+    """Check the URL of a checkpoint, and return it as Spark takes it.
 
     Raises:
         CheckpointError: it is none.

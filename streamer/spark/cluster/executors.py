@@ -42,15 +42,15 @@ class Executor(NamedTuple):
 
 
 class ExecutorLog:
-    """Says what has changed since the last look."""
+    """Logs executors that came or went since the last call."""
 
     def __init__(self, log: LogLine, executors: Iterable[Executor]) -> None:
-        """Take those that are there at first, of whom nothing is said."""
+        """Take the executors that are there at first, which are not logged."""
         self._log = log
         self._known = {one.name: one for one in executors}
 
     def log_changes(self, executors: Iterable[Executor]) -> None:
-        """Say what has changed."""
+        """Log the executors that came or went."""
         for one in executors:
             before = self._known.get(one.name)
             self._known[one.name] = one
@@ -70,7 +70,7 @@ class ExecutorLog:
 
 
 def watch_executors(context: SparkContext, log: LogLine) -> None:
-    """Say what becomes of executors, in a thread of its own, until Spark is stopped.
+    """Log executors that come and go, in a thread of its own, until Spark is stopped.
 
     Args:
         context: a cluster's.

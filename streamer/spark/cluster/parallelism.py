@@ -57,7 +57,7 @@ class ParallelismReporter:
         self._has_warned = False
 
     def report(self, session: SparkSession, is_start: bool = False) -> None:
-        """Look how many there are, and pass it on.
+        """Pass the number of cores to the planner, and warn when the stream cannot use them all.
 
         Args:
             session: the stream's.

@@ -205,7 +205,7 @@ def connector_settings(
     directory: str | None = None,
     shared: Path = SHARED_DIRECTORY,
 ) -> dict[str, str]:
-    """Return what Spark has to be told so that it finds its Kafka connector.
+    """Return the settings with which Spark finds its Kafka connector.
 
     Args:
         conf: the user's Spark settings. Where `spark.jars` or `spark.jars.packages` name the

@@ -56,7 +56,7 @@ def s3_settings(
     directory: str | None = None,
     shared: Path = SHARED_S3_DIRECTORY,
 ) -> dict[str, str]:
-    """Return what Spark has to be told so that it reaches S3.
+    """Return the settings with which Spark reaches S3.
 
     Args:
         conf: the user's Spark settings. Where they name `hadoop-aws` among the jars, these are the

@@ -82,7 +82,7 @@ class WorkerCrashes:
         return any(crash[:_IDENTITY_FIELDS] not in before for crash in crashes)
 
     def record_worker_end(self, batch: int, error: str) -> bool:
-        """Hear that a worker has ended; return whether the messages will now be searched.
+        """Count a worker that has ended; return whether the messages will now be searched.
 
         Args:
             batch: the micro-batch that it had in hand.

@@ -1,4 +1,4 @@
-"""A time axis on which stretches where nothing happens are folded."""
+"""A time axis on which stretches where nothing happens are shortened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Axis:
-    """Times to pixels; times within a folded stretch are put evenly into the fold.
+    """Times to pixels; times within a shortened stretch are put evenly into its gap.
 
     Attributes:
         stretches: those that are not folded, in order.

@@ -44,7 +44,7 @@ def draw_timeline(timeline: Timeline) -> str:
 
 
 def assign_tracks(spans: list[WindowSpan], bounds: list[Bounds]) -> list[int]:
-    """Return for each window the first lane in which it overlaps no other, its wait included."""
+    """Return for each window the first track in which it overlaps no other, its wait included."""
     free: list[int] = []
     tracks = []
     for span, (start, end) in zip(spans, bounds, strict=True):

@@ -42,7 +42,7 @@ class ConfigReloader:
             options: what the command line says; it has a `watch`.
             log: takes log lines.
             level: the level that is logged at.
-            on_config: hears of a config that runs now.
+            on_config: called with a config that runs now.
         """
         assert options.watch is not None and options.config is not None
         self._life = life

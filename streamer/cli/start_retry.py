@@ -28,7 +28,7 @@ def open_with_retries(
         start: opens them; what it has begun when it raises is undone.
         stopping: ends the wait.
         log: takes log lines.
-        on_wait: hears why it waits.
+        on_wait: called with the reason for the wait.
         now: a clock that never runs backwards, seconds.
 
     Returns:

@@ -52,8 +52,8 @@ Where a component **runs**:
 - *Spark*: as an operator of Spark, with Spark's state and checkpoint.
 - *worker*: in the Python processes of Spark's executors, several at once. What it talks to must be
   within reach of every executor; connections last as long as the process.
-- *driver*: in the program that was started. What it reads lands on the driver's disk before anybody
-  hears that it was taken, and goes on to the workers from there.
+- *driver*: in the program that was started. What it reads is on the driver's disk before anybody
+  is told that it was taken, and goes on to the workers from there.
 - *children*: wherever the components within it run.
 
 **Delivery** says what becomes of messages when something fails. Nothing is skipped: a micro-batch

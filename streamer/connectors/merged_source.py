@@ -50,7 +50,7 @@ class MergedSource:
     sources: Mapping[str, ReplayableSource]
 
     def open(self, context: InputContext) -> MergedSource:
-        """Return this source with its children opened, each in a room of its name."""
+        """Return this source with its children opened, each in a context of its name."""
         of = {
             name: open_input(source, context.child(name)) for name, source in self.sources.items()
         }

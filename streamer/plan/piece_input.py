@@ -41,7 +41,7 @@ def input_of_path(
 
 
 def leaf_inputs(component: ParsedComponent, resources: Resources) -> Iterator[ParsedComponent]:
-    """Return the inputs that an input reads from, itself if it is no broker; as `origin_of`."""
+    """Return the inputs that an input reads from, itself if it is no broker."""
     component = resolve_resource(component, resources)
     if component.name != "broker":
         yield component

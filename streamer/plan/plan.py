@@ -63,7 +63,7 @@ class Plan:
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         task_log_address: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
-        limits: what one message may come to.
+        limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with

@@ -33,7 +33,7 @@ def show_or_stop(drivers: Drivers, id: str, stop: bool, unknown_text: str) -> in
         drivers: of the cluster.
         id: the driver's.
         stop: stop it.
-        unknown_text: what is said when nobody knows it.
+        unknown_text: the error's text when the cluster does not know it.
 
     Raises:
         StreamerError: nobody knows it.
@@ -58,9 +58,9 @@ def follow_driver(
     """Print each change of a driver's status, until it runs or ends.
 
     Args:
-        poll: tells how it is.
-        unknown_text: what is said when nobody knows it.
-        waiting_text: what is said when it has not begun for as long as patience lasts.
+        poll: returns its status; None when the cluster does not know it.
+        unknown_text: the error's text when the cluster does not know it.
+        waiting_text: the error's text when it has not begun within `timeout_s`.
         timeout_s: seconds; None waits for its end, even when it runs.
 
     Raises:

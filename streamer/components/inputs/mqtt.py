@@ -34,7 +34,7 @@ SPEC: Final = Spec(
     "Subscribes to topics of MQTT brokers.",
     description=(
         "The driver listens; with a `qos` of 1 or 2 a message is safe on its disk before the "
-        "broker hears that it was taken. Adds the metadata `mqtt_topic`, `mqtt_qos`, "
+        "broker gets the acknowledgement. Adds the metadata `mqtt_topic`, `mqtt_qos`, "
         "`mqtt_retained`, `mqtt_duplicate` and `mqtt_message_id`."
     ),
     fields=(

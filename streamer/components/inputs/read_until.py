@@ -1,7 +1,7 @@
 """The `read_until` input: reads another input until a message says that it is the last.
 
-It is read on the driver, message by message in order, and what it gives lands in the spool together
-with how far it was read.
+It is read on the driver, message by message in order, and what it gives goes into the spool
+together with how far it was read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`redis_list`: "pops messages from the beginning of a Redis list", or from its end.
 
-A message that has been popped is gone from Redis; it lands on disk before another is asked for.
+A popped message is gone from Redis; it is written to disk before another one is requested.
 """
 
 from __future__ import annotations

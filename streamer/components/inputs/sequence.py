@@ -1,6 +1,6 @@
 """The `sequence` input: reads inputs one after another, each when the one before it has ended.
 
-They are read on the driver, and what they give lands in the spool together with how far they were
+They are read on the driver, and what they give goes into the spool together with how far they were
 read.
 """
 

@@ -77,7 +77,7 @@ SPEC: Final = Spec(
         "Every connection is cut by itself; datagrams are cut as if they were one stream, so one "
         "that does not end with a line break is joined with the next. What was received is on disk "
         "before it is processed; when too much waits to be read, nothing is read from the "
-        "connections until there is room again. Senders over a socket hear of nothing: what is on "
+        "connections until there is room again. Senders over a socket get no answer: what is on "
         "its way when the program is killed is lost."
     ),
     fields=(

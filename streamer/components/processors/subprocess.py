@@ -117,7 +117,7 @@ class SubprocessProcessor:
         if not self._by_line:
             return self._client.request(raw, log)
         lines = raw.split(b"\n")
-        # A line break at the end of a message stays, and the program hears nothing of it.
+        # A line break at the end of a message stays, and the program never gets it.
         last = [lines.pop()] if len(lines) > 1 and not lines[-1] else []
         return b"\n".join([*(self._client.request(line, log) for line in lines), *last])
 

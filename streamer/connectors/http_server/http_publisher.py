@@ -23,7 +23,7 @@ RawMessages = Sequence[bytes]
 """A batch: the payloads of its messages."""
 
 _Delivery = tuple[RawMessages, "Future[bool]"]
-"""A batch, and what hears whether it has arrived."""
+"""A batch, and the function that is called with whether it has arrived."""
 
 
 class PublisherClosedError(OSError):

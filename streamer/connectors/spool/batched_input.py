@@ -67,8 +67,8 @@ class _SourceRange:
 class _BatchedReader:
     """One run of the input.
 
-    What is held has not landed. The mark says where it was read: the first stretch that has some of
-    it, and how many batches from its beginning have landed. From there it is read again after a
+    What is held was not spooled. The mark says where it was read: the first stretch that has some
+    of it, and how many batches from its beginning were spooled. From there it is read again after a
     crash.
     """
 
@@ -105,7 +105,7 @@ class _BatchedReader:
         return False
 
     def _read_range(self, start: Offset, end: Offset, skip: int) -> None:
-        """Read a stretch but for its first batches, which have landed."""
+        """Read a stretch but for its first batches, which were spooled."""
         step = _SourceRange(start, end)
         self._steps.append(step)
         closed: list[Batch] = []

@@ -1,4 +1,4 @@
-"""An input with its processors, where they run on the driver: inside of an input that lands."""
+"""An input with its processors, where they run on the driver: inside of an input with a spool."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ def scan_into_spool(
         scanner: cuts it.
         name: what the stream is, for the log.
         ex: takes what the scanner logs and counts.
-        put: lands a record, and returns when it is safe.
+        put: spools a record, and returns when it is safe.
 
     Raises:
         ScanError: the scanner cannot read it.
-        OSError: the stream has broken; what was whole before has landed.
+        OSError: the stream has broken; what was whole before is in the spool.
     """
     if isinstance(scanner, SplittableScanner) and not is_self_overlapping(scanner.delimiter):
         max_bytes = getattr(scanner, "max_buffer_size", _MAX_MESSAGE_BYTES)

@@ -63,7 +63,7 @@ class Delivery:
     Attributes:
         statuses: the newest status of each shard, as stage 2 gave it.
         metrics: what was counted and timed since the start.
-        trace: hears of each micro-batch that was delivered, where somebody traces them.
+        trace: called with each micro-batch that was delivered; None where nobody traces them.
         batch: the newest micro-batch that was delivered; -1 before the first.
         rejected_batches: micro-batches of which messages were rejected, while nothing was sent
             since this was made.
@@ -97,21 +97,21 @@ class Delivery:
             writers: by the number of the output.
             log: takes log lines.
             stopping: whether to give up on an output that fails.
-            on_status: hears the statuses of all shards after each micro-batch.
-            on_answers: hears which requests are dealt with, what answers them, and which of them
-                are refused and why.
-            on_trouble: hears why it waits, and label and path of the component that it is of.
+            on_status: called with the statuses of all shards after each micro-batch.
+            on_answers: called with the requests that are dealt with, what answers them, and which
+                of them are refused and why.
+            on_trouble: called with the reason for a wait, and label and path of the component.
             sleep: waits between two tries, seconds.
             endpoint_labels: where the ends of the stream stand.
             now: a clock that never runs backwards, seconds.
             results: keeps the results of windows.
             window: the settings of windows; None without.
             clock: the wall clock, ns.
-            on_samples: hears samples of messages, and when they came, ns.
+            on_samples: called with samples of messages, and when they came, ns.
             resend: sends again what tasks could not deliver; None where they wait for ever.
             rejections: takes what outputs reject; without it such a micro-batch fails.
-            on_work: hears how long the stream's own processors and outputs had a micro-batch in
-                hand, where that is so long that windows may expire for it.
+            on_work: called with how long the stream's own processors and outputs had a micro-batch
+                in hand, where that is so long that windows may expire for it.
             parallel_tasks: how many tasks run at once.
             running: times the delivery; it stands while the program does.
         """
@@ -469,7 +469,7 @@ class Delivery:
             work: what is done.
             what: what that is, in words.
             fields: which component it is of, and in which micro-batch.
-            on_failure: hears of each time that it has failed.
+            on_failure: called each time that it has failed.
         """
         wait = FIRST_WAIT_S
         while True:

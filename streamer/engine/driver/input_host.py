@@ -1,4 +1,4 @@
-"""The rooms that a stream's inputs are opened in: what the driver lends them, and takes back."""
+"""The contexts in which a stream's inputs are opened: directories, threads, memory, endpoints."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class AddCount(Protocol):
 
 
 class InputHost:
-    """All rooms of one stream.
+    """All input contexts of one stream.
 
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
         spool_limit: bytes that may wait in the spool of each input.
-        limits: what one message may come to.
+        limits: the largest message.
         local: whether the workers see this machine's files.
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.
@@ -82,11 +82,11 @@ class InputHost:
         self._children: list[InputHost] = []
 
     def root_context(self) -> InputContext:
-        """Return the room of the stream's input."""
+        """Return the context of the stream's input."""
         return _InputContext(self, "", self.directory)
 
     def stoppable_child(self, name: str, directory: Path) -> StoppableContext:
-        """Return a room whose receivers can be stopped by themselves; they stop with all others."""
+        """Return a context whose receivers can be stopped alone; they stop with all others, too."""
         child_host = InputHost(directory, self.known, self.log, self.count, threading.Event())
         child_host.read_stdin = self.read_stdin
         child_host.spool_limit, child_host.local, child_host.limits = (

@@ -30,7 +30,7 @@ def preflight_outputs(
         plan: the stream's.
         log: takes level, text and fields.
         stream: names its checkpoint.
-        on_connect: hears which output is waited for.
+        on_connect: called with the output that is waited for.
 
     Raises:
         StreamerError: one of them cannot be written, however long it is waited for.

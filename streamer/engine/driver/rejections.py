@@ -130,7 +130,7 @@ class Rejections:
 
         Args:
             count: adds to a counter.
-            gauge: hears how many messages wait.
+            gauge: called with the number of messages that wait.
             absorb: takes what was logged, counted and timed beside the micro-batches.
         """
         self._count, self._gauge, self._absorb = count, gauge, absorb

@@ -1,8 +1,9 @@
 """A stream without Spark, one micro-batch at a time, on a clock that the caller moves.
 
-The stages are those that Spark runs (`intake`, `release`, `direct`); the state is a dict, and what
-reaches the outputs is kept as messages, after the outputs' processors. A stream with windows has
-one shard here, so that what closes together comes out in order of arrival on every machine.
+The stages are those that Spark runs (`pack_stage`, `shard_stage`, `stateless_stage`); the state is
+a dict, and what reaches the outputs is kept as messages, after the outputs' processors. A stream
+with windows has one shard here, so that what closes together comes out in order of arrival on every
+machine.
 """
 
 from __future__ import annotations

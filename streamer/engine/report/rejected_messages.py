@@ -54,8 +54,8 @@ class RejectedMessages(NamedTuple):
         reason: a `Reason`.
         source: name, label and path of the processor that had failed on them, where that is why.
         fate: what becomes of them.
-        input_path: the numbers of the inputs whose processors they go through again, `PIPELINE`, or
-            None where they are sent again as the output got them.
+        input_path: the numbers of the inputs whose processors they go through again,
+            `PIPELINE_PATH`, or None where they are sent again as the output got them.
         messages: how many the output has refused.
         batch: what is sent again; a sample where nothing is.
         number: of those that were sent again: which of them it is.

@@ -1,8 +1,8 @@
 """Log lines and progress of running tasks, which reach the driver at once.
 
 All else that a task says travels with its results, when it is done. A task whose output fails is
-not done, however long that takes; what it waits for, the driver hears from it over UDP, which may
-lose a line, but holds nobody up. In the same way it hears how much a task has read so far.
+not done, however long that takes; it sends what it waits for to the driver over UDP, which may
+lose a line, but holds nobody up. In the same way a task sends how much it has read so far.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class WindowHistory:
         """Record the statuses of shards after a micro-batch.
 
         Args:
-            batch: its number; one that comes again is heard once.
+            batch: its number; one that comes again is counted once.
             statuses: of all shards.
             lag: how old the newest message was, s; None when nobody knows.
         """

@@ -109,7 +109,7 @@ class Compaction:
         """Sort micro-batches into the files that there are.
 
         Args:
-            waiting: the micro-batches, in order; none to let go of what has expired.
+            waiting: the micro-batches, in order; none to delete what has expired.
 
         Returns:
             The files that count from now on, and the number of the newest.

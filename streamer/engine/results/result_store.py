@@ -175,7 +175,7 @@ class ResultStore:
         return waiting >= COMPACT_AFTER_FILES or expired or swept
 
     def _compact_and_sweep(self, epoch: int, now: int) -> None:
-        """Compact what came before a micro-batch, and let go of what nobody needs."""
+        """Compact what came before a micro-batch, and delete what nobody needs."""
         import duckdb
 
         try:

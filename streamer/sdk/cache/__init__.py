@@ -9,7 +9,7 @@ A cache is a resource. A component takes it while it is built, and asks it while
     except KeyNotFoundError:
         ...
 
-There is one of each label in a worker process, or one for all of them (see `shared_caches`); it
+There is one of each label in a worker process, or one for all of them (see `shared`); it
 outlives tasks (see `worker_resource`), and several threads may use it at once. Whoever has many
 things to ask does so with `ask`, in one go. The texts of errors are Benthos's.
 """

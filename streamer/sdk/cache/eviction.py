@@ -1,9 +1,9 @@
 """Eviction from a cache of fixed size: three policies, as hashicorp/golang-lru has them.
 
-`Recent` lets go what was not used for longest. `TwoQueues` keeps what was used once apart from what
-was used more often, so that a burst of new keys does not push the often used ones out.
+`LeastRecentlyUsed` evicts what was not used for longest. `TwoQueues` keeps what was used once apart
+from what was used more often, so that a burst of new keys does not push the often used ones out.
 `AdaptiveReplacement` (ARC) moves the border between these two by what turns out to be missed. The
-latter two remember the keys of what they have lately let go, without the values. None is safe for
+latter two remember the keys of what they have lately evicted, without the values. None is safe for
 threads.
 """
 

@@ -116,7 +116,7 @@ def run_processor(
     result: list[Batch] = []
     batches.reverse()
     while batches:
-        # Popping lets go of each batch once it is done: a window's groups need not all stay.
+        # Popping frees each batch once it is done: a window's groups need not all stay.
         batch = batches.pop()
         if strict and batch[0].error is not None:
             result.append(batch)

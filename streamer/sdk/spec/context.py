@@ -58,5 +58,5 @@ class BuildContext(Protocol):
     def isolated(self) -> BuildContext:
         """Return a context whose components are shared with nobody, for a thread of its own.
 
-        What is lasting is shared all the same, caches and rate limits among it. See `lanes`.
+        What is lasting is shared all the same, caches and rate limits among it. See `thread_pool`.
         """

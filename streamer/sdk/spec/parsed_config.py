@@ -66,7 +66,7 @@ class ParsedFields(Mapping[str, Any]):
         return name in self._places
 
     def place(self, name: str) -> Place:
-        """The position of the field's value, or `NOWHERE` when it is a default."""
+        """The position of the field's value, or `NO_PLACE` when it is a default."""
         return self._places.get(name, NO_PLACE)
 
     def __repr__(self) -> str:

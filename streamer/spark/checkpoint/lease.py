@@ -140,7 +140,7 @@ class Lease:
 
         Args:
             ended_mark: the mark of a holding whose program is known to have ended.
-            on_wait: hears whose end is waited for, if that takes seconds.
+            on_wait: called with whose end is waited for, if that takes seconds.
 
         Returns:
             The mark of the holding before; empty for none.

@@ -186,7 +186,7 @@ def _acquire_lease(
                 f"another machine was the last to use the checkpoint {root}, and has a part of it "
                 "on its disk: do this there, or let the stream run here before"
             )
-        text = "The checkpoint was not given back; waiting until it is sure that nobody uses it"
+        text = "The checkpoint was not released; waiting until it is sure that nobody uses it"
         previous_mark = lease.acquire(own_mark, lambda holder: log("WARN", text, {"last": holder}))
         if own_mark and not previous_mark:
             # It was deleted there, so that all begins anew.
@@ -249,7 +249,7 @@ def connect(session: SparkSession, url: str) -> HadoopPath:
 
 @dataclass(frozen=True, slots=True)
 class _HadoopLeaseFiles:
-    """The files of a lease; `lease.Terms`."""
+    """The files of a lease; see `lease.LeaseFiles`."""
 
     directory: HadoopPath
 

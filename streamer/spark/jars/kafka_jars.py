@@ -211,7 +211,7 @@ def connector_settings(
         conf: the user's Spark settings. Where `spark.jars` or `spark.jars.packages` name the
             connector, it is the user's; other jars that they name are kept.
         environ: has `STREAMER_JARS`, a directory of jars, and where caches are kept.
-        log: takes level, text and fields; hears when jars are fetched.
+        log: takes level, text and fields; called when jars are fetched.
         directory: the config's `jars_directory`.
         shared: the machine's directory of jars, which need not be there.
 

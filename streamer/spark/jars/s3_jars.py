@@ -62,7 +62,7 @@ def s3_settings(
         conf: the user's Spark settings. Where they name `hadoop-aws` among the jars, these are the
             user's; other jars are kept.
         environ: has `STREAMER_JARS`, a directory of jars, and where caches are kept.
-        log: takes level, text and fields; hears when jars are fetched.
+        log: takes level, text and fields; called when jars are fetched.
         directory: the config's `jars_directory`.
         shared: the machine's directory of jars, which need not be there.
 

@@ -225,7 +225,7 @@ class SessionStart:
                 `check_cluster_workers` does later.
             on_connected: called when the JVM has booted, and is going to start Spark.
             has_state: whether a stream keeps state, so that RocksDB is made ready beside the rest.
-            progress: hears when Java is started, and when Spark is.
+            progress: called when Java is started, and when Spark is.
 
         Raises:
             NoJavaError: there is no Java.

@@ -112,7 +112,7 @@ class _TimelineRenderer:
         return drawing.render(right + _LEFT, self._draw_legend(bottom + 12) + 20)
 
     def _draw_grid(self, top: float, bottom: float) -> None:
-        """Draw the axis: ticks with their times, and where time is folded."""
+        """Draw the axis: ticks with their times, and where time is shortened."""
         drawing, axis = self._drawing, self._axis
         date = f"{self._short_times.date} UTC" if self._short_times.date else "UTC"
         drawing.draw_text(_LEFT, _TOP + 10, date, "mono muted")

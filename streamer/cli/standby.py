@@ -123,7 +123,7 @@ class Standby:
     def _describe_active(self) -> str:
         if self._has_lock:
             return "nobody yet: this one is taking over"
-        return str(self._lock.holder() or "another one, which has not said its name")
+        return str(self._lock.holder() or "another one, which has left no name")
 
     def _serve(self) -> None:
         if not self._root.http["enabled"]:

@@ -36,7 +36,7 @@ _CLIENT_CERT: Final = (
 )
 
 _FIELDS: Final = (
-    Field(SKIP_CERT_VERIFY, "bool", "Do not look at the server's certificate.", default=False),
+    Field(SKIP_CERT_VERIFY, "bool", "Do not verify the server's certificate.", default=False),
     Field(
         RENEGOTIATION,
         "bool",

@@ -40,7 +40,7 @@ def show_or_stop(drivers: Drivers, id: str, stop: bool, unknown_text: str) -> in
     """
     if stop:
         drivers.kill(id)
-        print_notice(f"{id} is told to stop")
+        print_notice(f"{id} gets the request to stop")
         return 0
     status = drivers.status(id)
     if status is None:

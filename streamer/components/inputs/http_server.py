@@ -133,7 +133,7 @@ SPEC: Final = Spec(
         Field(
             TIMEOUT,
             "string",
-            "How long a request may take. After it the sender is told 408; what it sent is not "
+            "How long a request may take. After it the sender gets a 408; what it sent is not "
             "taken then, unless it waits for a `sync_response`.",
             default="5s",
             duration=True,

@@ -43,7 +43,7 @@ SPEC: Final = Spec(
         Field(
             QOS,
             "int",
-            "The quality of service that messages are asked for with: 0, 1 or 2.",
+            "The quality of service that messages are requested with: 0, 1 or 2.",
             default=1,
             advanced=True,
             check=qos_problem,

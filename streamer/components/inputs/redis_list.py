@@ -37,7 +37,7 @@ SPEC: Final = Spec(
     "Pops messages from a list of Redis.",
     description=(
         "Messages are popped by the driver, up to a hundred at a time, and are safe on its disk "
-        "before more are asked for. Those that it has popped when the machine fails, and not "
+        "before more are requested. Those that it has popped when the machine fails, and not "
         "written yet, are lost, since Redis has them no more."
     ),
     fields=(
@@ -55,7 +55,7 @@ SPEC: Final = Spec(
         Field(
             TIMEOUT,
             "string",
-            "How long Redis is asked to wait for messages before it is asked again.",
+            "How long Redis waits for messages before it is polled again.",
             default="5s",
             duration=True,
             advanced=True,

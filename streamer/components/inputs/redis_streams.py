@@ -83,7 +83,7 @@ SPEC: Final = Spec(
         Field(
             TIMEOUT,
             "string",
-            "How long Redis is asked to wait for entries before it is asked again.",
+            "How long Redis waits for entries before it is polled again.",
             default="1s",
             duration=True,
             advanced=True,

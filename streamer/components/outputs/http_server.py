@@ -84,7 +84,7 @@ SPEC: Final = Spec(
         Field(
             TIMEOUT,
             "string",
-            "How long a request to `path` waits for a message, before it is told 408.",
+            "How long a request to `path` waits for a message, before it is answered with 408.",
             default="5s",
             duration=True,
             advanced=True,

@@ -451,7 +451,7 @@ class Rejections:
 
 
 _FATE_TEXTS: Final = {
-    Fate.ANSWERED: "the sender was told",
+    Fate.ANSWERED: "the sender was answered",
     Fate.DROPPED: "dropped, since auto_replay_nacks is false",
     Fate.KEPT: "kept and sent again by itself",
 }

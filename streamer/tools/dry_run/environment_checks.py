@@ -55,7 +55,7 @@ def check_checkpoint(plan: Plan, directory: str) -> str:
     if is_remote(directory):
         from streamer.spark.checkpoint.remote_checkpoint import validate_url
 
-        return f"{validate_url(directory)}: looked at when Spark has started, with the stream"
+        return f"{validate_url(directory)}: checked when Spark has started, with the stream"
     path = Path(directory.removeprefix("file://"))
     if not path.exists():
         check_writable_file(path / "streamer.json")

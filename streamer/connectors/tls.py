@@ -88,11 +88,6 @@ TLS_FIELD: Final = Field(
 )
 """The field where TLS is turned on by `enabled`."""
 
-TLS_ALWAYS_FIELD: Final = Field(
-    TLS, "object", "How the connection is encrypted.", advanced=True, children=_FIELDS
-)
-"""The field where something else (a URL) turns TLS on."""
-
 
 def tls_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
     """Return what is wrong with a field `tls`, for the `check` of a spec that has it."""

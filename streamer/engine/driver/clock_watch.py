@@ -12,8 +12,6 @@ _MIN_STEP_NS: Final = SECOND
 _MAX_READ_NS: Final = SECOND // 20
 """Clocks that were not read at one moment are read again: the process lost its core in between."""
 
-LogEntry = tuple[str, str, Mapping[str, Any]]
-
 
 def _read_boot_time() -> int:
     """Return the time since the machine began, ns; where it is known, also while suspended."""

@@ -18,7 +18,6 @@ _HEAD: Final = struct.Struct("<qqi")
 MARK_SIZE: Final = 4096
 _NO_MARK: Final = (-1, 0, "")
 
-ComponentKey = tuple[str, str, str]
 Process = Callable[[Batch, Execution], list[Batch]]
 
 

@@ -65,9 +65,6 @@ def _make_set_event() -> threading.Event:
     return event
 
 
-_EMPTY_REQUEST: Final = ApiRequest({}, {}, "", parse_change_options({}, ""))
-
-
 @dataclass(frozen=True)
 class FleetApi:
     """The parts of the service that the server serves.

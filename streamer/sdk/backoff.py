@@ -39,30 +39,18 @@ def backoff_fields(
             "object",
             "How long to wait between tries.",
             advanced=True,
-            children=(
-                Field(
-                    INITIAL_INTERVAL,
-                    "string",
-                    "The first pause.",
-                    default=initial,
-                    duration=True,
-                ),
-                Field(
-                    MAX_INTERVAL,
-                    "string",
-                    "The longest pause.",
-                    default=max_interval,
-                    duration=True,
-                ),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for no such limit.",
-                    default=elapsed,
-                    duration=True,
-                ),
-            ),
+            children=pause_fields(initial, max_interval, elapsed),
         ),
+    )
+
+
+def pause_fields(initial: str, max_interval: str, elapsed: str) -> tuple[Field, ...]:
+    """Return the fields of the pauses between tries, with these defaults; see `read_pauses`."""
+    text = "How long to go on trying; 0s for ever."
+    return (
+        Field(INITIAL_INTERVAL, "string", "The first pause.", default=initial, duration=True),
+        Field(MAX_INTERVAL, "string", "The longest pause.", default=max_interval, duration=True),
+        Field(MAX_ELAPSED_TIME, "string", text, default=elapsed, duration=True),
     )
 
 
@@ -117,10 +105,14 @@ REDELIVER: Final = Backoff(initial=250 * MILLISECOND, max_interval=10 * SECOND)
 
 def read_backoff(parsed: ParsedFields) -> Backoff:
     """Make what the fields of `backoff_fields` describe."""
-    backoff: ParsedFields = parsed[BACKOFF]
+    return read_pauses(parsed[BACKOFF], parsed[MAX_RETRIES])
+
+
+def read_pauses(pauses: ParsedFields, retries: int = 0) -> Backoff:
+    """Make what `pause_fields` describe; `retries` is the most tries beyond the first."""
     return Backoff(
-        initial=backoff[INITIAL_INTERVAL] or 0,
-        max_interval=backoff[MAX_INTERVAL] or 0,
-        elapsed=backoff[MAX_ELAPSED_TIME] or 0,
-        retries=parsed[MAX_RETRIES],
+        initial=pauses[INITIAL_INTERVAL] or 0,
+        max_interval=pauses[MAX_INTERVAL] or 0,
+        elapsed=pauses[MAX_ELAPSED_TIME] or 0,
+        retries=retries,
     )

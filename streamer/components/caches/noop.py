@@ -7,13 +7,13 @@ from typing import Final, NoReturn
 from streamer.core.message import Execution
 from streamer.sdk.cache import KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Field, Kind, Spec
+from streamer.sdk.spec import NO_FIELDS, BuildContext, Kind, Spec
 
 SPEC: Final = Spec(
     Kind.CACHE,
     "noop",
     "Stores nothing: every key can be added, none is ever found.",
-    config=Field("", "object", "It has no fields.", default={}),
+    config=NO_FIELDS,
     categories=("Utility",),
     delivery="nothing is kept",
 )

@@ -19,7 +19,7 @@ from streamer.connectors.redis import (
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND
 from streamer.core.message import Execution
-from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.sdk.backoff import Backoff, pause_fields, read_pauses
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
@@ -55,19 +55,7 @@ SPEC: Final = Spec(
             "object",
             "How a command that has failed is tried again; the pauses grow by half each time.",
             advanced=True,
-            children=(
-                Field(
-                    INITIAL_INTERVAL, "string", "The first pause.", default="500ms", duration=True
-                ),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="1s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="5s",
-                    duration=True,
-                ),
-            ),
+            children=pause_fields("500ms", "1s", "5s"),
         ),
     ),
     check=client_problems,
@@ -157,15 +145,10 @@ class RedisCache:
 
 def build(parsed: ParsedFields, context: BuildContext) -> RedisCache:
     """Take the settings; the client is made at the first use."""
-    retries = parsed[RETRIES]
     return RedisCache(
         lambda: shared_client(parsed, context),
         parsed[PREFIX] or "",
         parsed[DEFAULT_TTL],
-        Backoff(
-            initial=retries[INITIAL_INTERVAL] or 0,
-            max_interval=retries[MAX_INTERVAL] or 0,
-            elapsed=retries[MAX_ELAPSED_TIME] or 0,
-        ),
+        read_pauses(parsed[RETRIES]),
         ComponentRef(context.component),
     )

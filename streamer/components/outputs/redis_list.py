@@ -5,16 +5,16 @@ The list is created if it does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
-from streamer.connectors.redis.output_base import RedisOutput
+from streamer.connectors.redis import CLIENT_FIELDS, shared_client
+from streamer.connectors.redis.output_base import RedisOutput, batched_output_problems
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
 from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.sdk.processing.batching import BATCHING_FIELD, output_policy
 from streamer.sdk.spec import (
     Access,
     BuildContext,
@@ -28,11 +28,6 @@ from streamer.sdk.spec import (
 
 KEY: Final = "key"
 COMMAND: Final = "command"
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -61,7 +56,7 @@ SPEC: Final = Spec(
             advanced=True,
         ),
     ),
-    check=_problems,
+    check=batched_output_problems,
     examples=(
         Example(
             "A list for each kind",

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
-from streamer.connectors.redis.output_base import RedisOutput
+from streamer.connectors.redis import CLIENT_FIELDS, shared_client
+from streamer.connectors.redis.output_base import RedisOutput, batched_output_problems
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
 from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.sdk.processing.batching import BATCHING_FIELD, output_policy
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
 
 CHANNEL: Final = "channel"
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -35,7 +30,7 @@ SPEC: Final = Spec(
         max_in_flight_field(),
         BATCHING_FIELD,
     ),
-    check=_problems,
+    check=batched_output_problems,
     examples=(
         Example(
             "A channel for each kind",

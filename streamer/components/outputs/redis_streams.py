@@ -6,17 +6,17 @@ the XADD command". An entry has the message under one key, and the metadata unde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
-from streamer.connectors.redis.output_base import RedisOutput
+from streamer.connectors.redis import CLIENT_FIELDS, shared_client
+from streamer.connectors.redis.output_base import RedisOutput, batched_output_problems
 from streamer.connectors.redis.values import to_argument
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
 from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
-from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.sdk.processing.batching import BATCHING_FIELD, output_policy
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
 
 STREAM: Final = "stream"
@@ -25,11 +25,6 @@ BODY_KEY: Final = "body_key"
 MAX_LENGTH: Final = "max_length"
 METADATA: Final = "metadata"
 EXCLUDE_PREFIXES: Final = "exclude_prefixes"
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -76,7 +71,7 @@ SPEC: Final = Spec(
         ),
         BATCHING_FIELD,
     ),
-    check=_problems,
+    check=batched_output_problems,
     examples=(
         Example(
             "A bounded stream",

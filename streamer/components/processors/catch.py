@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run_processor
+from streamer.sdk.processing import run_processor
+from streamer.sdk.processing.composite import CompositeProcessor, make_composite
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 
@@ -39,40 +40,19 @@ SPEC: Final = Spec(
 )
 
 
-class CatchProcessor:
-    """Runs children over the failed messages of a batch, as batches of one."""
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> CompositeProcessor:
+    """Build the children, which run on messages that have failed and clear their errors."""
+    children = context.build_all(parsed)
 
-    def __init__(self, children: Sequence[Processor]) -> None:
-        self._children = children
-
-    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Return all that comes out as one batch, in order, without errors."""
-        made = self._run(batch, ex)
-        return [made] if made else []
-
-    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Run the children on those messages that have failed."""
+    def run_on_failed(messages: list[Message], ex: Execution) -> list[Message]:
         results: list[list[Batch]] = [[[message]] for message in messages]
         caught = [index for index, message in enumerate(messages) if message.error is not None]
         if not caught:
             return messages
-        for child in self._children:
+        for child in children:
             for index in caught:
                 results[index] = run_processor(child, results[index], ex)
         made = (message for batches in results for batch in batches for message in batch)
         return [m if m.error is None else m.with_error(None) for m in made]
 
-
-class EachCatchProcessor(CatchProcessor):
-    """The same, when each of the children makes at most one message of one."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Process messages that are batches by themselves."""
-        return self._run(messages, ex)
-
-
-def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> CatchProcessor:
-    """Build the children."""
-    children = context.build_all(parsed)
-    each = all(isinstance(child, BulkProcessor) for child in children)
-    return EachCatchProcessor(children) if each else CatchProcessor(children)
+    return make_composite(run_on_failed, children)

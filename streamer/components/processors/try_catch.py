@@ -8,11 +8,11 @@ reaches no `catch`, and a failure of the recovery itself is a new one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution, Failure, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run, run_singly
+from streamer.core.message import Execution, Failure, Message
+from streamer.sdk.processing import run, run_singly
+from streamer.sdk.processing.composite import CompositeProcessor, make_composite
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 PROCESSORS: Final = "processors"
@@ -70,53 +70,30 @@ SPEC: Final = Spec(
 )
 
 
-class TryCatchProcessor:
-    """Runs children in strict mode over batches of one, and others over those that failed."""
+def build(parsed: ParsedFields, context: BuildContext) -> CompositeProcessor:
+    """Build the children, which run in strict mode, and those for messages that failed."""
+    children, recovery = context.build_all(parsed[PROCESSORS]), context.build_all(parsed[CATCH])
+    key = parsed[ERROR_METADATA]
 
-    def __init__(
-        self, children: Sequence[Processor], recovery: Sequence[Processor], key: str
-    ) -> None:
-        self._children = children
-        self._recovery = recovery
-        self._key = key
-
-    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Return all that comes out as one batch, in order."""
-        made = self._run(batch, ex)
-        return [made] if made else []
-
-    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Run the children on each message, and the recovery on what has failed."""
+    def run_and_recover(messages: list[Message], ex: Execution) -> list[Message]:
         made: list[Message] = []
-        for batch in run_singly(self._children, messages, ex):
+        for batch in run_singly(children, messages, ex):
             if batch[0].error is None:
                 made += batch
                 continue
-            for recovered in run(self._recovery, [[*map(self._with_error_metadata, batch)]], ex):
+            failed = [_with_error_metadata(message, key) for message in batch]
+            for recovered in run(recovery, [failed], ex):
                 made += recovered
         return made
 
-    def _with_error_metadata(self, message: Message) -> Message:
-        error = message.error
-        if error is None:
-            return message
-        description: dict[str, Any] = {"what": str(error)}
-        if isinstance(error, Failure):
-            description |= {"name": error.name, "label": error.label, "path": error.path}
-        return message.with_error(None).with_added_metadata(**{self._key: description})
+    return make_composite(run_and_recover, (*children, *recovery))
 
 
-class EachTryCatchProcessor(TryCatchProcessor):
-    """The same, when each of the children makes at most one message of one."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Process messages that are batches by themselves."""
-        return self._run(messages, ex)
-
-
-def build(parsed: ParsedFields, context: BuildContext) -> TryCatchProcessor:
-    """Build the children of both lists."""
-    children, recovery = context.build_all(parsed[PROCESSORS]), context.build_all(parsed[CATCH])
-    each = all(isinstance(child, BulkProcessor) for child in (*children, *recovery))
-    made = EachTryCatchProcessor if each else TryCatchProcessor
-    return made(children, recovery, parsed[ERROR_METADATA])
+def _with_error_metadata(message: Message, key: str) -> Message:
+    error = message.error
+    if error is None:
+        return message
+    description: dict[str, Any] = {"what": str(error)}
+    if isinstance(error, Failure):
+        description |= {"name": error.name, "label": error.label, "path": error.path}
+    return message.with_error(None).with_added_metadata(**{key: description})

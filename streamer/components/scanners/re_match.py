@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from streamer.bloblang.errors import ArgumentError
-from streamer.bloblang.runtime.regex import compile_re2
+from streamer.bloblang.runtime.regex import compile_re2, pattern_problem
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.input.scanning import (
     BLOCK_BYTES,
@@ -31,14 +30,6 @@ PATTERN: Final = "pattern"
 MAX_BUFFER_SIZE: Final = "max_buffer_size"
 
 
-def _pattern_problem(text: str) -> str | None:
-    try:
-        compile_re2(text)
-    except ArgumentError as error:
-        return str(error)
-    return None
-
-
 SPEC: Final = Spec(
     Kind.SCANNER,
     "re_match",
@@ -53,7 +44,7 @@ SPEC: Final = Spec(
             "string",
             "The regular expression (RE2) that segments begin with.",
             access=Access.NONE,
-            check=_pattern_problem,
+            check=pattern_problem,
             examples=(r"(?m)^\d\d:\d\d:\d\d",),
         ),
         Field(

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from streamer.core import urls
+from streamer.core.errors import StreamerError
 from streamer.core.permissions import ALL, Permissions
+from streamer.sdk.spec import Access, BuildContext, Field, ParsedFields
+
+SCHEMA: Final = "schema"
+SCHEMA_PATH: Final = "schema_path"
 
 _FILE: Final = "file://"
 _HTTP: Final = "http://"
 _TIMEOUT_S: Final = 10.0
+
+
+def schema_fields(
+    problem: Callable[[str], str | None], example: str, *, default: Any, optional: bool
+) -> tuple[Field, Field]:
+    """Return the fields `schema` and `schema_path`.
+
+    Args:
+        problem: returns what is wrong with a schema; None for nothing.
+        example: a file's name.
+        default: of both fields.
+        optional: of both fields.
+    """
+    return (
+        Field(
+            SCHEMA,
+            "string",
+            "The schema itself. Set this or `schema_path`.",
+            access=Access.NONE,
+            default=default,
+            optional=optional,
+            check=problem,
+        ),
+        Field(
+            SCHEMA_PATH,
+            "string",
+            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
+            "when the stream starts, and wins over `schema`.",
+            access=Access.SCHEMA_URL,
+            default=default,
+            optional=optional,
+            check=schema_url_problem,
+            examples=(f"file:///etc/schemas/{example}",),
+        ),
+    )
 
 
 def schema_url_problem(url: str) -> str | None:
@@ -19,6 +60,27 @@ def schema_url_problem(url: str) -> str | None:
     if not url or url.startswith(_FILE):
         return None
     return f"is {url!r}; must start with {_FILE} or {_HTTP}"
+
+
+def load_schema_text(parsed: ParsedFields, context: BuildContext, failure: str) -> str:
+    """Return the text of the schema that the fields of `schema_fields` give.
+
+    Args:
+        parsed: the component's fields.
+        context: what it is built with.
+        failure: begins the error's text.
+
+    Raises:
+        StreamerError: the schema cannot be read.
+    """
+    path = parsed[SCHEMA_PATH]
+    if not path:
+        return str(parsed[SCHEMA])
+    try:
+        # It is read once, not by every task anew.
+        return context.worker_resource("schema", lambda: read_schema(path, parsed.permissions))
+    except (OSError, ValueError) as e:
+        raise StreamerError(f"{failure}{path}: {e}") from e
 
 
 def read_schema(url: str, permissions: Permissions = ALL) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from streamer.connectors.redis.client import Client, own_client
+from streamer.connectors.redis.client import Client, client_problems, own_client
 from streamer.connectors.redis.errors import RedisError, as_redis_error, redis_errors
 from streamer.core.errors import MessageError
 from streamer.core.message import Batch, Execution
 from streamer.sdk.output import NotConnectedError, Output, SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
+from streamer.sdk.processing.batching import batching_problems
 from streamer.sdk.spec import ParsedFields
 
 Command = Callable[[Batch, int, Execution], Sequence[Any]]
@@ -18,6 +19,12 @@ Command = Callable[[Batch, int, Execution], Sequence[Any]]
 
 
 _KEY_FIELDS: Final = ("key", "stream", "channel")
+
+
+def batched_output_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    """Check the client's fields and `batching`, for the `check` of a spec that has both."""
+    yield from client_problems(parsed)
+    yield from batching_problems(parsed)
 
 
 class RedisOutput(Output):

@@ -102,3 +102,7 @@ class Field:
         if self.optional or self.default is not REQUIRED:
             return False
         return not (self.children and self.shape == "scalar")
+
+
+NO_FIELDS: Final = Field("", "object", "It has no fields.", default={})
+"""The `config` of a spec whose component has no fields."""

@@ -13,7 +13,7 @@ from streamer.config import Config, load_config
 from streamer.config.templates.installation import install_templates
 from streamer.config.templates.template import INSTALLED_TEMPLATES
 from streamer.core.errors import ConfigError, Lint, StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.plan import make_plan
 from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
 from streamer.service.run.file_watcher import Changes, FileWatcher

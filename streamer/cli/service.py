@@ -28,8 +28,8 @@ from streamer.config.source_map import Source
 from streamer.config.templates.template import INSTALLED_TEMPLATES
 from streamer.config.yaml_reader import read_yaml
 from streamer.core.errors import ConfigError, Lint, StreamerError
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.clock_watch import ClockWatch
-from streamer.engine.driver.delivery import LogLine
 from streamer.engine.report.start_progress import StartProgress
 from streamer.sdk.spec import ParsedFields
 from streamer.service.fleet.api_permissions import ApiPermissions

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.directory_lock import DirectoryLock

@@ -8,9 +8,10 @@ from typing import Any
 
 from streamer.components.inputs.broker import children
 from streamer.connectors.merged_source import ChildPiece
-from streamer.plan.resources import Resources, resolve_resource
+from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.parsed_config import Resources
 
 
 def input_of_piece(component: ParsedComponent, piece: Any, resources: Resources) -> ParsedComponent:

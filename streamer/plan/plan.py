@@ -21,10 +21,11 @@ from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.driver_outputs import find_driver_outputs
 from streamer.plan.kafka_positions import find_spark_inputs
 from streamer.plan.key import ShardKey
-from streamer.plan.resources import Resources, get_resource, resolve_resource
+from streamer.plan.resources import get_resource, resolve_resource
 from streamer.plan.window_plan import make_window_plan
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
+from streamer.sdk.spec.parsed_config import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
 from streamer.window.settings.describe import AnyWindow, retention_of
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from streamer.core.log_format import LogLine
+
 if TYPE_CHECKING:
     # Python's processes are forked from one that is started before PySpark is imported.
     from pyspark import SparkContext
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class Fallback(StrEnum):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from streamer.core.durations import SECOND, format_duration
+from streamer.core.log_format import LogLine
 
 _MIN_STEP_NS: Final = SECOND
 _MAX_READ_NS: Final = SECOND // 20
@@ -24,7 +25,7 @@ class ClockWatch:
 
     def __init__(
         self,
-        log: Callable[[str, str, Mapping[str, Any]], None],
+        log: LogLine,
         wall: Callable[[], int] = time.time_ns,
         steady: Callable[[], int] = time.monotonic_ns,
         since_boot: Callable[[], int] = _read_boot_time,

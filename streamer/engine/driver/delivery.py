@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.durations import SECOND
+from streamer.core.log_format import LogLine
 from streamer.core.message import Batch
 from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.driver.redelivery_queue import RedeliveryQueue
@@ -37,7 +38,6 @@ from streamer.sdk.backoff import REDELIVER
 from streamer.window.settings.describe import AnyWindow
 from streamer.window.settings.system_window import SystemWindow
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT_S, MAX_WAIT_S, MAX_SILENCE_S = 0.5, 30.0, 60.0
 
 Resend = Callable[[Sequence[UndeliveredBatches], int], list[Frame]]

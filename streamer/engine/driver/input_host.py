@@ -15,7 +15,7 @@ from urllib.parse import quote
 from streamer.connectors.spool.store import CAPACITY_BYTES
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, stream_limits
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.plan.component_text import parse_component, redact_component
 from streamer.sdk.input.input_context import InputContext, StoppableContext
 from streamer.sdk.spec import Kind, ParsedComponent

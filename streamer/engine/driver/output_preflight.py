@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.plan import Plan
 from streamer.plan.driver_outputs import flatten_outputs
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.spec import ParsedComponent
 from streamer.sdk.spec.checks import SupportsPreflight
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 def preflight_outputs(

@@ -20,6 +20,7 @@ import orjson
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.rejected_files import (
     WaitingMessages,
     decode_file,
@@ -34,8 +35,6 @@ from streamer.engine.report.rejected_messages import (
     decode_rejected,
 )
 from streamer.engine.report.result_frame import Frame, FrameKind
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 MAX_MESSAGES: Final = 10_000
 """Rejected messages that may wait in a checkpoint; then the stream takes no further messages."""

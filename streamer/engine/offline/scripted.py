@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
+from streamer.core.log_format import LogLine
 from streamer.core.message import Batch, Execution, Message
-from streamer.engine.driver.delivery import Delivery, LogLine
+from streamer.engine.driver.delivery import Delivery
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
 from streamer.engine.report.snapshot import Snapshot

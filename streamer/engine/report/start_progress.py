@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
+from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedComponent
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class StartPhase(StrEnum):

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import orjson
 
+from streamer.core.log_format import LogLine
 from streamer.core.value import dump_json
 
 _MAX_DATAGRAM_BYTES: Final = 8 << 10
@@ -26,7 +27,6 @@ _MAX_SILENCE_S: Final = 60.0
 _READ_REPORT: Final = "read"
 """Stands where a line has its level."""
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 ReportProgress = Callable[[int, int, int, int], None]
 """Takes a micro-batch's number, a task's number in it, and messages and bytes that it has read."""
 

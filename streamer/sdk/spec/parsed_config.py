@@ -114,3 +114,7 @@ class ParsedComponent:
     metrics_mappings: tuple[MetricsMapping, ...] = ()
     file: str = field(default="", compare=False)
     permissions: Permissions = field(default=ALL, compare=False)
+
+
+Resources = Mapping[tuple[Kind, str], ParsedComponent]
+"""The components that others may refer to, by kind and label."""

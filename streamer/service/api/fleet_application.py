@@ -19,7 +19,7 @@ from streamer import __version__
 from streamer.config import Config
 from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.service.access.middlewares import (
     AUTHOR_KEY,
     PING_PATH,

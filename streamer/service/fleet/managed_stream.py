@@ -10,8 +10,8 @@ from streamer.config import Config
 from streamer.config.secrets import add_variable_values
 from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.durations import SECOND, format_duration
+from streamer.core.log_format import LogLine
 from streamer.core.redaction import Redaction
-from streamer.engine.driver.delivery import LogLine
 from streamer.service.fleet.deployment_store import API_SOURCE, Revision
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.supervisor import (

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from streamer.config import Config
 from streamer.core.durations import SECOND
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.plan import Plan, make_plan
 from streamer.service.fleet.checkpoints import Checkpoints

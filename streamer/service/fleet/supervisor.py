@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError, is_transient
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import root_cause_line
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.plan.change_impact import ChangeImpact

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer.config import Config
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.journal import FileJournal
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers, remove_tree
 from streamer.plan import Plan

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from streamer.core.log_format import LogLine
 from streamer.engine.planner.checkpoint_path import remove_tree, replace_file
 from streamer.plan.checkpoint_dir import local_directory
 from streamer.spark.checkpoint.checkpoint import (
@@ -27,8 +28,6 @@ from streamer.spark.checkpoint.checkpoint import (
 from streamer.spark.checkpoint.directory_lock import DirectoryLock
 from streamer.spark.checkpoint.hadoop_files import FilesError, HadoopFiles, HadoopPath
 from streamer.spark.checkpoint.lease import Lease, LeaseTakenError
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _FILE_MANAGER_SETTING: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _RENAMING_FILE_MANAGER: Final = (

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from streamer.core.log_format import LogLine
 from streamer.spark.compat import java_spark
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _POLL_INTERVAL_S: Final = 5.0
 """Seconds between two looks."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from pyspark.sql import SparkSession
 
+from streamer.core.log_format import LogLine
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.plan import Plan
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _MIN_REPORTED_CORES: Final = 2
 """What Spark says of a cluster with one core as well."""

@@ -13,12 +13,13 @@ import hashlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.spark.jvm.launchers import write_launcher
 from streamer.spark.worker_archive import environment_cache, find_or_pack
 from streamer.spark.worker_archive.archive import (
@@ -29,8 +30,6 @@ from streamer.spark.worker_archive.archive import (
     worker_launcher_script,
 )
 from streamer.spark.worker_archive.environment_cache import archive_key
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 ENVIRONMENT_SETTING: Final = "spark.streamer.environment"
 """The setting that carries `spark.environment` to here."""

@@ -7,11 +7,12 @@ What they share with Spark is among Spark's own jars. `deploy/image/s3-pom.xml` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.spark.jars.ivy import FetchError, fetch_jars
 from streamer.spark.jars.jar_checksums import JAR_SHA256
 from streamer.spark.jars.jar_directories import (
@@ -21,8 +22,6 @@ from streamer.spark.jars.jar_directories import (
     user_jar_directory,
     with_jars,
 )
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _SDK_ARTIFACTS: Final = (
     *("annotations", "apache-client", "arns", "auth", "aws-core", "aws-query-protocol"),

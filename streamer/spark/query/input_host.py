@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.input_host import AddCount, InputHost
 from streamer.plan import Plan
 from streamer.plan.uses_sync_response import gives_replies, is_answered

@@ -19,8 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from streamer.core.errors import StreamerError, as_transient
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
-from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError, LogLine
+from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.driver.failure_diagnosis import (
     NO_DIAGNOSIS,
     Diagnosis,

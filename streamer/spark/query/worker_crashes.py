@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis
 from streamer.engine.planner.checkpoint_path import CheckpointPath, replace_file
 from streamer.engine.stage.crash_search import CrashInstructions, parse_crashes

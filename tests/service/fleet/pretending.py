@@ -12,7 +12,7 @@ from typing import Any
 
 from streamer.config import Config, parse_config
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.snapshot import Snapshot
 from streamer.service.fleet.api_permissions import ApiPermissions

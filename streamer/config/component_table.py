@@ -30,7 +30,7 @@ class Guarantees(NamedTuple):
 # What holds for the components of a kind that say nothing else.
 _KIND_GUARANTEES: Final[Mapping[Kind, Guarantees]] = {
     Kind.INPUT: Guarantees(
-        "driver", "at least once from the driver's disk on, where messages land"
+        "driver", "at least once from the driver's disk on, where messages are kept"
     ),
     Kind.BUFFER: Guarantees("Spark", "exactly once into Spark's state"),
     Kind.PROCESSOR: Guarantees("worker", "runs again when its micro-batch is replayed"),

@@ -145,7 +145,7 @@ class _StreamReader:
         return [(decode_text(stream), entries) for stream, entries in reply or []]
 
     def _spool(self, stream: str, entries: Sequence[Any]) -> bool:
-        """Land entries of a stream; tell whether they have, or there was nothing to land."""
+        """Spool entries of a stream; return False when the stream stops before they are safe."""
         in_backlog = stream in self._backlog
         if in_backlog and not entries:
             del self._backlog[stream]

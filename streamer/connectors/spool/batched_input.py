@@ -1,4 +1,4 @@
-"""An input whose messages are put into batches on the driver, before they land."""
+"""An input whose messages are put into batches on the driver, before they are spooled."""
 
 from __future__ import annotations
 

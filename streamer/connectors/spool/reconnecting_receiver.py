@@ -28,7 +28,7 @@ class Session:
 
     Attributes:
         context: the input's.
-        store: where messages land.
+        store: the spool's.
         is_connected: whether the session has said that it is.
     """
 
@@ -76,7 +76,7 @@ def start_sessions(
 
     Args:
         context: the input's.
-        store: where messages land; it is closed when a session has returned before the stop.
+        store: the spool's; it is closed when a session has returned before the stop.
         name: the input's, for the log and the thread.
         labels: of its log lines and counts.
         session: connects, calls `set_connected`, and spools what comes; it returns at the end of

@@ -46,7 +46,7 @@ def scan_into_spool(
     ex: Execution,
     put: Callable[[Record], None],
 ) -> None:
-    """Cut a stream that cannot be read again and land its messages, until it ends.
+    """Cut a stream that cannot be read again and spool its messages, until it ends.
 
     Where any range of bytes between two delimiters can be cut by itself, that is left to who reads
     it, and only the delimiters are looked for.

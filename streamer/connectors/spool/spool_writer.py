@@ -20,7 +20,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class StreamStoppedError(Exception):
-    """The stream stops, and what was to land has not."""
+    """The stream stops, and messages that were to be spooled are not safe."""
 
 
 class _PendingRecord:

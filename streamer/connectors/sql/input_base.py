@@ -1,6 +1,6 @@
 """Inputs that run a query once: every row is a message, and then they have ended.
 
-The rows land in the spool as they come. A query that was not read to its end when the program
+The rows go into the spool as they come. A query that was not read to its end when the program
 stopped is run again at the next start, from its begin: nobody says that it would give the same rows
 in the same order.
 """

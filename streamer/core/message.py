@@ -227,19 +227,20 @@ class Execution:
             label and path.
         custom_metrics: what the config itself counts, sets and times.
         rejected: what was taken out of the run, since an output has refused it for what it is: see
-            `sending.rejection.RejectedBatch`.
+            `sdk.output.rejection.RejectedBatch`.
         origins: what the input gave, by the places of the messages that it has become; None where
             nobody asks.
         answers: the requests that wait for the messages of this run, and what answers each.
         refusals: why a request that waits has been refused, by its name.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
-        sampler: takes samples of messages, see `sampling`; None where nobody watches.
-        read_counter: counts what the task reads of its input, see `engine.reading`; None where
+        sampler: takes samples of messages, see `engine.report.message_sampler`; None where nobody
+            watches.
+        read_counter: counts what the task reads of its input, see `reading_reporter`; None where
             nobody asks.
         wait_budget: how long outputs wait before they hand over what is unsent, see
-            `sending.wait_budget`; None where they wait for ever.
-        calls: counts the calls of processors, see `pipeline.crashes`; None unless a worker has
-            died.
+            `sdk.output.wait_budget`; None where they wait for ever.
+        calls: counts the calls of processors, see `sdk.processing.crashes`; None unless a worker
+            has died.
         crashes: knows messages of the piece that end a worker; None unless one has died.
     """
 

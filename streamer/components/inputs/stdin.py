@@ -86,7 +86,7 @@ class StdinInput:
             StreamerError: the spool is laid out as by another master.
         """
         context.claim("the standard input")
-        # Bytes are spooled as they come where every part of them can be cut by itself, by workers that
+        # Bytes are spooled as they come where each part can be cut by itself, by workers that
         # see the spool.
         splits = isinstance(self.scanner, SplittableScanner) and not is_self_overlapping(
             self.scanner.delimiter

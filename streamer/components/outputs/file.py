@@ -3,7 +3,7 @@
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
 whose path cannot be found, cannot be that of a file or leaves `base`, is rejected: see
-`sending.rejection`.
+`sdk.output.rejection`.
 """
 
 from __future__ import annotations

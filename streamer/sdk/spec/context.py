@@ -22,8 +22,8 @@ class BuildContext(Protocol):
     def build(self, component: ParsedComponent) -> Any:
         """Build a child component.
 
-        An output comes with its `processors`, as a `Composition` (see `sending`); those of an input
-        are left to the caller.
+        An output comes with its `processors`, as a `Composition` (see `sdk.output`); those of an
+        input are left to the caller.
         """
 
     def build_all(self, components: Iterable[ParsedComponent]) -> list[Any]:

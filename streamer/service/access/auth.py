@@ -56,7 +56,7 @@ class Authenticator:
         self._recent_authors: dict[bytes, tuple[str, float]] = {}
 
     def recent_author(self, header: str) -> str | None:
-        """Return who asks, when that was found out a moment ago; see `author`."""
+        """Return who asks, when that was found out a moment ago; see `authenticate`."""
         author, until = self._recent_authors.get(self._header_digest(header), ("", 0.0))
         return author if author and time.monotonic() < until else None
 

@@ -59,7 +59,26 @@ class BatchOutcome:
 
 
 class ScriptedStream:
-    """One stream, from its buffer on; the input and its processors are left out."""
+    """One stream, from its buffer on; the input and its processors are left out.
+
+    >>> from streamer.config.load import parse_config
+    >>> from streamer.core.durations import SECOND
+    >>> from streamer.plan import make_plan
+    >>> stream = ScriptedStream(make_plan(parse_config('''
+    ...     buffer:
+    ...       system_window: { timestamp_mapping: root = this.t, size: 10s }
+    ...     pipeline:
+    ...       processors:
+    ...         - mapping: |
+    ...             root.sum = if batch_index() == 0 { json("v").from_all().sum() }
+    ...             root = if batch_index() > 0 { deleted() }
+    ... ''')))
+    >>> sent = [ScriptedMessage(Message.from_value({"t": t, "v": 1})) for t in (2, 5, 11)]
+    >>> stream.run_micro_batch(2 * SECOND, sent).batches
+    []
+    >>> stream.run_micro_batch(10 * SECOND).batches[0][0].raw
+    b'{"sum":2}'
+    """
 
     def __init__(self, plan: Plan, log: LogLine = lambda level, text, fields: None) -> None:
         """Make a stream that has never run.

@@ -10,7 +10,15 @@ from streamer.sdk.component_ref import fail_batch
 
 
 class Processor(Protocol):
-    """A processor: one batch in, any number of batches out."""
+    """A processor: one batch in, any number of batches out.
+
+    >>> class Upper:
+    ...     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+    ...         return [[message.with_bytes(message.raw.upper()) for message in batch]]
+    >>> [batch] = run([Upper()], [[Message(b"a"), Message(b"b")]], Execution(lambda: 0))
+    >>> [message.raw for message in batch]
+    [b'A', b'B']
+    """
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Process a batch; it may be returned itself. No batch out means all was filtered."""

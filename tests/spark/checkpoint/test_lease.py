@@ -110,7 +110,7 @@ def test_one_that_is_silent_is_followed_and_its_mark_makes_that_quick(leases) ->
     assert len(waits) == 1
     second.stop_beating()
     began = time.monotonic()
-    leases().acquire(gone=second.mark)
+    leases().acquire(ended_mark=second.mark)
     assert time.monotonic() - began < 0.2
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(

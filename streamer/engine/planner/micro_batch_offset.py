@@ -20,7 +20,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchOffset:
-    """Where our source's part of a micro-batch ends, and what was decided when it was planned.
+    """End of our source's part of a micro-batch, and the decisions made when it was planned.
 
     Not to be confused with the position in one input (`streamer.sdk.input.replayable.Offset`),
     which is its `data`. It is planned before Spark writes it, and never decided again.

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.journal import FileJournal
 from streamer.engine.planner.checkpoint_path import remove_tree
 from streamer.engine.planner.offset_log import newest_number, read_newest_planned

@@ -39,7 +39,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class InputReport:
-    """Where a stream's Kafka inputs report.
+    """Callbacks by which a stream's Kafka inputs report.
 
     Attributes:
         set_gauge: sets a gauge of the input, by its name and labels.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.delivery_setup import DeliveryRecord
 from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.writers import Overlay
@@ -29,7 +29,7 @@ from streamer.spark.checkpoint.spool_check import open_checked_input
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnds:
-    """What a stream shares with its process.
+    """Objects of the process that a stream shares.
 
     Attributes:
         read_stdin: reads up to so many bytes of the standard input, b"" at its end; None for the

@@ -62,6 +62,7 @@ class TaskReport:
         replay_rules_by_number: the same of those messages that others have taken in; by their
             numbers in `Execution.origins`.
         log_sender: says lines that are not to wait for the task's end.
+        tracing: notes what the task does; None where nobody wants to know.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class TaskReport:
         self.replay_rules_by_number: dict[int, ReplayRules] = {}
         self._name = uuid4().hex
         self._undelivered: list[bytes] = []
-        self._tracing = tracing
+        self.tracing = tracing
         self._limit = LOG_LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
@@ -203,9 +204,9 @@ class TaskReport:
 
     def span_body(self) -> bytes | None:
         """Return what the task did and when as JSON, or None when nobody wants to know."""
-        if self._tracing is None:
+        if self.tracing is None:
             return None
-        return dump_json(self._tracing.to_json(self.execution, time.time_ns()))
+        return dump_json(self.tracing.to_json(self.execution, time.time_ns()))
 
     def take_rejected(self) -> list[RejectedMessages]:
         """Return what outputs have rejected; requests that wait for it have heard of it then."""

@@ -20,10 +20,12 @@ from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.kafka_messages import (
     KafkaMessageReader,
     NeededColumns,
+    PartitionRun,
     split_partition_runs,
 )
-from streamer.engine.stage.pack_stage import pack_piece
+from streamer.engine.stage.pack_stage import PackStage
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.spark.compat import java_packages
 from streamer.spark.jars.kafka_jars import missing_connector_error
@@ -180,25 +182,29 @@ def _planned_batch() -> PlannedBatch:
     return planned
 
 
+def _make_piece(source: KafkaMessageReader, stretch: PartitionRun) -> SourcePiece:
+    content = source.piece(stretch)
+    return SourcePiece(
+        source,
+        source.number(stretch),
+        content,
+        source.arrival(stretch),
+        source.partition_of(content),
+    )
+
+
 def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns) -> _Stage:
+    task_plan = TaskPlan.of(plan)
+
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = shard_labels(plan.shards)
         planned = _planned_batch()
-        t = batch_time(planned.offset)
+        pack_stage = PackStage(task_plan)
         since = read_aggregates_from(planned.offset)
         source = KafkaMessageReader(place, planned, needed_columns)
         for stretch in split_partition_runs(batches, needed_columns.topic):
-            piece = source.piece(stretch)
-            for row in pack_piece(
-                plan,
-                source,
-                source.number(stretch),
-                piece,
-                t,
-                since,
-                source.partition_of(piece),
-                arrival=source.arrival(stretch),
-            ):
+            piece = _make_piece(source, stretch)
+            for row in pack_stage.rows(piece, batch_time(planned.offset), since):
                 yield row._replace(shard=names[row.shard])
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
@@ -209,13 +215,13 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
 
 
 def _direct_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns) -> _Stage:
+    task_plan = TaskPlan.of(plan)
+
     def produce_frames(batches: _Batches) -> Iterator[Frame]:
         source = KafkaMessageReader(place, _planned_batch(), needed_columns)
-        direct_stage = StatelessStage(plan, micro_batch=current_micro_batch())
+        direct_stage = StatelessStage(task_plan, micro_batch=current_micro_batch())
         for stretch in split_partition_runs(batches, needed_columns.topic):
-            yield from direct_stage.frames(
-                source, source.number(stretch), source.piece(stretch), source.arrival(stretch)
-            )
+            yield from direct_stage.frames(_make_piece(source, stretch))
         direct_stage.finish()
 
     def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:

@@ -48,7 +48,7 @@ GAUGE_MARK = "set"
 PEAK_MARK = "peak"
 """Stands behind a figure of which the largest of a micro-batch counts."""
 
-_DEFAULT_REPLAY_RULES = ReplayRules()
+DEFAULT_REPLAY_RULES = ReplayRules()
 
 LOG_LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
 
@@ -75,7 +75,7 @@ class TaskReport:
         tracing: TaskTrace | None = None,
         limits: Limits = DEFAULT_LIMITS,
         wait_budget: int = 0,
-        replay_rules: ReplayRules = _DEFAULT_REPLAY_RULES,
+        replay_rules: ReplayRules = DEFAULT_REPLAY_RULES,
     ) -> None:
         """Begin; lines less severe than `level` are left out.
 
@@ -110,7 +110,7 @@ class TaskReport:
         plan: Plan,
         now: Callable[[], int] = time.time_ns,
         tracing: TaskTrace | None = None,
-        replay_rules: ReplayRules = _DEFAULT_REPLAY_RULES,
+        replay_rules: ReplayRules = DEFAULT_REPLAY_RULES,
     ) -> TaskReport:
         """Begin as a plan says."""
         return cls(

@@ -11,7 +11,7 @@ from streamer.connectors.merged_source import source_path_of
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.rejected_messages import PIPELINE_PATH, InputPath, ReplayRules
 from streamer.engine.report.spans import TaskTrace
-from streamer.engine.report.task_report import TaskReport
+from streamer.engine.report.task_report import DEFAULT_REPLAY_RULES, TaskReport
 from streamer.engine.stage.run_chunk import observe_input
 from streamer.plan import Plan
 from streamer.plan.piece_input import inner_inputs, input_of_path, input_paths
@@ -126,7 +126,7 @@ class TaskPlan:
         self,
         component: ParsedComponent,
         now: Callable[[], int] = time.time_ns,
-        replay_rules: ReplayRules = ReplayRules(),  # noqa: B008
+        replay_rules: ReplayRules = DEFAULT_REPLAY_RULES,
     ) -> TaskReport:
         """Begin the report of a task that begins with a component: the input or the buffer."""
         tracing = None

@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from streamer.engine.planner.aggregation_switch import read_aggregates_from
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch, StreamKafkaInput
 from streamer.engine.planner.trigger import batch_time
-from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.kafka_messages import (
     KafkaMessageReader,
@@ -35,8 +34,7 @@ from streamer.spark.tasks.stages import (
     FRAME_SCHEMA,
     ROW_ARROW_SCHEMA,
     ROW_SCHEMA,
-    prepare_task,
-    to_record_batches,
+    make_arrow_stage,
 )
 from streamer.spark.tasks.task_properties import current_micro_batch, current_planned_batch
 from streamer.window import ShuffleRow as PackRow
@@ -207,11 +205,7 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
             for row in pack_stage.rows(piece, batch_time(planned.offset), since):
                 yield row._replace(shard=names[row.shard])
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(rows(batches)), ROW_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
 
 
 def _direct_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns) -> _Stage:
@@ -224,8 +218,4 @@ def _direct_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumn
             yield from direct_stage.frames(_make_piece(source, stretch))
         direct_stage.finish()
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(produce_frames(batches)), FRAME_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, produce_frames, FRAME_ARROW_SCHEMA)

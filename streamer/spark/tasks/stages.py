@@ -109,6 +109,18 @@ def prepare_task(plan: Plan) -> None:
     gc.set_threshold(200_000, 50, 100)
 
 
+def make_arrow_stage(
+    plan: Plan, produce: Callable[[_Batches], Iterator[tuple[Any, ...]]], schema: pa.Schema
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Return a function for `mapInArrow` that prepares its task and gives what a stage produces."""
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        prepare_task(plan)
+        yield from to_record_batches(encode_errors(produce(batches)), schema)
+
+    return stage
+
+
 def make_pack_stage(
     plan: Plan, source: ReplayableSource
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
@@ -135,11 +147,7 @@ def make_pack_stage(
                 for row in make_clock_rows(plan, make_batch_info(offset, ends)):
                     yield row._replace(shard=names[row.shard])
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(rows(batches)), ROW_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
 
 
 def make_direct_stage(
@@ -157,11 +165,7 @@ def make_direct_stage(
                 yield stage.status(offset["ended"])
         stage.finish()
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(produce_frames(batches)), FRAME_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, produce_frames, FRAME_ARROW_SCHEMA)
 
 
 class SparkStateStore:

@@ -1,4 +1,4 @@
-"""What all tasks of a stream need of its plan: decided once by the driver, and pickled to them."""
+"""Facts of a plan that all tasks of a stream need: decided once by the driver, and pickled to them."""
 
 from __future__ import annotations
 

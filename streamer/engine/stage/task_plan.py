@@ -1,4 +1,4 @@
-"""Facts of a plan that all tasks of a stream need: decided once by the driver, and pickled to them."""
+"""Facts of a plan that tasks need: decided once by the driver, and pickled to all of them."""
 
 from __future__ import annotations
 

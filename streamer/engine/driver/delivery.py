@@ -34,8 +34,7 @@ from streamer.engine.report.stream_metrics import EVENT_TIME, StreamMetrics, ser
 from streamer.engine.report.undelivered import UndeliveredBatches
 from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
-from streamer.window.settings.describe import AnyWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT_S, MAX_WAIT_S, MAX_SILENCE_S = 0.5, 30.0, 60.0
@@ -82,7 +81,7 @@ class Delivery:
         endpoint_labels: EndpointLabels = NO_LABELS,
         now: Callable[[], float] = time.monotonic,
         results: ResultsWriter | None = None,
-        window: AnyWindow | None = None,
+        window: Window | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_samples: Callable[[bytes, int], None] = lambda body, at: None,
         rejections: Rejections | None = None,
@@ -124,6 +123,7 @@ class Delivery:
         self._rejections = rejections
         self._refused_writes: list[RejectedMessages] = []
         self._window = window
+        self._expire_delay = None if window is None else window.expire_delay
         self._clock = clock
         self._on_samples = on_samples
         self._writers = writers
@@ -187,8 +187,8 @@ class Delivery:
         self._written, self._refused_writes = [], []
         self._waited = 0
         # Only windows that may expire need to know how long it takes.
-        expires = isinstance(self._window, SystemWindow)
-        with self._running_clock.measure() if expires else nullcontext():
+        measured = nullcontext() if self._expire_delay is None else self._running_clock.measure()
+        with measured:
             writing, mark, began_at = self._now(), self._running_clock.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = sort_frames(self._redeliver(batch, ordered))
@@ -296,13 +296,13 @@ class Delivery:
         delivery: int,
     ) -> None:
         """Say how long the micro-batch was in hand, where windows may expire for it."""
-        if not isinstance(self._window, SystemWindow) or not statuses:
+        if self._expire_delay is None or not statuses:
             return
         tasks = [TaskWork.from_json(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
         took = combine_tasks(tasks, max(self._parallel_tasks(), 1))
         at = max(status["now"] for status in statuses.values())
         work = BatchWork(at, began, *took, delivery)
-        if work.total > self._window.expire_delay:
+        if work.total > self._expire_delay:
             self._on_work(work)
 
     def _wait_for_capacity(self, rejections: Rejections) -> None:

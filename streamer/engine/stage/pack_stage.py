@@ -30,14 +30,12 @@ from streamer.plan import Plan
 from streamer.plan.piece_input import inner_inputs, input_of_piece
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import RawMessages, ReadableSource
-from streamer.window import MicroBatchInfo, RowKind, ShuffleRow, SystemWindowPacker
+from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.assign.event_packer import BufferMappings, EventPacker
+from streamer.window.assign.slot_assigner import PieceOrigin
 from streamer.window.contract.shuffle_row import PIECE_BITS
-from streamer.window.settings.describe import AnyWindow
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
-from streamer.window.settings.window_types import Count, Join
+from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.settings.window import Window
 
 REPORT_ROWS = {
     FrameKind.LOG: 100,
@@ -102,9 +100,8 @@ def _pack(
 ) -> Iterator[ShuffleRow]:
     assert plan.window is not None
     pre_aggregation = None
-    early = not isinstance(plan.window, EventWindow) or plan.window.strategy == "panes"
     if (
-        early
+        plan.window.strategy == "panes"
         and plan.aggregation.text is not None
         and aggregates_from.identity in (None, plan.aggregation.identity)
     ):
@@ -126,13 +123,12 @@ def _pack(
     processors = plan.context().build_all(origin.processors)
     row_kind = _row_kind(plan.window, label or origin.label)
     arrival = number << PIECE_BITS if arrival is None else arrival
-    packer = _make_packer(
-        plan, arrival, partition, pre_aggregation, aggregates_from.after, row_kind
-    )
+    piece_origin = PieceOrigin(arrival, partition.encode(), row_kind)
+    packer = _make_packer(plan, piece_origin, pre_aggregation, aggregates_from.after)
     tally = ex.stats_of(ComponentRef(plan.buffer).key)
     newest: Message | None = None
     clock, work = RunningClock(), 0
-    watched = bool(processors) and isinstance(plan.window, SystemWindow)
+    watched = bool(processors) and plan.window.expire_delay is not None
     inner = [*inner_inputs(plan.input, piece, plan.resources)]
     given = observe_input(source.read(piece, ex), plan.input, ex, inner)
     chunks = attribute_iteration_errors(given, ComponentRef(plan.input).fields)
@@ -178,9 +174,8 @@ def _note_event_time(plan: Plan, newest: Message | None, batch_time: int, ex: Ex
 
     Times of all messages are known in blocks only, and not to the instant where panes are enough.
     """
-    window = plan.window
-    timeless = isinstance(window, EventWindow) and isinstance(window.kind, Count)
-    if newest is None or newest.error is not None or timeless or not plan.timestamp:
+    assert plan.window is not None
+    if newest is None or newest.error is not None or plan.window.count_based or not plan.timestamp:
         return
     with suppress(Exception):  # it was dropped for that already, and the log says so
         time = parse_event_time(
@@ -189,11 +184,10 @@ def _note_event_time(plan: Plan, newest: Message | None, batch_time: int, ex: Ex
         ex.custom_metrics.keep_max(EVENT_TIME, {}, time)
 
 
-def _row_kind(window: AnyWindow, label: str) -> RowKind:
+def _row_kind(window: Window, label: str) -> RowKind:
     """Return the kind of rows that an input's messages go in."""
-    if not isinstance(window, EventWindow) or not isinstance(window.kind, Join):
+    if (join := window.join) is None:
         return RowKind.PACK
-    join = window.kind
     if label not in (join.left, join.right):
         origin_text = f"of the input {label!r}" if label else "of an input without a label"
         raise StreamerError(
@@ -205,33 +199,17 @@ def _row_kind(window: AnyWindow, label: str) -> RowKind:
 
 def _make_packer(
     plan: Plan,
-    arrival: int,
-    partition: str,
+    origin: PieceOrigin,
     pre_aggregation: PreAggregation | None,
     aggregates_after: int | None,
-    row_kind: RowKind,
-) -> SystemWindowPacker | EventPacker:
-    window, key = plan.window, plan.key.compile() if plan.key else None
+) -> Packer:
+    assert plan.window is not None
+    mappings = BufferMappings(
+        compile_mapping(plan.timestamp) if plan.timestamp else None,
+        plan.key.compile() if plan.key else None,
+        compile_mapping(plan.filter) if plan.filter else None,
+    )
     keep_dropped = plan.late_output is not None
-    if isinstance(window, EventWindow):
-        mappings = BufferMappings(
-            compile_mapping(plan.timestamp) if plan.timestamp else None,
-            key,
-            compile_mapping(plan.filter) if plan.filter else None,
-        )
-        return EventPacker(
-            window,
-            plan.shards,
-            mappings,
-            arrival,
-            partition.encode(),
-            keep_dropped=keep_dropped,
-            aggregation=pre_aggregation,
-            aggregates_after=aggregates_after,
-            kind=row_kind,
-        )
-    assert window is not None
-    timestamp = compile_mapping(plan.timestamp)
-    return SystemWindowPacker(
-        window, plan.shards, timestamp, key, keep_dropped, pre_aggregation, aggregates_after
+    return Packer(
+        plan.window, plan.shards, mappings, origin, keep_dropped, pre_aggregation, aggregates_after
     )

@@ -25,7 +25,6 @@ from streamer.plan import Plan
 from streamer.plan.rejection import replays
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import Emission, MicroBatchInfo, RowKind, Shard, ShuffleRow, StateStore
-from streamer.window.settings.system_window import SystemWindow
 
 _LARGE_BYTES = 256 << 20
 """A quarter of the heap that Spark's JVM has by default."""
@@ -79,7 +78,7 @@ def run_shard(
     processors = plan.context().build_all(plan.processors)
     stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
     pipeline = WindowPipeline(plan, processors, stages, ex)
-    watch = Stopwatch(RunningClock()) if isinstance(plan.window, SystemWindow) else None
+    watch = None if plan.window.expire_delay is None else Stopwatch(RunningClock())
     with attribute_errors(output):
         emitted = make_frames(
             _run_outputs(pipeline, attribute_iteration_errors(step, buffer), stages, watch), shard

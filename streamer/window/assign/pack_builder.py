@@ -12,10 +12,11 @@ from streamer.core.errors import MessageError
 from streamer.core.message import Message
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.aggregate.pre_aggregator import PreAggregator
+from streamer.window.assign.slot_assigner import SlotAssigner
 from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
 from streamer.window.pack.message_columns import EventTimes, MessageColumns
 from streamer.window.pack.pack_codec import lengths_of
-from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS, KeyGroups, SlotTable
+from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS, KeyGroups
 from streamer.window.settings.int_codec import Ints
 
 
@@ -28,7 +29,7 @@ class PackBuilder:
 
     def __init__(
         self,
-        slots: SlotTable,
+        slots: SlotAssigner,
         groups: KeyGroups | None,
         key_id: int | None,
         aggregation: PreAggregation | None,

@@ -29,8 +29,7 @@ from streamer.window.fire.passthrough import emit_passthrough
 from streamer.window.fire.shard_input import ShardInput
 from streamer.window.fire.step_report import StepReport, list_open_windows
 from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 from streamer.window.state.pane_index import Pane, PaneIndex
 from streamer.window.state.pane_store import PaneStore
 
@@ -69,9 +68,7 @@ class GridStep(ABC):
     # What is added to bounds as the grid names them, to name them as the kind's rules do.
     bound_offset = 0
 
-    def __init__(
-        self, window: SystemWindow | EventWindow, store: StateStore, keep_dropped: bool
-    ) -> None:
+    def __init__(self, window: Window, store: StateStore, keep_dropped: bool) -> None:
         self._flushes_at_end = window.end_of_input == "flush"
         self._grid = window.grid
         self._index = PaneIndex(store, window)

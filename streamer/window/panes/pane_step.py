@@ -26,7 +26,7 @@ from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import WindowMetadata
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.panes.split_pack import split_by_closed_windows
-from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window import Window
 from streamer.window.state.pane_store import IncomingPack
 
 _NONE_CLOSED: Final = -(2**63) - 1
@@ -55,14 +55,14 @@ class PaneStep(GridStep):
 
     def __init__(
         self,
-        window: EventWindow,
+        window: Window,
         store: StateStore,
         keep_dropped: bool,
         having: CompiledMapping | None,
     ) -> None:
         super().__init__(window, store, keep_dropped)
         self._window = window
-        self._uses_event_time = window.time.clock == "stream"
+        self._uses_event_time = window.uses_event_time
         self._having_query = having
         self._deferred: list[DeferredPacks] = []
         self._decoded_metadata: DecodedMetadata = {}
@@ -124,7 +124,7 @@ class PaneStep(GridStep):
             if row.kind == RowKind.DISORDERED:
                 ends = self._grid.windows_of(row.pane)
                 for closed, part in split_by_closed_windows(
-                    pack, base, map(self._window.close_time, ends)
+                    pack, base, map(self._window.due_time, ends)
                 ):
                     at = ends[closed - 1] if closed else closed_until
                     packs[row.pane, max(at, closed_until)].append(part)
@@ -180,7 +180,7 @@ class PaneStep(GridStep):
     def _due_time(self, end: int) -> int | None:
         if self._uses_event_time:
             return None
-        return -(-self._window.close_time(end) // MILLISECOND) * MILLISECOND
+        return -(-self._window.due_time(end) // MILLISECOND) * MILLISECOND
 
 
 class EventWindowMetadata:

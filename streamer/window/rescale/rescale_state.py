@@ -11,8 +11,7 @@ from streamer.window.contract.state_store import StateStore
 from streamer.window.rescale.keyed_shards import rescale_keyed_shards
 from streamer.window.rescale.pane_shards import rescale_pane_shards
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
-from streamer.window.settings.window_types import Join
+from streamer.window.settings.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +29,13 @@ class RescaleResult:
     sliced: bool = False
 
 
-def check_rescalable(window: SystemWindow | EventWindow) -> None:
+def check_rescalable(window: Window) -> None:
     """Look whether the state of a window can be cut anew.
 
     Raises:
         StreamerError: it cannot.
     """
-    if isinstance(window, EventWindow) and isinstance(window.kind, Join):
+    if window.join is not None:
         raise StreamerError(
             "the state of a window_join cannot be cut anew: which messages have found a match is "
             "kept by the numbers that each shard has given them; let the windows out instead "
@@ -45,7 +44,7 @@ def check_rescalable(window: SystemWindow | EventWindow) -> None:
 
 
 def rescale(
-    window: SystemWindow | EventWindow,
+    window: Window,
     keyed: bool,
     stores: Sequence[StateStore],
     into: Sequence[StateStore],
@@ -62,10 +61,8 @@ def rescale(
         StreamerError: this state cannot be cut anew; the text says why, and what to do.
     """
     check_rescalable(window)
-    if isinstance(window, EventWindow):
-        # Without a window key there is one window for all, and so one shard.
-        keyed = window.keyed
-    shard_of = make_shard_function(len(into)) if keyed else _first_shard
+    is_spread = window.keyed or (keyed and window.spreads_groups)
+    shard_of = make_shard_function(len(into)) if is_spread else _first_shard
     if isinstance(window, EventWindow) and window.strategy == "keys":
         return RescaleResult(*rescale_keyed_shards(window, shard_of, stores, into))
     return RescaleResult(

@@ -17,8 +17,7 @@ from streamer.window.contract.clock import SystemClock
 from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import Counters
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 from streamer.window.state.layout import HEAD_KEY, PANE_BUCKET_SEQ, PANE_INDEX_VERSION
 
 _EPOCHS_PER_BUCKET: Final = 64
@@ -85,7 +84,7 @@ class PaneHead:
 class PaneIndex:
     """Reads and writes head and buckets; nothing reaches the store before `save`."""
 
-    def __init__(self, store: StateStore, window: SystemWindow | EventWindow) -> None:
+    def __init__(self, store: StateStore, window: Window) -> None:
         """Read the head.
 
         Raises:

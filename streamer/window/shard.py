@@ -1,4 +1,4 @@
-"""Stage 2 of a window: one shard takes a micro-batch in, keeps it, and releases what closes."""
+"""Stage 2 of a window: one shard takes a micro-batch in, keeps it, and emits windows that close."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class Shard:
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a window for which it is not true is suppressed.
-            aggregated_mapping: the mapping that windows decided key by key are folded for; None to
-                keep their messages. Other windows are folded by stage 1.
-            batch_emissions: give batches of folded windows in runs, where there are many
-                (`run.Run`).
+            aggregated_mapping: the mapping that windows decided key by key aggregate by; None to
+                keep their messages. Others are pre-aggregated by stage 1.
+            batch_emissions: emit batches of aggregated windows together, where there are many
+                (`EmissionBatch`).
         """
         self._window = window
         self._store = store

@@ -1,4 +1,4 @@
-"""How often each key occurs, as `count_by` has it."""
+"""Counts by key, as Bloblang's `count_by` gives them."""
 
 from __future__ import annotations
 

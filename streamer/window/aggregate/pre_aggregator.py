@@ -115,7 +115,7 @@ class PreAggregator:
 
         Args:
             raws: payloads.
-            codes: by message, slot and group (`stamps.SLOT_BITS`).
+            codes: by message, slot and group (`SLOT_BITS`).
             arrivals: by message.
             metas: by message, as `encode_meta` writes it; or the one that all share.
             columns: their values, by aggregate.

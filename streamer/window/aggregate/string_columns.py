@@ -49,25 +49,19 @@ class TextAccumulator(Accumulator):
 
 
 class IndexedTexts(Protocol):
-    """Texts by group, as places in a table.
-
-    Attributes:
-        table: the texts, marked.
-        counts: by group, how many it has.
-        ids: of group after group, the places of its texts.
-    """
+    """Texts by group, as places in a table."""
 
     @property
     def table(self) -> pa.Array:
-        """See above."""
+        """Distinct texts, marked."""
 
     @property
     def counts(self) -> Ints:
-        """See above."""
+        """Number of texts, by group."""
 
     @property
     def ids(self) -> Ints:
-        """See above."""
+        """Places in the table of the texts of group after group."""
 
 
 def drop_unused_texts(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:

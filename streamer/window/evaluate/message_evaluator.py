@@ -1,4 +1,4 @@
-"""What stage 1 sees of messages whose windows follow event times: filter, time and key of each."""
+"""Evaluates filter, event time and key of many messages at once, when documents are enough."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DocumentFunction = Callable[[Any], Any]
 
 @dataclass(slots=True)
 class EvaluatedMessages:
-    """What was seen of messages; they are looked at a thousand at a time.
+    """Results of the mappings for messages, which are evaluated a thousand at a time.
 
     Attributes:
         times: by message, its event time, ns; empty when all have the micro-batch's.
@@ -74,7 +74,7 @@ class EventTimeCache(dict[str, int]):
 
 
 class MessageEvaluator:
-    """One way to look at many messages at once, which raises whatever one makes it raise."""
+    """A way to evaluate many messages at once, which raises whatever one makes it raise."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class MessageEvaluator:
             self._groups.other_spellings.clear()
 
     def evaluate(self, docs: Sequence[Any]) -> list[int]:
-        """Look at documents that follow those before; the groups are given back, too."""
+        """Evaluate documents that follow those before; return their groups."""
         evaluated = self.evaluated
         if self._keep is not None:
             keep = self._keep

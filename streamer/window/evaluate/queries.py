@@ -1,4 +1,4 @@
-"""What stage 1 asks of a compiled mapping, and which mappings are a mere field of the message."""
+"""Compiled mappings as stage 1 uses them; mappings that merely name a field are recognised."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CompiledMapping(Protocol):
 
     @property
     def uses(self) -> Any:
-        """What the mapping depends on; `uses.now` is asked for."""
+        """Inputs of the mapping besides the document; `uses.now` is read."""
 
     def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         """Evaluate for one message; raises MessageError."""

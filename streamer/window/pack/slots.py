@@ -92,11 +92,11 @@ class KeyGroups(dict[str, int]):
 
     @property
     def keyless_group(self) -> int | None:
-        """The group of messages whose key could not be told; None when there is none."""
+        """Group of messages whose key is unknown; None when there is none."""
         return self._group_of.get(b"")
 
     def group_of_bytes(self, key: bytes) -> int:
-        """Return the group of a key that is no text, or of one that could not be told."""
+        """Return the group of a key that is no text, or of an unknown one, which is empty."""
         group = self._group_of.get(key)
         if group is None:
             group = self._group_of[key] = len(self.key_of)

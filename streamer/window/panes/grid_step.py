@@ -1,4 +1,4 @@
-"""The order of a step: let pass, take in, let go of what is due, move the horizon.
+"""The order of a step: pass by, take, close the windows that are due, move `closed_until`.
 
 A step is a function of the state and the rows alone, so that a replayed micro-batch decides the
 same. This is what windows on a grid have in common: whole panes are kept, and given back.
@@ -58,7 +58,7 @@ class ClosingWindow(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """How many messages it holds."""
+        """Number of messages in the window."""
         return sum(pane.count for pane in self.panes)
 
 
@@ -82,7 +82,7 @@ class GridStep(ABC):
         self._report = StepReport()
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
-        """Do it: give what goes on, return the status."""
+        """Run the step: yield emissions, return the status."""
         shard_input = ShardInput(rows)
         head = self._head
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
@@ -102,7 +102,7 @@ class GridStep(ABC):
 
     @abstractmethod
     def _initial_closed_until(self) -> int:
-        """Return the horizon at the very first start."""
+        """Return `closed_until` at the very first start."""
 
     @abstractmethod
     def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
@@ -110,7 +110,7 @@ class GridStep(ABC):
 
     @abstractmethod
     def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
-        """Close what is due; `pressed` means that it could have been closed before."""
+        """Close what is due; `under_back_pressure`: they could have been closed before."""
 
     @abstractmethod
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
@@ -134,7 +134,7 @@ class GridStep(ABC):
     def _closing_ends(self, until: int) -> Iterator[int]:
         """Give the ends up to one at which windows that hold messages close, oldest first.
 
-        The horizon moves along, and is at or beyond the last when all are given.
+        `closed_until` moves along, and is at or beyond the last when all are given.
         """
         while (end := self._oldest_end()) is not None and end <= until:
             yield end
@@ -177,7 +177,7 @@ class GridStep(ABC):
 
         Args:
             closing: the window.
-            labels: says what messages are told of it.
+            labels: the metadata that it adds to messages.
             whole: give all messages together, however they are grouped.
         """
         panes, cache = closing.panes, self._pane_cache

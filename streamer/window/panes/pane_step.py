@@ -30,7 +30,7 @@ from streamer.window.settings.window import Window
 from streamer.window.state.pane_store import IncomingPack
 
 _NONE_CLOSED: Final = -(2**63) - 1
-"""The horizon before any window has closed: no window that holds a message ends there."""
+"""`closed_until` before any window has closed: no window that holds a message ends there."""
 
 
 class DeferredPacks(NamedTuple):
@@ -113,7 +113,7 @@ class PaneStep(GridStep):
     def _group_by_closed_until(
         self, shard_input: ShardInput, clocks: PartitionWatermarks
     ) -> dict[tuple[int, int], list[IncomingPack]]:
-        """Return packs by pane and the horizon at which they came."""
+        """Return packs by pane and by `closed_until` before them."""
         packs: dict[tuple[int, int], list[IncomingPack]] = defaultdict(list)
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         for pack, row in numbered:
@@ -184,7 +184,7 @@ class PaneStep(GridStep):
 
 
 class EventWindowMetadata:
-    """What the messages of a window are told of it; see `metas.Labels`."""
+    """Metadata that a window adds to its messages (`GroupMetadata`)."""
 
     def __init__(self, labels: WindowMetadata, keyed: bool, decoded: DecodedMetadata) -> None:
         """Take the window's labels; `decoded` remembers metadata for all windows of a step."""
@@ -193,7 +193,7 @@ class EventWindowMetadata:
         self._decoded = decoded
 
     def builder_for(self, key: bytes | None, max_time: int | None) -> MessageBuilder:
-        """See `metas.Labels`."""
+        """Return the builder of a group, which all share where windows have no keys."""
         assert max_time is not None
         return MessageBuilder(
             self._labels.for_key(max_time, key if self.differs_by_group else None), self._decoded

@@ -1,4 +1,4 @@
-"""The step of a `system_window`: what is late, what has expired, and what the clock closes."""
+"""The step of a `system_window`: late messages, expired windows, and windows that are due."""
 
 from __future__ import annotations
 

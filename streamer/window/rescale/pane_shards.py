@@ -24,7 +24,7 @@ def rescale_pane_shards(
     stores: Sequence[StateStore],
     into: Sequence[StateStore],
 ) -> tuple[int, int]:
-    """Cut them anew; see `rescale`.
+    """Distribute panes over other shards (`rescale`).
 
     Returns:
         How many messages are held, in how many panes.

@@ -16,10 +16,10 @@ from streamer.window.settings.window import Window
 
 @dataclass(frozen=True, slots=True)
 class RescaleResult:
-    """What was held, and went to the shards that there are now.
+    """Amount of state that went to the shards that there are now.
 
     Attributes:
-        messages: how many, folded ones among them.
+        messages: how many, aggregated ones among them.
         windows: open windows of keys; or panes, where all keys share the windows.
         sliced: whether a window may have several panes.
     """
@@ -30,7 +30,7 @@ class RescaleResult:
 
 
 def check_rescalable(window: Window) -> None:
-    """Look whether the state of a window can be cut anew.
+    """Check whether the state of a window can be distributed over other shards.
 
     Raises:
         StreamerError: it cannot.
@@ -71,7 +71,7 @@ def rescale(
 
 
 def make_shard_function(shards: int) -> Callable[[bytes], int]:
-    """Return what says the shard of a key; stage 1 says the same (`stamps.Groups`)."""
+    """Return what says the shard of a key; stage 1 says the same (`KeyGroups`)."""
     return lambda key: zlib.crc32(key) % shards
 
 

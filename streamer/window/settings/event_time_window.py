@@ -46,7 +46,7 @@ the windows that are open."""
 
 @dataclass(frozen=True)
 class EventWindow:
-    """The settings of an event-time buffer (`window.Window`); build one only of valid ones.
+    """The settings of an event-time buffer (`Window`); build one only of valid ones.
 
     Attributes:
         kind: which windows there are.
@@ -65,7 +65,7 @@ class EventWindow:
 
     @property
     def strategy(self) -> Literal["panes", "keys"]:
-        """How a shard goes about them."""
+        """Way of shards with windows: whole panes, or key by key."""
         time = self.time
         shared = time.clock_scope == "stream" and time.idle_timeout is None
         if isinstance(self.kind, Tumbling) and shared and time.emit == "final":

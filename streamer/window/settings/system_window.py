@@ -26,7 +26,7 @@ _MIN_EXPIRE_AFTER_NS: Final = 10 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class SystemWindow:
-    """The settings (`window.Window`); build one only of those without problems.
+    """The settings (`Window`); build one only of those without problems.
 
     Attributes:
         size: of a window, ns.
@@ -94,7 +94,7 @@ class SystemWindow:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         grid = ",".join(format_duration(ns) for ns in (self.size, self.epoch, self.offset))
         return f"system_window({grid})"
 
@@ -106,8 +106,18 @@ class SystemWindow:
         return max(self.grid.end_before(t - max(self.epoch, self.allowed_lateness)), _MIN_TIME_NS)
 
     def closed_until(self, t: int) -> int:
-        """Return the newest end whose window is due at a time."""
+        """Return the newest end whose window has closed at a batch time: end + lateness <= t."""
         return self.grid.end_at_or_before(t - self.allowed_lateness)
+
+    def is_late(self, pane: int, closed_until: int) -> bool:
+        """Whether messages of a pane are late: all windows that hold them had closed before.
+
+        Args:
+            pane: of the messages.
+            closed_until: after the micro-batch before theirs, so that a window which their own
+                batch time closes still takes them; `initial_closed_until` at the very first start.
+        """
+        return self.grid.last_end(pane) <= closed_until
 
     def expired_until(self, t: int, pressure: BackPressure) -> int | None:
         """Return the newest end whose window has expired at a time, if any may have.
@@ -121,10 +131,6 @@ class SystemWindow:
         overdue = self.grid.end_before(until - self.allowed_lateness)
         previous = self.grid.end_at_or_after(t) - self.epoch
         return min(overdue, previous - self.epoch)
-
-    def is_late(self, pane: int, closed_until: int) -> bool:
-        """Whether messages of a pane are late: every window that holds them has closed."""
-        return self.grid.last_end(pane) <= closed_until
 
     def due_time(self, end: int) -> int:
         """Return when a window closes: its end plus the lateness, up to Spark's whole ms."""

@@ -24,7 +24,7 @@ class Window(Protocol):
 
     @property
     def strategy(self) -> Strategy:
-        """How shards treat windows: as whole panes that all keys share, or key by key."""
+        """Way of shards with windows: as whole panes that all keys share, or key by key."""
 
     @property
     def keyed(self) -> bool:
@@ -84,7 +84,7 @@ class Window(Protocol):
 
     @property
     def end_of_input(self) -> str:
-        """What becomes of open windows when a bounded input has ended: wait, flush or keep."""
+        """Fate of open windows when a bounded input has ended: `wait`, `flush` or `keep`."""
 
     @property
     def retention(self) -> int | None:

@@ -37,18 +37,18 @@ def test_a_broker_that_is_killed_shows_within_five_seconds_and_is_counted(
 
         def watch(stream: Any) -> None:
             if "killed" not in seen:
-                if stream.delivered and stream.snapshot().messages:
+                if stream.delivered_batches and stream.snapshot().messages:
                     broker.kill()
                     seen["killed"] = time.monotonic()
             elif "shown" not in seen:
-                if stream.outage and stream.trouble.text:
+                if stream.has_outage and stream.trouble.text:
                     seen["shown"] = time.monotonic()
                     assert stream.trouble.place["path"] == "root.input"
             elif "again" not in seen:
                 if count(stream, "failed"):
                     broker.start()
                     seen["again"] = time.monotonic()
-            elif not stream.outage and not stream.trouble.text:
+            elif not stream.has_outage and not stream.trouble.text:
                 broker.client().produce("t", Record(b"2"))
                 seen.setdefault("over", time.monotonic())
 
@@ -78,7 +78,7 @@ def test_a_topic_that_goes_while_it_is_read_ends_the_stream_and_does_not_come_ba
     kafka.produce(topic, *values, batch_num_messages=1)
 
     def watch(stream: Any) -> None:
-        if not gone and stream.batch_meter.messages() > 100:
+        if not gone and stream.batch_meter.count_messages() > 100:
             kafka.delete(topic)
             gone.append(time.monotonic())
 

@@ -12,6 +12,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
+from streamer.core.durations import MILLISECOND
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
 from streamer.window.contract.clock import MicroBatchInfo
 from streamer.window.contract.emission import Emission
@@ -29,6 +30,7 @@ from streamer.window.fire.passthrough import emit_passthrough
 from streamer.window.fire.shard_input import ShardInput
 from streamer.window.fire.step_report import StepReport, list_open_windows
 from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
+from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
 from streamer.window.state.pane_index import Pane, PaneIndex
 from streamer.window.state.pane_store import PaneStore
@@ -69,6 +71,7 @@ class GridStep(ABC):
     bound_offset = 0
 
     def __init__(self, window: Window, store: StateStore, keep_dropped: bool) -> None:
+        self._window = window
         self._flushes_at_end = window.end_of_input == "flush"
         self._grid = window.grid
         self._index = PaneIndex(store, window)
@@ -91,7 +94,9 @@ class GridStep(ABC):
 
         yield from emit_passthrough(shard_input, head.counters)
         yield from self._take_messages(shard_input)
-        yield from self._close_due(info, under_back_pressure)
+        if under_back_pressure and info.pressure is not None:
+            yield from self._expire_windows(info.pressure)
+        yield from self._close_due(info)
         if info.ended and self._flushes_at_end and head.newest is not None:
             yield from self._close_until(head.newest, "flush")
 
@@ -108,9 +113,9 @@ class GridStep(ABC):
     def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
         """Keep what is not late."""
 
-    @abstractmethod
-    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
-        """Close what is due; `under_back_pressure`: they could have been closed before."""
+    def _expire_windows(self, pressure: BackPressure) -> Iterator[Emission]:
+        """Drop windows that back pressure has held up for too long, where a kind has such."""
+        return iter(())
 
     @abstractmethod
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
@@ -120,9 +125,19 @@ class GridStep(ABC):
     def _update_head(self) -> None:
         """Write into the head what the step has moved."""
 
-    @abstractmethod
+    def _close_due(self, info: MicroBatchInfo) -> Iterator[Emission]:
+        """Close the windows that are due by the largest event time, or by the batch time."""
+        by_event_time = self._window.uses_event_time
+        clock = self._head.stream if by_event_time else self._now
+        # While the input is behind, the batch time is ahead of its messages: windows wait.
+        if clock is not None and (by_event_time or not info.backlog):
+            yield from self._close_until(self._window.closed_until(clock), "final")
+
     def _due_time(self, end: int) -> int | None:
         """Return when the system clock closes a window, ns; None when another clock does."""
+        if self._window.uses_event_time:
+            return None
+        return -(-self._window.due_time(end) // MILLISECOND) * MILLISECOND
 
     def _oldest_end(self) -> int | None:
         """Return the end of the oldest window that holds messages."""

@@ -11,9 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from streamer.core.durations import MILLISECOND
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.clock import MicroBatchInfo
 from streamer.window.contract.emission import Emission
 from streamer.window.contract.shuffle_row import RowKind
 from streamer.window.contract.state_store import StateStore
@@ -61,9 +59,9 @@ class PaneStep(GridStep):
         having: CompiledMapping | None,
     ) -> None:
         super().__init__(window, store, keep_dropped)
-        self._window = window
         self._uses_event_time = window.uses_event_time
         self._having_query = having
+        self._having: HavingFilter | None = None
         self._deferred: list[DeferredPacks] = []
         self._decoded_metadata: DecodedMetadata = {}
 
@@ -71,6 +69,8 @@ class PaneStep(GridStep):
         return _NONE_CLOSED
 
     def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+        if self._having_query is not None:
+            self._having = HavingFilter(self._having_query, self._now, self._report)
         head = self._head
         clocks = PartitionWatermarks(
             shard_input.pieces, head.stream if self._uses_event_time else None
@@ -147,14 +147,6 @@ class PaneStep(GridStep):
             end = super()._oldest_end()
         return end
 
-    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
-        self._having = None
-        if self._having_query is not None:
-            self._having = HavingFilter(self._having_query, self._now, self._report)
-        clock = self._head.stream if self._uses_event_time else self._now
-        if clock is not None and (self._uses_event_time or not info.backlog):
-            yield from self._close_until(self._window.closed_until(clock), "final")
-
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
         counters, keyed = self._head.counters, self._window.keyed
         start, end = closing.start + self.bound_offset, closing.end + self.bound_offset
@@ -176,11 +168,6 @@ class PaneStep(GridStep):
 
     def _update_head(self) -> None:
         self._head.horizon = None if self._closed_until <= _NONE_CLOSED else self._closed_until
-
-    def _due_time(self, end: int) -> int | None:
-        if self._uses_event_time:
-            return None
-        return -(-self._window.due_time(end) // MILLISECOND) * MILLISECOND
 
 
 class EventWindowMetadata:

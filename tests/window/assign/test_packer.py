@@ -104,6 +104,13 @@ def test_a_dropped_message_is_handed_on_only_when_asked_for() -> None:
     assert (row.kind, Pack(row.body).payloads()) == (RowKind.DROPPED, [event(None)])
 
 
+def test_the_first_time_that_there_is_differs_from_no_time() -> None:
+    first = event("1677-09-21T00:12:43.145224192Z")
+    rows = rows_of([first, event(None)])
+    assert [raws for raws in packed(rows).values()] == [[first]]
+    assert orjson.loads(rows[-1].body) == {"dropped": {"timestamp": 1}}
+
+
 def test_true_is_no_time_though_python_says_that_it_is_one() -> None:
     rows = rows_of([event(1), event(True), event(1.0)])
     assert sum(len(raws) for raws in packed(rows).values()) == 2

@@ -228,12 +228,13 @@ def _requested_cores(conf: Mapping[str, Any], executors: int) -> int:
     return number("spark.cores.max", 0) or from_executors
 
 
-def make_plan(config: Config, level: str = "INFO") -> Plan:
+def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
     """Make the plan of a config that lint has found to be right.
 
     Args:
         config: the config.
         level: the log level of the run.
+        name: the stream's; that of the config's file when it is empty.
 
     Raises:
         StreamerError: the config asks for something that cannot be run; the text says what.
@@ -262,7 +263,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     master = config.spark["master"]
     find_spark_inputs(config.input, resources)
     return Plan(
-        name=Path(config.path).stem or "stdin",
+        name=name or Path(config.path).stem or "stdin",
         input=resolve_resource(config.input, resources),
         buffer=config.buffer,
         window=window_plan.window if window_plan else None,

@@ -41,7 +41,7 @@ def rescale_pane_shards(
     messages = 0
     for store, index in zip(stores, before, strict=True):
         keep = PaneStore(store, index)
-        for pane in index.panes_between(_MIN_TIME_NS, 2**63 - 1):
+        for pane in index.panes_between(_MIN_TIME_NS - 1, 2**63 - 1):
             _move_pane(window, pane, keep, keeps, after, shard_of)
             panes.add(pane.pane)
             messages += pane.count

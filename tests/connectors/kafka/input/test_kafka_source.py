@@ -193,7 +193,9 @@ def test_messages_that_are_gone_are_named_with_the_setting_that_goes_on(
     assert lenient.backlog({name: {"0": 5, "1": 9}}).waiting == 1
     assert strict.lost_text({name: {"0": 2, "1": 5}}) is None
     kafka.delete_records(name, {0: 4})
-    assert f"{name}:0 stands at 2 and begins at 4" in str(strict.lost_text({name: {"0": 2, "1": 5}}))
+    assert f"{name}:0 stands at 2 and begins at 4" in str(
+        strict.lost_text({name: {"0": 2, "1": 5}})
+    )
     kafka.delete(name)
     with pytest.raises(DataLostError, match=f"{name}:0 stands at 2 and is gone; {name}:1"):
         strict.backlog(known)

@@ -55,7 +55,13 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
         *("jars", "kafka", "query", "fork_server", "session"),
     ),
-    "tools": (*("drawing", ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run")),),
+    "tools": (
+        *(
+            "drawing",
+            "text_style",
+            ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
+        ),
+    ),
     "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),
 }
 
@@ -70,7 +76,10 @@ NEIGHBOURS = {
     ("streamer.components.metrics.docs_page", "streamer.components.metrics.metric"),
     ("streamer.components.metrics.process_metrics", "streamer.components.metrics.metric"),
     ("streamer.components.metrics.metric_names", "streamer.components.metrics.process_metrics"),
-    ("streamer.components.metrics.metric_names", "streamer.components.metrics.metric"),
+    ("streamer.components.metrics.metric_names", "streamer.components.metrics.component_metrics"),
+    ("streamer.components.metrics.metric_names", "streamer.components.metrics.stream_metrics"),
+    ("streamer.components.metrics.component_metrics", "streamer.components.metrics.metric"),
+    ("streamer.components.metrics.stream_metrics", "streamer.components.metrics.metric"),
 }
 
 # What workers need is packed without Spark.

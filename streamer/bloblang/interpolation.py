@@ -15,7 +15,8 @@ from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 
 
 class Interpolation:

@@ -17,7 +17,8 @@ from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message, keep_place
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message, keep_place
 from streamer.core.value import DELETED, NOTHING
 
 

@@ -17,7 +17,7 @@ from streamer.cli.open_config import merge_options, open_config
 from streamer.cli.options import Options, parse_options, stream_options
 from streamer.cli.redact_output import build_redactor
 from streamer.core.errors import StreamerError
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.plan.checkpoint_dir import default_checkpoint, is_remote, local_directory
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ Row = Sequence[Any]
     type=click.Choice(["table", "json", "csv"]),
     default="table",
     show_default=True,
-    help="A table to look at, a JSON object a line, or CSV.",
+    help="A table for people, a JSON object a line, or CSV.",
 )
 @stream_options
 @click.pass_obj

@@ -87,6 +87,9 @@ def format_duration(ns: int) -> str:
 
     Returns:
         `1h30m`, `250ms`, `1m0.5s`, `-6h`, `0s`; never `d`, which Go does not know.
+
+    >>> format_duration(90 * MINUTE), format_duration(parse_duration("1d"))
+    ('1h30m', '24h')
     """
     if ns == 0:
         return "0s"

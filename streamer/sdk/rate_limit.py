@@ -16,9 +16,23 @@ from typing import Final, Protocol
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import ParsedComponent
+from streamer.sdk.spec import Field, ParsedComponent, duration_field
+
+COUNT: Final = "count"
+INTERVAL: Final = "interval"
+
+LIMIT_FIELDS: Final = (
+    Field(
+        COUNT,
+        "int",
+        "How many accesses are allowed in an interval.",
+        default=1000,
+        check=lambda count: None if count > 0 else "count must be larger than zero",
+    ),
+    duration_field(INTERVAL, "The interval.", default="1s"),
+)
 
 _RETRY_AFTER_ERROR_NS: Final = SECOND
 
@@ -51,7 +65,7 @@ class CountedRateLimit:
         self._origin = ComponentRef(component)
 
     def access(self, ex: Execution) -> int:
-        """Ask for one access; see `RateLimit`."""
+        """Request one access; see `RateLimit`."""
         labels = self._origin.fields
         ex.count("rate_limit_checked", 1, **labels)
         try:

@@ -1,7 +1,7 @@
 """`kafka`: reads topics of Kafka, in the fields of Redpanda Connect's oldest input for it.
 
 It "connects to Kafka brokers and consumes one or more topics". Spark's own source reads the
-messages; positions are in the checkpoint, and the consumer group hears of them.
+messages; positions are in the checkpoint, and are committed to the consumer group.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from streamer.connectors.kafka.input.input_fields import (
     read_limit,
     topics_field,
 )
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule
 from streamer.connectors.kafka.security.sasl import sasl_references, token_source
 from streamer.sdk.processing.batching import BATCHING

@@ -8,8 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from streamer.connectors.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect, reason_text
-from streamer.connectors.mqtt.client import QOS, Client, qos_problem
+from streamer.connectors.mqtt import (
+    CLIENT_FIELDS,
+    PACKAGES,
+    QOS,
+    Client,
+    MqttError,
+    client_problems,
+    connect,
+    qos_problem,
+    reason_text,
+)
 from streamer.connectors.spool.blocks import pack_each
 from streamer.connectors.spool.reconnecting_receiver import (
     ConnectionLostError,
@@ -20,7 +29,7 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
 TOPICS: Final = "topics"
@@ -34,7 +43,7 @@ SPEC: Final = Spec(
     "Subscribes to topics of MQTT brokers.",
     description=(
         "The driver listens; with a `qos` of 1 or 2 a message is safe on its disk before the "
-        "broker hears that it was taken. Adds the metadata `mqtt_topic`, `mqtt_qos`, "
+        "broker gets the acknowledgement. Adds the metadata `mqtt_topic`, `mqtt_qos`, "
         "`mqtt_retained`, `mqtt_duplicate` and `mqtt_message_id`."
     ),
     fields=(
@@ -43,7 +52,7 @@ SPEC: Final = Spec(
         Field(
             QOS,
             "int",
-            "The quality of service that messages are asked for with: 0, 1 or 2.",
+            "The quality of service that messages are requested with: 0, 1 or 2.",
             default=1,
             advanced=True,
             check=qos_problem,
@@ -72,7 +81,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once with a qos of 1 or 2, from the driver's disk on with 0",
-    requires=(Package("paho"),),
+    requires=PACKAGES,
 )
 
 
@@ -89,7 +98,7 @@ class MqttInput:
     labels: dict[str, str]
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to listen; return what has landed."""
+        """Begin to listen; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
 
         def session(one: Session) -> None:
@@ -99,7 +108,7 @@ class MqttInput:
         return SpoolSource(context.directory, inline=not context.is_local)
 
     def probe(self) -> str:
-        """Look whether a broker answers."""
+        """Check that a broker answers."""
         connect(self.parsed, lambda client: None, is_additional=True).disconnect()
         return "the broker answers"
 

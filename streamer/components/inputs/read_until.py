@@ -1,7 +1,7 @@
 """The `read_until` input: reads another input until a message says that it is the last.
 
-It is read on the driver, message by message in order, and what it gives lands in the spool together
-with how far it was read.
+It is read on the driver, message by message in order, and what it gives goes into the spool
+together with how far it was read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedErr
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.input_context import InputContext, StoppableContext, open_input
 from streamer.sdk.input.replayable import Offset, ReplayableSource
 from streamer.sdk.mapping_query import query_bool
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 INPUT: Final = "input"
 CHECK: Final = "check"
@@ -67,12 +68,10 @@ SPEC: Final = Spec(
             mapping=True,
             examples=('this.type == "foo"', 'count("messages") >= 100'),
         ),
-        Field(
+        duration_field(
             IDLE_TIMEOUT,
-            "string",
             "How long nothing may come before the input ends.",
             optional=True,
-            duration=True,
             examples=("5s",),
         ),
         Field(
@@ -116,7 +115,7 @@ class ReadUntilInput:
     restarts: bool
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the other input cannot be opened.

@@ -1,4 +1,4 @@
-"""`redis_pubsub`: hears what is published in channels of Redis.
+"""`redis_pubsub`: receives messages that are published in channels of Redis.
 
 "Consume from a Redis publish/subscribe channel using either the SUBSCRIBE or PSUBSCRIBE commands."
 Redis keeps nothing of what it publishes.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.input_base import AUTO_REPLAY_NACKS, RedisInput
 from streamer.connectors.spool.blocks import pack_each
 from streamer.connectors.spool.reconnecting_receiver import Session
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 CHANNELS: Final = "channels"
 USE_PATTERNS: Final = "use_patterns"
@@ -22,10 +22,10 @@ USE_PATTERNS: Final = "use_patterns"
 SPEC: Final = Spec(
     Kind.INPUT,
     "redis_pubsub",
-    "Hears what is published in channels of Redis.",
+    "Receives messages that are published in channels of Redis.",
     description=(
-        "The driver listens, and what it hears is safe on its disk before it is processed. What is "
-        "published while it does not listen is heard by nobody."
+        "The driver listens, and what it receives is safe on its disk before it is processed. "
+        "What is published while it does not listen is lost."
     ),
     fields=(
         *CLIENT_FIELDS,
@@ -53,7 +53,7 @@ SPEC: Final = Spec(
     delivery=(
         "what is published while nobody listens is lost; at least once from the driver's disk on"
     ),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 _POLL_TIMEOUT_S: Final = 0.5

@@ -22,7 +22,8 @@ from streamer.connectors.spool.spool_writer import SpoolWriter, connect_with_ret
 from streamer.connectors.spool.store import SpoolStore
 from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.scanner_fields import SCANNER_FIELDS, build_scanner
@@ -83,7 +84,7 @@ class SocketInput:
     greeting: Mapping | None
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to connect; return what has landed."""
+        """Begin to connect; return the source of what the spool holds."""
         writer = SpoolWriter(context, SpoolStore(context.directory, context.spool_limit))
         ex = Execution(time.time_ns, context.log, context.count)
 

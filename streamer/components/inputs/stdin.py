@@ -29,7 +29,8 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedError
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
-from streamer.core.message import NO_META, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.input.replayable import (
     Chunk,
@@ -86,8 +87,8 @@ class StdinInput:
             StreamerError: the spool is laid out as by another master.
         """
         context.claim("the standard input")
-        # Bytes land as they come where every part of them can be cut by itself, by workers that see
-        # the spool.
+        # Bytes are spooled as they come where each part can be cut by itself, by workers that
+        # see the spool.
         splits = isinstance(self.scanner, SplittableScanner) and not is_self_overlapping(
             self.scanner.delimiter
         )

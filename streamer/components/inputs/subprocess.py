@@ -24,7 +24,7 @@ from streamer.connectors.spool.spool_writer import (
 )
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
@@ -106,7 +106,7 @@ class SubprocessInput:
     permissions: Permissions = ALL
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Run the command; return what has landed."""
+        """Run the command; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
         if store.was_ended and not self.restarts:
             store.close()
@@ -117,7 +117,7 @@ class SubprocessInput:
         )
 
     def probe(self) -> str:
-        """Look whether there is such a command; see `SupportsProbe`."""
+        """Check that there is such a command; see `SupportsProbe`."""
         program = shutil.which(self.command[0])
         if program is None:
             raise StreamerError(

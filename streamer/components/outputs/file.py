@@ -3,7 +3,7 @@
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
 whose path cannot be found, cannot be that of a file or leaves `base`, is rejected: see
-`sending.rejection`.
+`sdk.output.rejection`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.connectors.files.writable import check_writable_file
 from streamer.connectors.formats.codec import CODEC, CODEC_FIELD, WriterCodec, read_codec
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import SendError
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
 
@@ -148,7 +149,7 @@ class FileOutput:
         return path
 
     def probe(self) -> str:
-        """Look whether the file can be written, or the folder that all files are in."""
+        """Check that the file can be written, or the folder that all files are in."""
         if self._static_path is not None:
             return f"{self._static_path} {check_writable_file(Path(self._static_path))}"
         # What stands before the first interpolation holds for every message.

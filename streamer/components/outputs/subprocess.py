@@ -12,10 +12,11 @@ import threading
 from collections import deque
 from typing import IO, Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 NAME: Final = "name"
@@ -108,7 +109,7 @@ class OutputProcess:
         self._popen.stdin.flush()
 
     def exit_report(self) -> tuple[int, str, str] | None:
-        """Return the exit code of a process that has ended, and the ends of what it has said.
+        """Return the exit code of a process that has ended, and the ends of its output and errors.
 
         It can be started again then. None when it runs, or was not started.
         """

@@ -12,7 +12,8 @@ from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.cache import (
     Cache,
     CacheCall,
@@ -52,7 +53,7 @@ SPEC: Final = Spec(
         Field(
             DROP_ON_ERR,
             "bool",
-            "Drop messages when the cache cannot be asked; else they pass, marked as failed.",
+            "Drop messages when the cache cannot be reached; else they pass, marked as failed.",
             default=True,
         ),
     ),

@@ -16,7 +16,8 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.golib.convert import parse_float
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
@@ -103,13 +104,13 @@ class MetricProcessor:
         self._origin = origin
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Look at every message, and return the batch."""
+        """Measure every message, and return the batch."""
         for index in range(len(batch)):
             self._measure(batch, index, ex)
         return [batch]
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Look at messages that are batches by themselves, and return them."""
+        """Measure messages that are batches by themselves, and return them."""
         for message in messages:
             self._measure([message], 0, ex)
         return messages

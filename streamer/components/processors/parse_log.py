@@ -13,7 +13,8 @@ from typing import Final
 from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.golib import zones
 from streamer.connectors.formats.syslog import Rfc3164Parser, parse_rfc5424
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
@@ -84,8 +85,7 @@ SPEC: Final = Spec(
         Field(
             DEFAULT_TIMEZONE,
             "string",
-            "The time zone in which times of `syslog_rfc3164` are told; they are taken to be in "
-            "UTC.",
+            "The time zone of times of `syslog_rfc3164`; they are taken to be in UTC.",
             default="UTC",
             check=_zone_problem,
             advanced=True,

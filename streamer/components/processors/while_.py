@@ -12,7 +12,8 @@ from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.processing import Processor, run_all
@@ -36,7 +37,7 @@ SPEC: Final = Spec(
     "while",
     "Runs processors on each batch for as long as a Bloblang query is true.",
     description=(
-        "The query is asked of the first message of a batch before each round; when it fails, it "
+        "The query is evaluated on a batch's first message before each round; when it fails, it "
         "is logged and the rounds end. They also end when no message is left."
     ),
     fields=(

@@ -16,7 +16,8 @@ from streamer.connectors.generated.message_generator import (
     RepeatableGenerator,
     group_into_chunks,
 )
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 
 _MAX_TRIES_FACTOR: Final = 100
@@ -26,7 +27,7 @@ _FILTERING_WORDS: Final = re.compile(r"\b(deleted|throw|import|from)\b")
 
 
 def may_filter(mapping: str) -> bool:
-    """Say whether a mapping may mean to make no message; others may at most fail."""
+    """Return whether a mapping may delete messages on purpose; others may at most fail."""
     return _FILTERING_WORDS.search(mapping) is not None
 
 

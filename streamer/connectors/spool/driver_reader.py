@@ -1,6 +1,6 @@
 """Inputs that read others, message by message in their order: it is done on the driver, once.
 
-What they make of what they read lands in a store, together with how far that was, so that after a
+What they make of what they read goes into a store, together with how far that was, so that after a
 crash they go on exactly there.
 """
 
@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from streamer.connectors.spool.blocks import Record, pack_batch, pack_each
-from streamer.core.message import NO_META, Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META, Batch, Message
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.input.replayable import Chunk, Limit, Offset, RawMessages, ReplayableSource
 from streamer.sdk.sync_response import REQUEST
 
 READ_LIMIT: Final = Limit(messages=10_000, size=4 << 20)
-"""What is read, and lands, at a time."""
+"""The most that is read and spooled at a time."""
 
 POLL_INTERVAL_S: Final = 0.05
 """Seconds between two looks at a source that has nothing."""

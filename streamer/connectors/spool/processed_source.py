@@ -1,4 +1,4 @@
-"""An input with its processors, where they run on the driver: inside of an input that lands."""
+"""An input with its processors, where they run on the driver: inside of an input with a spool."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.input.input_context import InputContext, open_input
 from streamer.sdk.input.replayable import (
     Chunk,
@@ -52,11 +53,11 @@ class ProcessedSource:
         return self.source.partition_of(piece)
 
     def on_committed(self, end: Offset) -> None:
-        """Tell the source."""
+        """Pass the call to the source."""
         self.source.on_committed(end)
 
     def on_finished(self) -> None:
-        """Tell the source."""
+        """Pass the call to the source."""
         self.source.on_finished()
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:

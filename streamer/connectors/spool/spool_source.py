@@ -27,7 +27,7 @@ from streamer.connectors.spool.pointer import (
     write_read_position,
 )
 from streamer.connectors.spool.scan_bytes import make_scan_function
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 
 _MIN_PIECE_BYTES = 1 << 20
@@ -151,7 +151,7 @@ class SpoolSource:
             yield from read_chunks(body, cut, on_request)
 
     def partition_of(self, piece: BlockRange) -> str:
-        """There is but one: what lands is in the order in which it came."""
+        """There is but one: what is spooled is in the order in which it came."""
         return ""
 
     def on_committed(self, end: Offset) -> None:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from streamer.bloblang import Mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.timestamps import Timestamp
 from streamer.sdk.mapping_query import query_value
 
@@ -25,7 +26,7 @@ _KINDS: Final[dict[type, str]] = {dict: "a map", list: "a slice of interface"}
 
 
 class ArgumentsMapping:
-    """Asks a mapping for the arguments of a statement."""
+    """Evaluates a mapping for the arguments of a statement."""
 
     def __init__(self, mapping: Mapping | None) -> None:
         """Take the mapping; without one there are no arguments."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamer.connectors.sql.database import Database
 from streamer.connectors.sql.errors import SqlError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import SendError
+from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import Reason, Rejection
 
 
@@ -28,7 +28,7 @@ def failure_text(error: SqlError) -> str:
 
 
 def probe_database(database: Database) -> str:
-    """Ask a database for a number, for `probe`; nothing is left behind.
+    """Run `SELECT 1`, for `probe`; no connection is left open.
 
     Raises:
         SqlError: it does not answer.

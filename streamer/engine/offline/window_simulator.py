@@ -9,7 +9,8 @@ from itertools import groupby
 from streamer.bloblang import compile_mapping
 from streamer.core.durations import MILLISECOND
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time, parse_rfc3339
 from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, ScriptedStream
 from streamer.plan import Plan
@@ -59,7 +60,7 @@ class WindowSimulator:
 
         Args:
             plan: the stream's plan, with windows.
-            on_outcome: hears what comes out of each micro-batch, and the clock, ns.
+            on_outcome: called with the outcome of each micro-batch, and the clock, ns.
 
         Raises:
             StreamerError: the windows join two inputs, and messages do not say which they are from.

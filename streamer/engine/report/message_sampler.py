@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 
 MAX_PAYLOAD_CHARS: Final = 4_000
 """Letters of a payload that are shown; an ellipsis stands for the others."""
@@ -105,7 +106,7 @@ class Sampler:
             yield batch
 
     def sample(self, batch: Sequence[Message], key: SampleKey, side: str) -> None:
-        """Take a sample of one batch, if there is room; see `given`."""
+        """Take a sample of one batch, if there is room."""
         failed = any(message.error is not None for message in batch[:_MAX_BATCH_MESSAGES])
         if batch and (self._has_capacity(key, False) or (failed and self._has_capacity(key, True))):
             self._count(key, failed)

@@ -11,10 +11,11 @@ from uuid import uuid4
 
 import orjson
 
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
-from streamer.core.message import Batch, Execution
+from streamer.core.message import Batch
 from streamer.core.portions import cut_portions
-from streamer.core.value import dump_json
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT, Sampler
 from streamer.engine.report.reading_reporter import REPORTER
 from streamer.engine.report.rejected_messages import (
@@ -208,7 +209,7 @@ class TaskReport:
         return dump_json(self._tracing.to_json(self.execution, time.time_ns()))
 
     def take_rejected(self) -> list[RejectedMessages]:
-        """Return what outputs have rejected; requests that wait for it have heard of it then."""
+        """Return the messages that outputs have rejected; answer requests that wait for them."""
         return list(
             collect_rejected(self.execution, self.replay_rules, self.replay_rules_by_number)
         )

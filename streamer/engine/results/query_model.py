@@ -10,8 +10,9 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.errors import StreamerError
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import format_rfc3339
-from streamer.core.value import dump_json, parse_json
 
 MAX_RESULTS: Final = 10_000
 """How many results a page has at most."""
@@ -33,7 +34,7 @@ class ResultQuery:
         since: windows start at or after this, Unix ns.
         until: windows end at or before this, Unix ns.
         revisions: all revisions of a window that there still are; else the latest only.
-        limit: how many at most, 1 to `MOST`.
+        limit: how many at most, 1 to `MAX_RESULTS`.
         after: where the page before ended, its `Page.next`; empty for the first.
     """
 

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import RECONNECT
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     BulkOutput,
     Composition,
     DriverWrite,
@@ -125,7 +126,7 @@ class Sender(Composition):
         return self._send_outgoing(batches, parcels, ex, hold)
 
     def probe(self) -> str:
-        """Look whether the output's receiver is there; see `SupportsProbe`."""
+        """Check that the output's receiver is there; see `SupportsProbe`."""
         probe = getattr(self.output, "probe", None)
         return "" if probe is None else str(probe())
 

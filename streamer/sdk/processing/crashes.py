@@ -11,14 +11,14 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, Protocol
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 
 _HEAD: Final = struct.Struct("<qqi")
 MARK_SIZE: Final = 4096
 _NO_MARK: Final = (-1, 0, "")
 
-ComponentKey = tuple[str, str, str]
 Process = Callable[[Batch, Execution], list[Batch]]
 
 
@@ -56,7 +56,7 @@ class MarkMemory(Protocol):
 
 
 class CrashMark:
-    """Says which batch a process has in hand, and in which call of which processor."""
+    """A mark in shared memory: the batch that a process has in hand, and the processor's call."""
 
     def __init__(self, memory: MarkMemory) -> None:
         """Take `MARK_SIZE` bytes that two processes share."""

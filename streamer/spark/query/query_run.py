@@ -18,8 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
-from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError, LogLine
+from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.driver.delivery_setup import (
     DeliveredStream,
     DeliveryListeners,
@@ -49,7 +50,7 @@ from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
 from streamer.spark.checkpoint.initial_state import ship_seed
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
-from streamer.spark.kafka.kafka_driver import KafkaDriver
+from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_session import InputSession
@@ -187,10 +188,12 @@ class QueryRun:
             self.plan, task_log_address=task_log.address, wait_budget=WAIT_BUDGET_NS
         )
         if session.kafka_inputs:
+            report = InputReport(
+                session.set_gauge, session.count, self.batch_meter.count_messages, self._log
+            )
             self.kafka = KafkaDriver(
                 *(session.kafka_inputs, self.plan, checkpoint.spark, self.signals),
-                *(session.set_gauge, session.count, self.batch_meter.count_messages),
-                *(self._log, checkpoint.kafka_start_offsets),
+                *(report, checkpoint.kafka_start_offsets),
             )
 
     def close(self) -> None:

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple
 from streamer.bloblang import Mapping
 from streamer.bloblang.methods.parsing import indent_json
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
-from streamer.core.message import Execution, Message
-from streamer.core.value import DELETED, NOTHING, dump_json, dump_json_each
+from streamer.core.json.dump import dump_json, dump_json_each
+from streamer.core.message import Message
+from streamer.core.value import DELETED, NOTHING
 
 # Benthos's command leaves the place of the assignment out when there is no document to look at.
 _NO_DOCUMENT: Final = re.compile(
@@ -106,16 +108,6 @@ def _count_bytes_before(
     for part in parts:
         ends.append(ends[-1] + len(part) + 1)
     return [(ends[count], text) for count, text in failures]
-
-
-def apply_to_one(mapping: Mapping, document: bytes, style: DocumentStyle, ex: Execution) -> bytes:
-    """Return what is printed for one document, without a line end.
-
-    Raises:
-        MessageError, ValueError: the mapping failed, or its result has no form as JSON.
-    """
-    message = Message(document, doc=document) if style.raw else Message(document)
-    return format_result(mapping.query([message], 0, ex), message, style)
 
 
 def format_result(value: Any, message: Message, style: DocumentStyle) -> bytes:

@@ -13,8 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from streamer.core.errors import StreamerError
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.message import Batch, Message
 from streamer.window.aggregate.accumulator import ValueColumn
 from streamer.window.assign.pack_builder import PackBuilder
 from streamer.window.contract.shuffle_row import ShuffleRow

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.core.value import DELETED, NOTHING, dump_json, dump_json_texts
+from streamer.core.json.dump import dump_json, dump_json_texts
+from streamer.core.value import DELETED, NOTHING
 
 MAX_CACHED_RESULTS: Final = 65_536
 """How many results are kept at most; the memory is emptied when it is full."""

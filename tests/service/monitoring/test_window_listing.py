@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamer.core.durations import SECOND
-from streamer.service.fleet.window_listing import list_open_windows
+from streamer.service.monitoring.window_listing import list_open_windows
 from streamer.window import SystemWindow
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window

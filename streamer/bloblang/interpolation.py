@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import CompiledCode, compile_query
@@ -27,7 +27,10 @@ class Interpolation:
         environment: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         static: the result when there is nothing to evaluate, else None.
+        gives_text: `query` gives texts.
     """
+
+    gives_text: ClassVar[bool] = True
 
     def __init__(self, text: str, environment: MappingEnvironment) -> None:
         self.text = text
@@ -114,6 +117,8 @@ class Interpolation:
                 for part in self._compiled
             ]
         )
+
+    query = text_of
 
     def bytes_of(self, batch: Batch, index: int, ex: Execution) -> bytes:
         """Return the string as bytes; bytes inside it come through as they are.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.analysis.batch_index import find_only_index
@@ -32,7 +32,10 @@ class Mapping:
         uses: what its result depends on besides the message's own document.
         only_index: the one index of a batch whose message it may keep, when it provably deletes
             all others; else None.
+        gives_text: `query` gives texts alone, whatever the mapping.
     """
+
+    gives_text: ClassVar[bool] = False
 
     def __init__(
         self, text: str, environment: MappingEnvironment, options: Optimisations = ALL_OPTIMISATIONS

@@ -27,7 +27,7 @@ from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
 from streamer.sdk.spec.parsed_config import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
-from streamer.window.settings.describe import AnyWindow, retention_of
+from streamer.window.settings.window import Window
 
 WINDOW_INTERVAL_NS = 2 * SECOND
 STATELESS_INTERVAL_NS = SECOND // 2
@@ -74,7 +74,7 @@ class Plan:
     name: str
     input: ParsedComponent
     buffer: ParsedComponent
-    window: AnyWindow | None
+    window: Window | None
     timestamp: str
     filter: str
     having: str
@@ -158,7 +158,7 @@ class Plan:
     @property
     def retention(self) -> int | None:
         """Time that results are kept for queries, ns; None for not at all."""
-        return None if self.window is None else retention_of(self.window)
+        return None if self.window is None else self.window.retention
 
     @property
     def fingerprint(self) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from streamer.engine.planner.offset_log import is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.window import MicroBatchInfo
 from streamer.window.settings.back_pressure import BackPressure
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 
 _POLL_INTERVAL_S = 0.25
 
@@ -122,9 +121,7 @@ class TriggerPolicy:
         return False
 
 
-def next_tick(
-    window: SystemWindow | EventWindow | None, before: int, due: int | None, now: int
-) -> int:
+def next_tick(window: Window | None, before: int, due: int | None, now: int) -> int:
     """Return the tick of a micro-batch: how many due times have passed, when one is due now.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import CompiledCode, compile_query
-from streamer.bloblang.environment import CapturedInputs, CompiledEntry, MappingEnvironment
+from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, recompile
 from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
 from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
@@ -52,10 +52,9 @@ class Interpolation:
                 part.reads_batch = self.uses.batch
         environment.freeze()
 
-    def __reduce__(self) -> tuple[Callable[..., Interpolation], tuple[Any, ...]]:
-        environment = self.environment
-        inputs = CapturedInputs(None, environment.read)
-        return (_recompile, (self.text, environment.impure, environment.directory, inputs))
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        seen = self.environment
+        return recompile, (compile_interpolation, self.text, seen.impure, seen.directory, seen.read)
 
     @property
     def parts(self) -> list[str | None]:
@@ -144,7 +143,7 @@ def compile_interpolation(
 
     Args:
         text: the string.
-        impure: whether impure functions may be used; None for what the process allows.
+        impure: whether impure functions may be used; None for what is allowed here.
         directory: where `file_rel` begins; empty for the working directory.
 
     Raises:
@@ -157,11 +156,6 @@ def compile_interpolation(
 @lru_cache(maxsize=1024)
 def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Interpolation]:
     return CompiledEntry(lambda: Interpolation(text, MappingEnvironment(impure, directory)))
-
-
-def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Interpolation:
-    """Compile what has travelled, once what it brought along is unpacked."""
-    return compile_interpolation(text, impure=impure, directory=directory)
 
 
 __all__ = ["Interpolation", "compile_interpolation", "tree"]

@@ -12,7 +12,7 @@ from streamer.bloblang.analysis.batch_index import find_only_index
 from streamer.bloblang.compiler.listing import format_listing
 from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
 from streamer.bloblang.compiler.program import CompiledCode, compile_program
-from streamer.bloblang.environment import CapturedInputs, CompiledEntry, MappingEnvironment
+from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, recompile
 from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
@@ -57,10 +57,9 @@ class Mapping:
         other._full = other._compile()
         return other
 
-    def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
-        environment = self.environment
-        inputs = CapturedInputs(None, environment.read)
-        return (_recompile, (self.text, environment.impure, environment.directory, inputs))
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        seen = self.environment
+        return recompile, (compile_mapping, self.text, seen.impure, seen.directory, seen.read)
 
     @property
     def source(self) -> str:
@@ -273,7 +272,7 @@ def compile_mapping(
 
     Args:
         text: the mapping.
-        impure: whether imports and impure functions may be used; None for what the process allows.
+        impure: whether imports and impure functions may be used; None for what is allowed here.
         directory: where imports and `file_rel` begin; empty for the working directory.
         json_numbers: whether messages come from JSON, whose numbers `format` takes as text; not so
             those of a config. Pickling forgets it.
@@ -305,11 +304,6 @@ def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Ma
 @lru_cache(maxsize=64)
 def _compile_cached_for_config(text: str, impure: bool, directory: str) -> CompiledEntry[Mapping]:
     return CompiledEntry(lambda: Mapping(text, MappingEnvironment(impure, directory, False)))
-
-
-def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Mapping:
-    """Compile what has travelled, once what it brought along is unpacked."""
-    return compile_mapping(text, impure=impure, directory=directory)
 
 
 __all__ = ["Mapping", "Uses", "compile_mapping", "tree"]

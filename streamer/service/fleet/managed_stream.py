@@ -103,7 +103,7 @@ class ManagedStream:
     def set_revision(self, config: Config, revision: Revision) -> None:
         """Have another revision: it runs already, or is to run from the next start on."""
         self.config, self.revision = config, revision
-        self._redaction = Redaction(add_variable_values(config.secrets))
+        self._redaction = Redaction(add_variable_values(config.secrets, config.inputs))
 
     def _start_run(self) -> RunHandle:
         self.view = StreamView(self.config, self._managed_state)

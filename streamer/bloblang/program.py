@@ -99,6 +99,8 @@ def _resolve_statement(
         return resolver.resolve_node(part, (), depth)
 
     match statement:
+        case tree.Assign() | tree.Let():
+            pass
         case tree.NamedMap():
             raise _error_at(statement, "defining maps is not allowed within this block")
         case tree.Import():

@@ -77,7 +77,7 @@ NEIGHBOURS = {
 WORKER_ARCHIVE = "streamer.spark.worker_archive"
 
 # Definitions of windows in few lines, which all that `window/` does is compared with.
-TESTS_OF_THEIR_OWN = {"window/oracle"}
+TESTS_OF_THEIR_OWN = {"spark/upgrades", "window/oracle"}
 
 TOP_LEVEL = {"pyproject.toml", "streamer", "configs", "schemas", "tests", "deploy", "README.md"}
 GRAB_BAGS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}

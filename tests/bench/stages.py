@@ -85,7 +85,7 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
     source = build_context(plan.resources).build(plan.input).continue_from([])
     pieces = min(workers, PIECES)
     start, now = source.initial_offset(), time.time_ns()
-    end = source.latest(start, now, Limit(share * pieces))
+    end = source.latest_offset(start, now, Limit(share * pieces))
     began = time.process_time()
     rows: list[ShuffleRow] = []
     for number, piece in enumerate(source.split(start, end.offset, pieces)):

@@ -213,12 +213,12 @@ def test_resource_files_are_known_and_checked_once(
 _IN_PROCESSES = """
 import os, signal, sys, threading
 from streamer.cli import lint_files
-from streamer.cli.lint_files import Job, LintOptions
-files, job, forked = sys.argv[2:], Job(LintOptions(thorough=True)), []
+from streamer.cli.lint_files import LintJob, LintOptions
+files, job, forked = sys.argv[2:], LintJob(LintOptions(thorough=True)), []
 alone = list(lint_files.lint_files(files, job))
 # A program that runs a stream has taken the signal over by which a pool ends its processes.
 signal.signal(signal.SIGTERM, lambda number, frame: None)
-lint_files._WORTH_A_PROCESS, lint_files._cores = 10, lambda: 2
+lint_files._FILES_PER_PROCESS, lint_files._count_cores = 10, lambda: 2
 os.register_at_fork(before=lambda: forked.append(True))
 if sys.argv[1] == "threads":
     threading.Thread(target=threading.Event().wait, daemon=True).start()

@@ -26,11 +26,11 @@ MEGABYTES: Final = 200
 
 _CHILD: Final = """
 import json, resource, sys, time
-from streamer import catalog
+from streamer.components import catalog
 from streamer.config import LintOptions, lint_config
 from streamer.bloblang import compile_mapping
 
-list(catalog.specs())
+list(catalog.all_specs())
 compile_mapping("root = this")
 limit = int(sys.argv[1]) << 20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -48,34 +48,31 @@ from tests.servers.hostile import raw_server
 EX = Execution(lambda: 0)
 ROOT = Path(__file__).parents[2] / "streamer"
 
-OPENERS = {
-    *("inputs", "outputs", "processors", "caches", "rate_limits", "scanners", "buffers"),
-    *("sql", "http", "formats", "grok", "kafka", "mqtt", "redisdb", "tls", "running", "landing"),
-    *("source", "caching", "endpoints", "sending", "rate_limiting"),
-}
+OPENERS = {"components", "connectors", "sdk"}
 """The parts of the program that open what fields of components name."""
 
+_SPOOL, _LISTED = "the spool in the checkpoint", "files that Files has listed, which asks"
 OWN_FILES = {
-    "caching/shared.py": "the socket of the run's own directory, between its workers",
-    "endpoints/own.py": "its callers ask for the names of its certificate",
-    "grok/patterns.py": "patterns that come with the program",
-    "kafka/tokens.py": "a file of the run's own directory",
-    "landing/damage.py": "the spool in the checkpoint",
-    "landing/landed.py": "the spool in the checkpoint",
-    "landing/pointer.py": "the spool in the checkpoint",
-    "landing/self_signed.py": "a certificate that it makes itself",
-    "landing/store.py": "the spool in the checkpoint",
-    "rate_limits/local.py": "a file of the run's own directory",
-    "source/identity.py": "files that Files has listed, which asks",
-    "source/ranges.py": "files that Files has listed, which asks",
-    "source/scans.py": "files that Files has listed, which asks",
-    "source/spool.py": "the spool in the checkpoint",
-    "source/sums.py": "files that Files has listed, which asks",
-    "source/tar_entries.py": "a stream that is open",
-    "source/files.py": "its own `expand`, whose callers ask",
-    "tls.py": "asks for each name, and a file that it makes itself",
-    "inputs/socket_server.py": "asks for each name",
-    "sql/sqlite.py": "asks for the name",
+    "components/inputs/socket_server.py": "asks for each name",
+    "components/rate_limits/local.py": "a file of the run's own directory",
+    "connectors/files/byte_ranges.py": _LISTED,
+    "connectors/files/file_identity.py": _LISTED,
+    "connectors/files/file_source.py": "its own `expand`, whose callers ask",
+    "connectors/files/scanned_files.py": _LISTED,
+    "connectors/files/tar_entries.py": "a stream that is open",
+    "connectors/formats/grok/patterns.py": "patterns that come with the program",
+    "connectors/http_server/component_server.py": "its callers ask for its certificate's names",
+    "connectors/kafka/security/oauth_tokens.py": "a file of the run's own directory",
+    "connectors/spool/byte_spool.py": _SPOOL,
+    "connectors/spool/checksums.py": _SPOOL,
+    "connectors/spool/damage.py": _SPOOL,
+    "connectors/spool/pointer.py": _SPOOL,
+    "connectors/spool/self_signed.py": "a certificate that it makes itself",
+    "connectors/spool/spool_source.py": _SPOOL,
+    "connectors/spool/store.py": _SPOOL,
+    "connectors/sql/sqlite.py": "asks for the name",
+    "connectors/tls.py": "asks for each name, and a file that it makes itself",
+    "sdk/cache/shared.py": "the socket of the run's own directory, between its workers",
 }
 """What opens files by itself, and why no config says which."""
 
@@ -107,7 +104,7 @@ def test_what_fields_name_is_opened_by_permission_only() -> None:
     found: dict[str, list[int]] = {}
     for path in sorted(ROOT.rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        if name.partition("/")[0].removesuffix(".py") in OPENERS:
+        if name.partition("/")[0] in OPENERS:
             lines = list(openings(ast.parse(path.read_text())))
             if lines:
                 found[name] = lines

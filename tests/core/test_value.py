@@ -227,7 +227,7 @@ def test_a_number_is_pickled_with_its_value_which_may_be_longer_than_its_text():
 _GROWTH = """
 import resource
 from streamer.core.message import Message
-from streamer.core.value import dump_each, dump_json
+from streamer.core.value import dump_json_each, dump_json
 from streamer.window.pack.metadata_codec import encode_meta
 
 def peak():
@@ -242,12 +242,12 @@ print(peak() - before)
 @pytest.mark.parametrize(
     "kept",
     [
-        "for i in range(100_000): kept.append(Message.of({'a': i})); kept[-1].raw",
+        "for i in range(100_000): kept.append(Message.from_value({'a': i})); kept[-1].raw",
         "for i in range(100_000): kept.append(dump_json({'a': i}))",
         "for i in range(100_000): kept.append(dump_json({'a': i / 7, 'b': 1e20}))",
         "for i in range(100_000): kept.append(encode_meta({'a': 'b'}))",
-        "for i in range(1_000): kept += dump_each([{'a': n} for n in range(100)])",
-        "for i in range(1_000): kept += dump_each([{'a': n, 'b': 1e20} for n in range(100)])",
+        "for i in range(1_000): kept += dump_json_each([{'a': n} for n in range(100)])",
+        "for i in range(1_000): kept += dump_json_each([{'a': n, 'b': 1e20} for n in range(100)])",
     ],
 )
 def test_small_documents_take_little_more_than_their_bytes(kept):

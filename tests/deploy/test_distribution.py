@@ -250,8 +250,8 @@ def test_all_extras_install_together(installed: Installed) -> None:
 def test_without_extras_it_is_whole_and_small(installed: Installed, tmp_path: Path) -> None:
     uv("pip", "check", "--python", installed.bin / "python")
     code = (
-        "from streamer.core.extras import EXTRA_OF, missing; "
-        "print(*(set(EXTRA_OF) - set(missing(EXTRA_OF))))"
+        "from streamer.core.extras import EXTRA_OF, missing_packages; "
+        "print(*(set(EXTRA_OF) - set(missing_packages(EXTRA_OF))))"
     )
     found = subprocess.run(
         [installed.bin / "python", "-c", code], capture_output=True, text=True, cwd=tmp_path
@@ -343,7 +343,7 @@ def test_with_its_extra_alone_spans_are_sent(
     assert alone.run("lint", config, cwd=tmp_path) == (0, "", "")
     code = (
         "import sys; from streamer.config import load_config; "
-        "from streamer.service.monitoring.tracing import tracer_of; "
+        "from streamer.service.monitoring.tracing import make_tracer; "
         "print(make_tracer(load_config(sys.argv[1]).tracer, 'cars') is not None)"
     )
     made = subprocess.run(

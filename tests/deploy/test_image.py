@@ -135,7 +135,7 @@ def test_it_knows_its_version_and_its_jars(image: Image, tmp_path: Path) -> None
         code, said, _ = container.ended()
     assert code == 0 and __version__ in said
     program = (
-        "import os; from streamer.spark.jars.kafka_jars import connector_jars as c; "
+        "import os; from streamer.spark.jars.kafka_jars import find_connector_jars as c; "
         "print(*c(os.environ))"
     )
     command = ["/opt/streamer/bin/python", "-c", program]

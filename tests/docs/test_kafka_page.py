@@ -62,7 +62,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 def _shown(text: str, shell: Shell) -> str:
     return text.replace(str(shell.port), "9092").replace(
-        f"{shell.home}/kafka", "~/.local/state/streamer/connectors/kafka"
+        f"{shell.home}/kafka", "~/.local/state/streamer/kafka"
     )
 
 

@@ -51,7 +51,7 @@ def outcome(directory: Any, text: str, steps: list[Any], turns: list[int] | None
         write_lines(path, documents)
         ended = False
         while not ended:
-            ended = run.step((T + second) * SECOND, Limit(messages=limit)).is_ended
+            ended = run.step((T + second) * SECOND, Limit(messages=limit)).ended
             printed.append(run.printed())
         if turns is not None:
             rescaled(run, turns[number])

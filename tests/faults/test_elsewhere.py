@@ -246,7 +246,7 @@ def test_on_a_cluster_no_disk_is_shared_by_the_drivers(tmp_path: Path, s3: S3) -
 ASKED = """
 import json, os, sys, time
 from streamer.core.errors import StreamerError
-from streamer.spark.checkpoint.remote_checkpoint import settings_for, take_elsewhere
+from streamer.spark.checkpoint.remote_checkpoint import file_manager_settings, start_and_acquire
 from streamer.spark.jars.s3_jars import s3_settings
 from streamer.spark.session.session_start import start_session
 

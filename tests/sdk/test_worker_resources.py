@@ -81,8 +81,8 @@ def test_two_runs_of_one_config_share_nothing() -> None:
 
 
 def test_what_a_runs_processes_share_goes_when_its_driver_ends() -> None:
-    program = "from streamer.sdk.worker_resources import lasting_of, new_run\n"
-    program += "print(lasting_of(new_run()).shared_directory())"
+    program = "from streamer.sdk.worker_resources import new_run_id, resources_of_run\n"
+    program += "print(resources_of_run(new_run_id()).shared_directory())"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ended.stderr == ""
     assert "streamer-" in ended.stdout and not Path(ended.stdout.strip()).exists()

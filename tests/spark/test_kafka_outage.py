@@ -37,7 +37,7 @@ def test_a_broker_that_is_killed_shows_within_five_seconds_and_is_counted(
 
         def watch(stream: Any) -> None:
             if "killed" not in seen:
-                if stream.delivered and stream.snapshot().messages:
+                if stream.delivered_batches and stream.snapshot().messages:
                     broker.kill()
                     seen["killed"] = time.monotonic()
             elif "shown" not in seen:
@@ -78,7 +78,7 @@ def test_a_topic_that_goes_while_it_is_read_ends_the_stream_and_does_not_come_ba
     kafka.produce(topic, *values, batch_num_messages=1)
 
     def watch(stream: Any) -> None:
-        if not gone and stream.batch_meter.messages() > 100:
+        if not gone and stream.batch_meter.count_messages() > 100:
             kafka.delete(topic)
             gone.append(time.monotonic())
 

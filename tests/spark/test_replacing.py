@@ -248,7 +248,7 @@ def test_a_revision_that_fails_goes_again_and_no_window_has_noticed(living, tmp_
     stream.until(lambda: len(windows(out)) >= 1)
     bad = text.replace("output: ", STRICT) + "error_handling: {strict: true}\n"
     came_back: list[Any] = []
-    stream.life.changed = came_back.append
+    stream.life.on_rollback = came_back.append
     stream.deploy(bad, probation=600.0)
     stream.until(lambda: bool(came_back))
     assert any("the former one comes back" in line for _, line, _ in stream.log)

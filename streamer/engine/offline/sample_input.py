@@ -93,7 +93,8 @@ def read_input_sample(plan: Plan, max_messages: int, ex: Execution) -> list[Batc
 
 def _read_pipe(source: StdinInput, pipe: BinaryIO, ex: Execution) -> Iterator[Batch]:
     """Read a pipe message by message, so that its end need not be waited for."""
-    for cut in source.scanner.scan_stream(ScanInput(_Pipe(pipe), "stdin", NO_META, ex), most=1):
+    scan_input = ScanInput(_Pipe(pipe), "stdin", NO_META, ex)
+    for cut in source.scanner.scan_stream(scan_input, max_messages=1):
         yield from _split_batches(cut.chunk)
 
 

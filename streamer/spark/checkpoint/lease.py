@@ -27,7 +27,7 @@ from streamer.spark.checkpoint.directory_lock import Holder
 class LeaseFiles(Protocol):
     """The directory of the terms' files."""
 
-    def names(self) -> Iterable[str]:
+    def list_names(self) -> Iterable[str]:
         """Return the names in it; none where it is not there."""
 
     def read(self, name: str) -> bytes:
@@ -254,7 +254,7 @@ class Lease:
                 return _Term(number, self._terms.read(self._file_name(number)))
 
     def _term_numbers(self) -> Iterator[int]:
-        return (int(name) for name in self._terms.names() if name.isdecimal())
+        return (int(name) for name in self._terms.list_names() if name.isdecimal())
 
     @staticmethod
     def _file_name(number: int) -> str:

@@ -253,7 +253,7 @@ class _HadoopLeaseFiles:
 
     directory: HadoopPath
 
-    def names(self) -> Iterator[str]:
+    def list_names(self) -> Iterator[str]:
         """Return the names of the lease's files."""
         return (path.name for path in self.directory.glob("*"))
 

@@ -44,7 +44,7 @@ def test_both_engines_find_the_same(pattern, subjects):
         assert quick.make_tester()(text) is slow.make_tester()(text)
         assert quick.make_namer()(text) == slow.make_namer()(text)
         assert quick.find_first(text) == slow.find_first(text)
-        assert list(quick.find_places(text)) == list(slow.places(text))
+        assert list(quick.find_places(text)) == list(slow.find_places(text))
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ class Taken:
     def __init__(self, lodged: Lodging, source: Any) -> None:
         self.lodged = lodged
         self._source = source
-        self._at = source.initial()
+        self._at = source.initial_offset()
         self.messages: list[Message] = []
 
     def until(self, is_so: Callable[[list[Message]], bool]) -> list[Message]:
@@ -30,7 +30,7 @@ class Taken:
         end = time.monotonic() + 60
         while not is_so(self.messages):
             assert time.monotonic() < end, (self.messages, self.lodged.log)
-            to = self._source.latest(self._at, 0, Limit()).offset
+            to = self._source.latest_offset(self._at, 0, Limit()).offset
             found = batches_of(self._source, self._at, to)
             self.messages += [message for batch in found for message in batch]
             self._at = to

@@ -57,7 +57,9 @@ def test_metadata_name_the_file_and_the_columns_in_order(here: Path) -> None:
         "mod_time": "2023-11-14T22:13:20Z",
     }
     of = source()
-    [[message]] = batches_of(of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset)
+    [[message]] = batches_of(
+        of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset
+    )
     assert dict(message.meta) == {**expected, "header": ["z", "a"]}
     of = source(", parse_header_row: false")
     [_, [message]] = batches_of(
@@ -92,7 +94,7 @@ def test_every_place_where_a_batch_ends_is_one_to_go_on_from(here: Path) -> None
         latest = of.latest_offset(json.loads(json.dumps(at)), 0, Limit(4))
         found += [[m.doc for m in batch] for batch in batches_of(of, at, latest.offset)]
         at = latest.offset
-        if latest.ended:
+        if latest.is_ended:
             break
     assert found == whole
     assert [len(batch) for batch in whole] == [4] * 12 + [2]

@@ -135,7 +135,7 @@ def test_a_source_that_is_behind_says_so(here):
     write("a", "line\n" * 100)
     source = file_input("a")
     assert source.latest_offset(source.initial_offset(), 0, Limit(10)).has_more
-    assert not source.latest_offset(source.initial_offset(), 0, Limit(1000)).more
+    assert not source.latest_offset(source.initial_offset(), 0, Limit(1000)).has_more
 
 
 def test_the_count_of_what_waits_is_about_right(here):
@@ -196,7 +196,8 @@ def test_a_restart_shows_the_path_as_it_is_written(here):
     known = (write("in/a"), write("b"))
     again = file_input("in/*", "./b", known=known)
     assert [
-        piece.display_path for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
+        piece.display_path
+        for piece in again.split(again.initial_offset(), {"file": 1, "pos": 2}, 1)
     ] == [
         "in/a",
         "./b",

@@ -47,8 +47,8 @@ def test_the_message_that_passes_the_check_is_the_last_one(tmp_path):
 
 
 def last_meta(it: Receiving) -> list[Any]:
-    start = it.source.initial()
-    found = batches_of(it.source, start, it.source.latest(start, 0, Limit()).offset)
+    start = it.source.initial_offset()
+    found = batches_of(it.source, start, it.source.latest_offset(start, 0, Limit()).offset)
     return [message.meta.get("benthos_read_until") for batch in found for message in batch]
 
 
@@ -204,9 +204,9 @@ def test_colliding_values_are_merged_by_the_strategy(tmp_path, strategy, expecte
 
 
 def sizes(it: Receiving) -> list[int]:
-    start = it.source.initial()
+    start = it.source.initial_offset()
     found: list[Batch] = []
-    found = batches_of(it.source, start, it.source.latest(start, 0, Limit()).offset)
+    found = batches_of(it.source, start, it.source.latest_offset(start, 0, Limit()).offset)
     return [len(batch) for batch in found]
 
 

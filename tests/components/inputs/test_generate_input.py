@@ -47,7 +47,7 @@ def test_what_was_missed_is_made_up_for_while_the_program_runs():
     latest = source.latest_offset(first, T + SECOND, Limit(messages=400))
     assert (latest.waiting, latest.has_more) == (400, True)
     rest = source.latest_offset(latest.offset, T + SECOND, Limit())
-    assert (rest.offset["n"], rest.more) == (1001, False)
+    assert (rest.offset["n"], rest.has_more) == (1001, False)
 
 
 @pytest.mark.parametrize("interval", ["1ms", ""])
@@ -59,10 +59,10 @@ def test_a_micro_batch_of_large_messages_has_no_more_bytes_than_it_may(interval)
     assert MAX_MICRO_BATCH_BYTES // 2 < latest.waiting * 100_000 <= MAX_MICRO_BATCH_BYTES
     assert latest.has_more
     smaller = source.latest_offset(first, T + 3600 * SECOND, Limit(size=1 << 20))
-    assert (smaller.waiting, smaller.more) == (10, True)
+    assert (smaller.waiting, smaller.has_more) == (10, True)
     # One that is larger than all that is allowed is made all the same, as is a whole batch.
     least = source.latest_offset(first, T + 3600 * SECOND, Limit(size=1))
-    assert (least.waiting, least.more) == (1, True)
+    assert (least.waiting, least.has_more) == (1, True)
 
 
 def test_the_largest_of_some_messages_says_how_many_are_made():
@@ -89,7 +89,7 @@ def test_the_input_ends_with_the_count():
     latest = source.latest_offset(source.initial_offset(), T, Limit())
     assert (latest.offset["n"], latest.is_ended) == (1, False)
     latest = source.latest_offset(latest.offset, T + 60 * SECOND, Limit())
-    assert (latest.offset["n"], latest.ended) == (3, True)
+    assert (latest.offset["n"], latest.is_ended) == (3, True)
     assert numbers(source, source.initial_offset(), latest.offset) == [[1], [2], [3]]
 
 
@@ -302,7 +302,7 @@ def test_a_schedule_that_is_behind_goes_on_in_the_next_micro_batch():
     latest = source.latest_offset(start, T + 60 * SECOND, Limit(messages=50))
     assert (latest.waiting, latest.has_more) == (50, True)
     rest = source.latest_offset(latest.offset, T + 60 * SECOND, Limit(messages=50))
-    assert (rest.waiting, rest.more) == (10, False)
+    assert (rest.waiting, rest.has_more) == (10, False)
 
 
 @pytest.mark.parametrize(

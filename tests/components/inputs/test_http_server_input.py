@@ -200,7 +200,7 @@ def answering(server: Served, how: Callable[[list[Message]], list[Message]]) -> 
     over = threading.Event()
 
     def run() -> None:
-        at = server.source.initial()
+        at = server.source.initial_offset()
         while not over.wait(0.005):
             end = server.source.latest_offset(at, 0, Limit()).offset
             ex = Said().execution()
@@ -257,7 +257,7 @@ def test_who_has_sent_a_rejected_message_gets_the_reason_at_once(tmp_path):
         over = threading.Event()
 
         def reject() -> None:
-            at = server.source.initial()
+            at = server.source.initial_offset()
             while not over.wait(0.005):
                 end = server.source.latest_offset(at, 0, Limit()).offset
                 ex = Said().execution()
@@ -265,7 +265,7 @@ def test_who_has_sent_a_rejected_message_gets_the_reason_at_once(tmp_path):
                     if batch[0].raw == b"bad":
                         ex.refusals[batch[0].meta[REQUEST]] = "three is bad"
                 at = end
-                server.lodged.house.answers.answered(ex.answers, ex.refusals)
+                server.lodged.house.answers.resolve(ex.answers, ex.refusals)
 
         thread = threading.Thread(target=reject)
         thread.start()
@@ -421,7 +421,7 @@ def test_above_the_spools_limit_nothing_is_taken_until_something_is_read(tmp_pat
         assert statuses[-1][2]["Retry-After"] == "1"
         assert "spark.spool_limit allows no more" in lodged.log[-1][1]
         assert len(server.taken()) == 4
-        server.source.committed(server._at)
+        server.source.on_committed(server._at)
         assert server.post(data=b"y")[0] == 200
         assert [[m.raw for m in b] for b in server.taken()] == [[b"y"]]
 

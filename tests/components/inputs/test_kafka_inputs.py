@@ -181,9 +181,9 @@ input: {{{KAFKA}, sasl: {{mechanism: OAUTHBEARER, token_cache: tokens, token_key
     assert found.source.connection.sasl.token == ""
     # It is had, and is none that Java reads.
     with pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"):
-        found.open(SimpleNamespace(local=True))
+        found.open(SimpleNamespace(is_local=True))
     with pytest.raises(StreamerError, match="cannot be had: key does not exist; put it into"):
-        built(text.replace("KEY", "other")).opened(SimpleNamespace(local=True))
+        built(text.replace("KEY", "other")).open(SimpleNamespace(is_local=True))
 
 
 def test_secrets_are_not_shown():

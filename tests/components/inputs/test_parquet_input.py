@@ -59,7 +59,9 @@ def test_rows_are_objects_with_the_files_metadata(here: Path) -> None:
     table = pa.table({"a": [1], "at": pa.array([at], pa.timestamp("ms")), "raw": [b"\xff"]})
     parquet.write_table(table, "in.parquet")
     of = source()
-    [[message]] = batches_of(of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset)
+    [[message]] = batches_of(
+        of, of.initial_offset(), of.latest_offset(of.initial_offset(), 0, ALL).offset
+    )
     assert message.raw == b'{"a":1,"at":1577934245000,"raw":"/w=="}'
     assert message.meta["path"] == "in.parquet"
 

@@ -50,11 +50,11 @@ def test_messages_are_those_of_benthos(
     processors = context.build_all(plan.processors)
     found, at, ended = [], source.initial_offset(), False
     while not ended:
-        latest = source.latest(at, 0, limit)
+        latest = source.latest_offset(at, 0, limit)
         for piece in source.split(at, latest.offset, 2):
             for chunk in source.read(piece, ex):
                 found += [
                     m.raw.decode() for batch in run_chunk(processors, chunk, ex) for m in batch
                 ]
-        at, ended = latest.offset, latest.ended
+        at, ended = latest.offset, latest.is_ended
     assert found == case["expected"]

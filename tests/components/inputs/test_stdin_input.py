@@ -29,7 +29,7 @@ def test_nothing_is_there_before_the_first_line(tmp_path):
     assert source.latest_offset(source.initial_offset(), 0, Limit()).waiting == 0
     spooled(tmp_path, b"half a line")
     latest = source.latest_offset(source.initial_offset(), 0, Limit())
-    assert (latest.waiting, latest.ended, latest.offset) == (0, False, source.initial_offset())
+    assert (latest.waiting, latest.is_ended, latest.offset) == (0, False, source.initial_offset())
 
 
 def test_lines_are_read_when_they_are_safe_and_the_input_ends_with_the_pipe(tmp_path):
@@ -40,7 +40,7 @@ def test_lines_are_read_when_they_are_safe_and_the_input_ends_with_the_pipe(tmp_
     spool.append(b"ee\n4")
     spool.close()
     last = source.latest_offset(latest.offset, 0, Limit())
-    assert raws_of(source, latest.offset, last.offset) == [b"three", b"4"] and last.ended
+    assert raws_of(source, latest.offset, last.offset) == [b"three", b"4"] and last.is_ended
 
 
 def test_segments_are_one_stream_however_micro_batches_are_cut(tmp_path):

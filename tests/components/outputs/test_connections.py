@@ -247,7 +247,7 @@ def test_a_process_that_ends_is_started_again_and_what_it_said_is_logged():
     assert ("ERROR", "Process exited with error: oh no\n") in seen.lines
     second = output.output._process._popen
     assert second is not first and second.wait(60) == 1
-    assert output.output._process.ended() is not None
+    assert output.output._process.exit_report() is not None
 
 
 def test_a_command_that_there_is_not_is_looked_for_again():

@@ -20,7 +20,7 @@ class Group:
     def __init__(self, *codes: int) -> None:
         self.codes = list(codes)
 
-    def committed(self, places: list[tuple[str, int]], patience: float) -> list[Any]:
+    def committed_offsets(self, places: list[tuple[str, int]], timeout_s: float) -> list[Any]:
         if self.codes:
             raise KafkaException(Told(self.codes.pop(0)))
         return [TopicPartition(topic, number, 7) for topic, number in places]

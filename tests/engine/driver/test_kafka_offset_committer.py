@@ -48,7 +48,7 @@ class Reading:
             raise DataLostError("t:0 stands at 20 and is gone")
         return Backlog(0, False, known)
 
-    def lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
+    def consumer_lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
         return {("t", "0"): self.newest}
 
     def close(self) -> None:

@@ -138,14 +138,14 @@ def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     pace.update(2.5, 4.0)
     assert (signals.poll_interval(), signals.min_wait()) == (2.5, 4.0)
     pace.update(2.9, 4.5)
-    assert (signals.poll_interval(), signals.patience()) == (2.5, 4.0), "about the same"
+    assert (signals.poll_interval(), signals.min_wait()) == (2.5, 4.0), "about the same"
     pace.update(3.1, 0.0)
-    assert (signals.poll_interval(), signals.patience()) == (3.1, 0.0)
+    assert (signals.poll_interval(), signals.min_wait()) == (3.1, 0.0)
     signals.clear()
     pace.publish()
-    assert (signals.poll_interval(), signals.patience()) == (3.1, 0.0)
+    assert (signals.poll_interval(), signals.min_wait()) == (3.1, 0.0)
     pace.update(0.0, 0.1)
-    assert (signals.poll_interval(), signals.patience()) == (0.0, 0.1)
+    assert (signals.poll_interval(), signals.min_wait()) == (0.0, 0.1)
 
 
 def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start():

@@ -82,7 +82,7 @@ def test_the_bytes_of_a_file_are_counted_while_it_is_read(scanner: str, tmp_path
     )
     start = source.initial_offset()
     end = source.latest_offset(start, 0, Limit()).offset
-    extent = source.extent(start, end)
+    extent = source.extent_between(start, end)
     assert extent == ("in", 0, size, size)
     ex = Execution(lambda: 0)
     ex.read_counter = reporter = ReadingReporter("", 0, 0, lambda: 0.0)

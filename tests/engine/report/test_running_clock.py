@@ -95,7 +95,7 @@ _BLOCKED = """
 import sys, time
 from streamer.engine.report.running_clock import RunningClock
 clock = RunningClock()
-with clock.timed():
+with clock.measure():
     began = clock.mark()
     print("ready", flush=True)
     sys.stdin.readline()

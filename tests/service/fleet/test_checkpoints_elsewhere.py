@@ -42,7 +42,7 @@ class Files:
         with self._path(url).open("xb") as out:
             out.write(body)
 
-    def names(self, url: str) -> list[str]:
+    def list_names(self, url: str) -> list[str]:
         return [path.name for path in self._path(url).iterdir()]
 
     def delete(self, url: str) -> None:

@@ -24,7 +24,7 @@ class Heard:
 
     def watch(self, files: Callable[[], dict[str, list[str]]], **more: object) -> None:
         # Looks that nothing asks for come too late here: only notices can be what is heard of.
-        more = {"quiet": 0.1, "gone": 0.3, "look": WAIT * 2, **more}
+        more = {"quiet": 0.1, "gone": 0.3, "poll_interval": WAIT * 2, **more}
         self.watchers.append(FileWatcher(files, self.news.put, **more))  # type: ignore[arg-type]
 
     def next(self) -> Changes:
@@ -143,7 +143,7 @@ def test_files_that_come_and_go_in_a_folder(heard: Heard, a: Path, tmp_path: Pat
 
 def test_what_is_missed_is_found_a_little_later(heard: Heard, a: Path, monkeypatch) -> None:
     monkeypatch.setattr("streamer.service.run.file_watcher._folders", lambda path: iter(()))
-    heard.watch(lambda: {"a": [str(a)]}, look=0.2)
+    heard.watch(lambda: {"a": [str(a)]}, poll_interval=0.2)
     a.write_text("two")
     assert heard.next().changed == {"a"}
 

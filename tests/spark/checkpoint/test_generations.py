@@ -180,7 +180,7 @@ def test_a_drain_that_cannot_be_read_says_what_to_do(held, harm) -> None:
 class Ten:
     """A source of ten messages, which are never the last."""
 
-    def latest(self, start: Any, now: int, limit: Limit) -> LatestOffset:
+    def latest_offset(self, start: Any, now: int, limit: Limit) -> LatestOffset:
         end = min(start["n"] + limit.messages, 10)
         return LatestOffset({"n": end}, end - start["n"], has_more=end < 10)
 

@@ -50,7 +50,7 @@ class Line(Files):
         self._files, self.cut = files, False
 
     def __getattribute__(self, name: str):
-        if name in ("names", "read", "create", "put", "delete"):
+        if name in ("list_names", "read", "create", "put", "delete"):
             if self.cut:
                 raise OSError("no answer")
             return getattr(self._files, name)
@@ -105,12 +105,12 @@ def test_one_that_is_silent_is_followed_and_its_mark_makes_that_quick(leases) ->
     waits: list[str] = []
     began = time.monotonic()
     second = leases()
-    assert second.take(waits=waits.append) == dead.mark
+    assert second.acquire(on_wait=waits.append) == dead.mark
     assert PACE.silence_s + PACE.validity_s <= time.monotonic() - began < 3
     assert len(waits) == 1
-    second.leave()
+    second.stop_beating()
     began = time.monotonic()
-    leases().take(gone=second.mark)
+    leases().acquire(ended_mark=second.mark)
     assert time.monotonic() - began < 0.2
 
 

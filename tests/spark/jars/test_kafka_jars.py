@@ -207,9 +207,9 @@ def test_a_spark_without_the_connector_is_named_when_a_stream_needs_it() -> None
     plan, _ = _planned("input: {stdin: {}}")
     child: Any = SimpleNamespace(options=lambda: {"subscribe": "a"}, place=None)
     session: Any = NoKafka()
-    session.sparkContext = SimpleNamespace(getConf=dict)
-    session._jvm = MagicMock()
-    session._jvm.java.lang.Runtime.getRuntime().maxMemory.return_value = 1 << 30
+    jvm = MagicMock()
+    session.sparkContext = SimpleNamespace(getConf=dict, _jvm=jvm)
+    jvm.java.lang.Runtime.getRuntime().maxMemory.return_value = 1 << 30
     with pytest.raises(StreamerError, match="Spark was started without the jars with which it"):
         make_kafka_rows(session, plan, [child], NeededColumns())
 

@@ -51,7 +51,7 @@ def test_no_micro_batch_leaves_anything_in_java(
     held: dict[int, int] = {}
 
     def watch(stream: Any) -> None:
-        held.setdefault(stream.delivered, len(ThreadSafeFinalizer.finalizers))
+        held.setdefault(stream.delivered_batches, len(ThreadSafeFinalizer.finalizers))
 
     gc.disable()
     try:

@@ -52,7 +52,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     ]
     assert [row["number"] for row in rows] == list(range(max(files, 1)))
     pieces = [pickle.loads(row["piece"]) for row in rows if row["piece"] is not None]
-    shown = [Path(source.partition(piece)).name for piece in pieces]
+    shown = [Path(source.partition_of(piece)).name for piece in pieces]
     assert shown == [f"{number:05d}" for number in range(files)]
 
 
@@ -311,7 +311,7 @@ class Topic:
     def __init__(self, end: int) -> None:
         self.end = end
 
-    def standing(self, known: Offsets) -> Backlog:
+    def backlog(self, known: Offsets) -> Backlog:
         waiting = self.end - (known["cars"]["0"] if known else 0)
         return Backlog(waiting, waiting > 100, {"cars": {"0": self.end}})
 

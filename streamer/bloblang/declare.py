@@ -1,4 +1,4 @@
-"""How a Bloblang function or method says what it is.
+"""Declarations of Bloblang functions and methods.
 
 A decorator attaches a `Declaration` to a plain Python function and returns the function as it was;
 nothing is registered. `catalog.py` lists what the language has.
@@ -54,7 +54,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What the compiler, the docs and the tests know about a function or method.
+    """The knowledge of the compiler, the docs and the tests about a function or method.
 
     Attributes:
         name: as mappings write it.

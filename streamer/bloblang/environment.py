@@ -1,4 +1,4 @@
-"""What mappings take from outside of messages: imported files, `file()`, `env()`; and whether.
+"""Inputs of mappings from outside of messages: imported files, `file()`, `env()`.
 
 What is read while a mapping is compiled is noted in the inputs of its config, and travels with the
 mapping (or with a plan) to machines that have neither the driver's disk nor its environment: there
@@ -99,6 +99,13 @@ def nest_inputs(impure: bool = True) -> MappingInputs:
 
     Args:
         impure: False refuses impure functions and imports; True leaves it as it is here.
+
+    Example:
+        >>> from streamer.bloblang import compile_mapping
+        >>> with nest_inputs().active() as inputs:
+        ...     mapping = compile_mapping('root.home = env("HOME")')
+        >>> list(inputs.variables)
+        ['HOME']
     """
     around = current_inputs()
     return MappingInputs(around.impure and impure, around.restored, outer=_active_inputs.get())

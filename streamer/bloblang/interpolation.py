@@ -58,7 +58,7 @@ class Interpolation:
 
     @property
     def parts(self) -> list[str | None]:
-        """What stands between the expressions, in order, with None for each of these."""
+        """The texts between the expressions, in order, with None for each expression."""
         return [part if isinstance(part, str) else None for part in self._parts]
 
     @property
@@ -148,6 +148,12 @@ def compile_interpolation(
 
     Raises:
         BloblangError: an expression in it cannot be read.
+
+    Example:
+        >>> from streamer.core.message import Execution, Message
+        >>> interpolation = compile_interpolation("cars-${! this.lane }")
+        >>> interpolation.text_of([Message(b'{"lane":3}')], 0, Execution(lambda: 0))
+        'cars-3'
     """
     seen = MappingEnvironment(impure, directory)
     return _compile_cached(clean_config_text(text), seen.impure, seen.directory).get_current()

@@ -279,6 +279,13 @@ def compile_mapping(
 
     Raises:
         BloblangError: the text is no mapping.
+
+    Example:
+        >>> from streamer.core.message import Execution, Message
+        >>> mapping = compile_mapping("root.name = this.name.uppercase()")
+        >>> message = mapping.apply([Message(b'{"name":"ann"}')], 0, Execution(lambda: 0))
+        >>> message.raw
+        b'{"name":"ANN"}'
     """
     seen = MappingEnvironment(impure, directory)
     compile_text = _compile_cached if json_numbers else _compile_cached_for_config

@@ -22,7 +22,7 @@ from streamer.core.value import DELETED, NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a mapping's result depends on besides the message's own parsed document.
+    """The things that a mapping's result depends on besides the message's own parsed document.
 
     Attributes:
         batch: the other messages or the place among them (`batch_index`, `from_all`, `count`, …).

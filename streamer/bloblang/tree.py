@@ -180,7 +180,7 @@ class Metadata(Node):
 
 @dataclass(slots=True)
 class AggregateValue(Node):
-    """What all messages of a `folding.PreAggregatedBatch` have come to.
+    """The value of an aggregate over all messages of a `PreAggregatedBatch`.
 
     `origin` is for error texts; what is `special` may be no value at all.
     """
@@ -264,8 +264,8 @@ _CHILD_FIELD_TYPE: Final = re.compile(r"\b(Node|Statement|Argument|NamedMap)\b")
 
 
 def _list_fields(kind: type) -> list[tuple[str, bool]]:
-    found = [(one.name, bool(_CHILD_FIELD_TYPE.search(str(one.type)))) for one in fields(kind)]
-    return found if any(has_children for _, has_children in found) else []
+    listed = [(one.name, bool(_CHILD_FIELD_TYPE.search(str(one.type)))) for one in fields(kind)]
+    return listed if any(has_children for _, has_children in listed) else []
 
 
 _FIELDS: Final = {

@@ -89,6 +89,11 @@ def parse_config(
         sets: `path=value` expressions of the command line.
         resources: files with further resources, or texts.
         chilled: take a config in spite of findings that it can run with.
+
+    Example:
+        >>> config = parse_config("output: {file: {path: out.ndjson}}")
+        >>> config.input.name, config.output.config["path"]
+        ('stdin', 'out.ndjson')
     """
     given = _ReadInputs(os.environ if env is None else env, sets, resources)
     with nest_inputs().active() as inputs:

@@ -253,6 +253,12 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
 
     Raises:
         StreamerError: the config asks for something that cannot be run; the text says what.
+
+    Example:
+        >>> from streamer.config import parse_config
+        >>> plan = make_plan(parse_config("buffer: {system_window: {size: 10s}}"))
+        >>> plan.window.size // SECOND, plan.input.name
+        (10, 'stdin')
     """
     resources = config.resources
     processors = tuple(resolve_resource(one, resources) for one in config.processors)

@@ -120,7 +120,7 @@ def find_largest(ranks: Sequence[Any], count: int) -> list[int]:
     origin=STREAMER,
 )
 def count_by(value: Any, query: Query | None) -> dict[str, int]:
-    """How often each value occurs, or what a query gives for each: an object of numbers by text."""
+    """The number of times that each value, or the result of a query for it, occurs, by its text."""
     counts: dict[str, int] = {}
     for key in _evaluate_each(_require_array(value), query, format_key):
         counts[key] = counts.get(key, 0) + 1

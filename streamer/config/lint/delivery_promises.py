@@ -52,7 +52,7 @@ class _OutputWalk:
         self._open_resources: set[str] = set()
 
     def visit(self, output: ParsedComponent, *, at_end: bool, renumbered: str) -> None:
-        """Look at an output and those inside of it.
+        """Check an output and those inside of it.
 
         Args:
             output: the output.

@@ -80,7 +80,7 @@ class _ComponentWalk:
     def visit(
         self, component: ParsedComponent, claimed: _ClaimedPlaces, open_: frozenset[str]
     ) -> None:
-        """Look at a component and what is inside of it; `open_` are the resources around it."""
+        """Check a component and those inside of it; `open_` are the resources around it."""
         if component.name == "resource":
             label = str(component.config)
             resource = self._resources.get((component.kind, label))

@@ -17,7 +17,7 @@ _DISABLING_COMMENT: Final = "# BENTHOS LINT DISABLE"
 
 
 def check_spelling(context: ReadContext, name: str, node: Mapping) -> None:
-    """Look at how a component is named: by its own name, or by `type` and `plugin`.
+    """Check how a component is named: by its own name, or by `type` and `plugin`.
 
     Args:
         context: gets the findings.

@@ -71,7 +71,7 @@ def check_rejected_messages(
     parsed: ParsedFields,
     resources: Mapping[tuple[Kind, str], ParsedComponent],
 ) -> None:
-    """Name an output that rejects messages which nobody but the input can be given back to.
+    """Report an output that rejects messages which only the input could take again.
 
     Args:
         context: gets the findings.

@@ -8,7 +8,7 @@ from streamer.sdk.spec import Kind, ParsedComponent
 
 
 def check_sync_responses(context: ReadContext, buffer: ParsedComponent | None) -> None:
-    """Name each `sync_response` that nobody hears.
+    """Report each `sync_response` that reaches nobody.
 
     Args:
         context: has what answers, and gets the findings.

@@ -114,7 +114,7 @@ class _Problem(NamedTuple):
 
 
 def check_tests(findings: Findings, file: str, tests: tuple[ParsedFields | None, ...]) -> None:
-    """Look at cases as a whole, once their fields have been read."""
+    """Check cases as a whole, once their fields have been read."""
     for case in tests:
         if case is None:
             continue

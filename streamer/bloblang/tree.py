@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
 
+from streamer.bloblang.errors import BloblangError
+
 # Deeper than this is refused: nobody writes it, and Python's own compiler would give up.
 MAX_DEPTH = 48
 TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
@@ -253,6 +255,11 @@ class Program:
 
     statements: list[Statement]
     maps: dict[str, NamedMap] = field(default_factory=dict)
+
+
+def error_at(part: Node | Statement, message: str, suggestion: str = "") -> BloblangError:
+    """Return an error about the place where a node or a statement begins."""
+    return BloblangError(part.place.line, part.place.column, message, suggestion)
 
 
 _PartT = TypeVar("_PartT", bound=Node | Statement | Argument | Program)

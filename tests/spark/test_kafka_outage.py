@@ -41,14 +41,14 @@ def test_a_broker_that_is_killed_shows_within_five_seconds_and_is_counted(
                     broker.kill()
                     seen["killed"] = time.monotonic()
             elif "shown" not in seen:
-                if stream.outage and stream.trouble.text:
+                if stream.has_outage and stream.trouble.text:
                     seen["shown"] = time.monotonic()
                     assert stream.trouble.place["path"] == "root.input"
             elif "again" not in seen:
                 if count(stream, "failed"):
                     broker.start()
                     seen["again"] = time.monotonic()
-            elif not stream.outage and not stream.trouble.text:
+            elif not stream.has_outage and not stream.trouble.text:
                 broker.client().produce("t", Record(b"2"))
                 seen.setdefault("over", time.monotonic())
 

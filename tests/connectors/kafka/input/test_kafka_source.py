@@ -95,7 +95,7 @@ def test_single_partitions_begin_where_they_say(kafka, source, name, tmp_path):
     made = source(selection=selection)
     assert begun(made, tmp_path)[0] == {name: {"0": 3, "1": 5, "2": EARLIEST}}
     with lodging(tmp_path) as lodged:
-        assert made.opened(lodged.room).standing({}).waiting == 2 + 0 + 5
+        assert made.open(lodged.room).backlog({}).waiting == 2 + 0 + 5
 
 
 def test_a_restart_before_the_first_micro_batch_begins_at_the_same_messages(
@@ -136,18 +136,18 @@ def test_what_waits_is_counted_beyond_what_was_planned(kafka, source, name, tmp_
     kafka.produce(name, *records(0, 5), *records(1, 7))
     kafka.delete_records(name, {1: 2})
     with lodging(tmp_path) as lodged:
-        opened = source(name, bound=8).opened(lodged.room)
+        opened = source(name, bound=8).open(lodged.room)
     assert is_kafka(opened)
     ends = {name: {"0": 5, "1": 7}}
-    assert opened.standing({}) == Backlog(10, True, ends)
-    assert opened.standing({name: {"0": 4}}) == Backlog(6, False, ends)
-    assert opened.standing(ends) == Backlog(0, False, ends)
+    assert opened.backlog({}) == Backlog(10, True, ends)
+    assert opened.backlog({name: {"0": 4}}) == Backlog(6, False, ends)
+    assert opened.backlog(ends) == Backlog(0, False, ends)
     elsewhere = pickle.loads(pickle.dumps(opened))
-    assert elsewhere.lag(ends) == {}
-    assert elsewhere.standing({name: {"0": 4, "1": 3}}).waiting == 5
-    assert elsewhere.lag({name: {"0": 4, "1": 3}}) == {(name, "0"): 1, (name, "1"): 4}
+    assert elsewhere.consumer_lag(ends) == {}
+    assert elsewhere.backlog({name: {"0": 4, "1": 3}}).waiting == 5
+    assert elsewhere.consumer_lag({name: {"0": 4, "1": 3}}) == {(name, "0"): 1, (name, "1"): 4}
     elsewhere.close()
-    assert elsewhere.standing(ends).waiting == 0
+    assert elsewhere.backlog(ends).waiting == 0
     elsewhere.close()
 
 
@@ -158,19 +158,19 @@ def test_open_transactions_do_not_wait_for_who_reads_what_is_committed(kafka, so
     producer.begin_transaction()
     producer.produce(name, b"b")
     producer.flush()
-    assert source(name).standing({}).waiting == 3  # with the mark of the first
-    assert source(name, read_committed=True).standing({}).waiting == 2
+    assert source(name).backlog({}).waiting == 3  # with the mark of the first
+    assert source(name, read_committed=True).backlog({}).waiting == 2
     producer.commit_transaction()
-    assert source(name, read_committed=True).standing({}).waiting == 4
+    assert source(name, read_committed=True).backlog({}).waiting == 4
 
 
 def test_topics_that_come_later_are_found_by_their_names(kafka, source, name, monkeypatch):
     monkeypatch.setattr("streamer.connectors.kafka.input.cluster_view._REFRESH_INTERVAL_S", 0.0)
     made = source(selection=TopicSelection(include=(f"^{name}-",)))
-    assert made.standing({}).waiting == 0
+    assert made.backlog({}).waiting == 0
     kafka.create(f"{name}-b")
     kafka.produce(f"{name}-b", "x")
-    assert made.standing({}).ends == {f"{name}-b": {"0": 1}}
+    assert made.backlog({}).ends == {f"{name}-b": {"0": 1}}
 
 
 def test_messages_that_are_gone_are_named_with_the_setting_that_goes_on(
@@ -182,22 +182,22 @@ def test_messages_that_are_gone_are_named_with_the_setting_that_goes_on(
     known = {name: {"0": 2, "1": 9}}
     strict, lenient = source(name), source(name, fail_on_data_loss=False)
     with pytest.raises(DataLostError) as caught:
-        strict.standing(known)
+        strict.backlog(known)
     assert str(caught.value) == (
         f"input kafka: messages are gone that were not read: {name}:1 stands at 9 and ends at 5; "
         "use another checkpoint, or set fail_on_data_loss: false to go on with what is there"
     )
-    assert strict.lost(known) == str(caught.value)
+    assert strict.lost_text(known) == str(caught.value)
     # A micro-batch leaves behind what is gone.
-    assert lenient.standing(known).waiting == 4
-    assert lenient.standing({name: {"0": 5, "1": 9}}).waiting == 1
-    assert strict.lost({name: {"0": 2, "1": 5}}) is None
+    assert lenient.backlog(known).waiting == 4
+    assert lenient.backlog({name: {"0": 5, "1": 9}}).waiting == 1
+    assert strict.lost_text({name: {"0": 2, "1": 5}}) is None
     kafka.delete_records(name, {0: 4})
-    assert f"{name}:0 stands at 2 and begins at 4" in str(strict.lost({name: {"0": 2, "1": 5}}))
+    assert f"{name}:0 stands at 2 and begins at 4" in str(strict.lost_text({name: {"0": 2, "1": 5}}))
     kafka.delete(name)
     with pytest.raises(DataLostError, match=f"{name}:0 stands at 2 and is gone; {name}:1"):
-        strict.standing(known)
-    assert lenient.standing(known).waiting == 1
+        strict.backlog(known)
+    assert lenient.backlog(known).waiting == 1
 
 
 def test_what_was_cut_before_a_start_is_found_at_its_first_look(kafka, source, name):
@@ -206,12 +206,12 @@ def test_what_was_cut_before_a_start_is_found_at_its_first_look(kafka, source, n
     kafka.delete_records(name, {0: 4})
     known = {name: {"0": 2}}
     with pytest.raises(DataLostError, match=f"{name}:0 stands at 2 and begins at 4; use another"):
-        source(name).standing(known)
+        source(name).backlog(known)
     lenient = source(name, fail_on_data_loss=False)
-    assert lenient.standing(known).waiting == 4
-    [gone] = lenient.skipped(known, {name: {"0": 6}})
+    assert lenient.backlog(known).waiting == 4
+    [gone] = lenient.find_skipped(known, {name: {"0": 6}})
     assert (gone.messages, gone.text) == (2, f"{name}:0 stood at 2 and begins at 4")
-    assert source(name).skipped(known, {name: {"0": 6}}) == []
+    assert source(name).find_skipped(known, {name: {"0": 6}}) == []
 
 
 def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed_though_it_is_longer(
@@ -221,19 +221,19 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed_though_it_is_long
     kafka.produce(name, *records(0, 5))
     made = source(name), source(name, fail_on_data_loss=False)
     with lodging(tmp_path) as lodged:
-        strict, lenient = (one.opened(lodged.room) for one in made)
+        strict, lenient = (one.open(lodged.room) for one in made)
     known, ends = {name: {"0": 5}}, {name: {"0": 9}}
-    assert strict.standing(known).waiting == 0
+    assert strict.backlog(known).waiting == 0
     kafka.delete(name)
     kafka.create(name)
     kafka.produce(name, *records(0, 9))
     elsewhere = pickle.loads(pickle.dumps(strict))
     with pytest.raises(DataLostError, match=f"{name}:0 stands at 5 and begins anew at 0; use an"):
-        elsewhere.standing(known)
-    assert lenient.standing(known).ends == ends
-    [gone] = lenient.skipped(known, ends)
+        elsewhere.backlog(known)
+    assert lenient.backlog(known).ends == ends
+    [gone] = lenient.find_skipped(known, ends)
     assert gone.messages == 5 and "deleted and made anew" in gone.text
-    assert lenient.skipped(ends, ends) == []
+    assert lenient.find_skipped(ends, ends) == []
     # The next start knows that it has been told.
     begun(made[0], tmp_path, lodged.house.remembered[""])
     for one in (strict, lenient, elsewhere):
@@ -244,9 +244,9 @@ def test_what_is_missed_for_a_moment_is_not_lost(kafka, source, name):
     kafka.create(name)
     kafka.produce(name, "a")
     made = source(name)
-    assert made.standing({name: {"0": 2}}).waiting == 1
+    assert made.backlog({name: {"0": 2}}).waiting == 1
     kafka.produce(name, "b")
-    assert made.standing({name: {"0": 2}}).waiting == 0
+    assert made.backlog({name: {"0": 2}}).waiting == 0
 
 
 def test_a_group_hears_what_is_safe_and_its_members_are_let_be(kafka, source, name):

@@ -132,7 +132,7 @@ def test_who_was_left_for_dead_is_shut_out(place: Place) -> None:
 
 _SLEEPER = """
 import sys
-from tests.connectors.kafka.output.test_transactions import Kafka, Place, TakenBackError, batches
+from tests.connectors.kafka.output.test_transactions import Kafka, Place, SendAbortedError, batches
 
 place = Place(Kafka(sys.argv[1], {}), sys.argv[2], sys.argv[3])
 output, ex = place.output(), place.ex(0)
@@ -143,7 +143,7 @@ sys.stdin.readline()
 try:
     place.send(output, ex, batches("z"))
     output.output.commit(ex)
-except TakenBackError as error:
+except SendAbortedError as error:
     print(error, flush=True)
 """
 
@@ -196,7 +196,7 @@ def test_of_many_parts_a_worker_keeps_the_producers_of_some(
         for part in ("0", "1", "2"):
             place.write(output, number, "a", part=part)
     place.holds("a" * 6)
-    assert len(output.output._worker.transactions._held) == 2
+    assert len(output.output._worker.transactions._producers) == 2
 
 
 @pytest.mark.slow

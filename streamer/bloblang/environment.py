@@ -63,6 +63,10 @@ class MappingInputs:
         finally:
             _active_inputs.reset(before)
 
+    def __reduce__(self) -> tuple[type[MappingInputs], tuple[bool, Mapping[InputKey, Any]]]:
+        # What a config had read is taken again where it comes back, as from a checkpoint.
+        return MappingInputs, (self.impure, self.capture().read)
+
     def record(self, read: Mapping[InputKey, Any]) -> None:
         """Add values that a mapping has read."""
         self.recorded.update(read)

@@ -1,6 +1,7 @@
 """The plan of a config: windows, key, shards, intervals, limits, what a checkpoint is bound to."""
 
 import json
+import pickle
 
 import pytest
 
@@ -163,6 +164,16 @@ def test_a_plan_carries_what_its_mappings_have_read(tmp_path):
     made = plan(f"pipeline: {{processors: {processor}}}\n")
     assert made.captured_inputs.read["file", str(file)] == file.read_bytes()
     assert made.captured_inputs.impure
+
+
+def test_a_config_that_comes_back_takes_what_it_had_read(tmp_path):
+    file = tmp_path / "m.blobl"
+    file.write_text("map m {\n  root = 1\n}\n")
+    text = f"buffer: {{system_window: {{size: 1s, timestamp_mapping: 'import \"{file}\"'}}}}"
+    packed = pickle.dumps(parse_config(text))
+    file.unlink()
+    read = make_plan(pickle.loads(packed)).captured_inputs.read
+    assert read == {("file", str(file)): b"map m {\n  root = 1\n}\n"}
 
 
 def test_configs_in_one_process_do_not_see_what_others_have_read(tmp_path, monkeypatch):

@@ -70,7 +70,10 @@ NEIGHBOURS = {
     ("streamer.components.metrics.docs_page", "streamer.components.metrics.metric"),
     ("streamer.components.metrics.process_metrics", "streamer.components.metrics.metric"),
     ("streamer.components.metrics.metric_names", "streamer.components.metrics.process_metrics"),
-    ("streamer.components.metrics.metric_names", "streamer.components.metrics.metric"),
+    ("streamer.components.metrics.metric_names", "streamer.components.metrics.component_metrics"),
+    ("streamer.components.metrics.metric_names", "streamer.components.metrics.stream_metrics"),
+    ("streamer.components.metrics.component_metrics", "streamer.components.metrics.metric"),
+    ("streamer.components.metrics.stream_metrics", "streamer.components.metrics.metric"),
 }
 
 # What workers need is packed without Spark.

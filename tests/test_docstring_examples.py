@@ -30,8 +30,9 @@ def test_examples_give_what_stands_below_them(module: str) -> None:
     [
         *("streamer.bloblang.mapping", "streamer.bloblang.interpolation"),
         *("streamer.bloblang.declare", "streamer.bloblang.environment"),
-        *("streamer.core.durations", "streamer.core.timestamps", "streamer.core.value"),
+        *("streamer.core.durations", "streamer.core.timestamps"),
         *("streamer.core.message", "streamer.core.redaction", "streamer.core.urls"),
+        *("streamer.core.json.parse", "streamer.core.json.dump"),
         *("streamer.config.load", "streamer.plan.plan"),
     ],
 )

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from streamer.bloblang.errors import QueryError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.permissions import current_permissions
 
 InputKey = tuple[str, str]

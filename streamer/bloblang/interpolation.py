@@ -15,7 +15,8 @@ from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
 from streamer.bloblang.resolver import Resolver
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 
 
 class Interpolation:
@@ -150,7 +151,8 @@ def compile_interpolation(
         BloblangError: an expression in it cannot be read.
 
     Example:
-        >>> from streamer.core.message import Execution, Message
+        >>> from streamer.core.execution import Execution
+        >>> from streamer.core.message import Message
         >>> interpolation = compile_interpolation("cars-${! this.lane }")
         >>> interpolation.text_of([Message(b'{"lane":3}')], 0, Execution(lambda: 0))
         'cars-3'

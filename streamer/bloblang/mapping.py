@@ -17,7 +17,8 @@ from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message, keep_place
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message, keep_place
 from streamer.core.value import DELETED, NOTHING
 
 
@@ -281,7 +282,8 @@ def compile_mapping(
         BloblangError: the text is no mapping.
 
     Example:
-        >>> from streamer.core.message import Execution, Message
+        >>> from streamer.core.execution import Execution
+        >>> from streamer.core.message import Message
         >>> mapping = compile_mapping("root.name = this.name.uppercase()")
         >>> message = mapping.apply([Message(b'{"name":"ann"}')], 0, Execution(lambda: 0))
         >>> message.raw

@@ -14,11 +14,10 @@ from streamer.config.templates.installation import install_templates
 from streamer.config.templates.template import INSTALLED_TEMPLATES
 from streamer.core.errors import ConfigError, Lint, StreamerError
 from streamer.engine.driver.delivery import LogLine
-from streamer.plan import make_plan
 from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
 from streamer.service.run.file_watcher import Changes, FileWatcher
 from streamer.service.run.import_changes import with_import_changes
-from streamer.service.run.revision_switch import DrainInterruptedError, OnReset
+from streamer.service.run.revision_switch import DrainInterruptedError, OnReset, RevisionChange
 from streamer.service.run.stream_run import StreamRun
 
 _NAME = "config"
@@ -127,8 +126,8 @@ class ConfigReloader:
         watch = self._watch
         on_reset = OnReset(watch.on_reset) if watch.on_reset else None
         try:
-            plan = make_plan(config, level=self._level())
-            done = self._life.replace(config, plan, judgement, on_reset, probation=watch.probation)
+            change = RevisionChange(config, judgement, on_reset, probation=watch.probation)
+            done = self._life.replace(change, self._level())
         except DrainInterruptedError as e:
             self._log("INFO", str(e), {})
             return

@@ -18,7 +18,7 @@ from streamer.cli.open_config import merge_options, open_config
 from streamer.cli.options import Options, gather_options, parse_options, stream_options
 from streamer.cli.redact_output import build_redactor
 from streamer.core.errors import StreamerError
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.plan.checkpoint_dir import default_checkpoint, is_remote, local_directory
 
 if TYPE_CHECKING:

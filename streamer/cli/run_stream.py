@@ -172,20 +172,8 @@ def _list_components(plan: Plan) -> tuple[str, ...]:
 
 def _run_stream(run: _RunContext) -> int:
     life, log, status, stopper = run.life, run.log, run.status, run.stopper
-    on_reset_name = run.options.watch.on_reset if run.options.watch is not None else None
-    on_reset = OnReset(on_reset_name) if on_reset_name else None
-    life.checkpoint.should_skip_damaged = bool(run.options.skip_damaged)
-    if life.needs_shards:
-        life.choose_shards(run.spark.wait_for_session())
-    overlay = status if sys.stdout.isatty() else None
-    if run.options.wait_for_inputs:
-        from streamer.cli.start_retry import open_with_retries
-
-        begin = partial(life.open, overlay, on_reset)
-        if not open_with_retries(begin, stopper.stop_requested, log, run.on_wait):
-            return 0
-    else:
-        life.open(overlay, on_reset)
+    if not _open_stream(run):
+        return 0
     session = run.spark.wait_for_session()
     if not life.plan.master.startswith("local"):
         from streamer.spark.cluster.worker_preflight import check_checkpoint
@@ -195,27 +183,12 @@ def _run_stream(run: _RunContext) -> int:
     life.start(session)
     log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
     meter = _RateMeter()
-    clocks = ClockWatch(log)
-    warmed = False
-    with _watch_files(run) as poll_changes:
-        while not stopper.stop_requested.is_set():
-            try:
-                if life.poll():
-                    break
-                poll_changes()
-                clocks.check()
-            except BrokenPipeError:
-                log("ERROR", "The standard output was closed by its reader; stopping", {})
-                _drain_and_stop(run)
-                return 1
-            # Until the first micro-batch is delivered, the start is shown.
-            if run.progress.is_finished:
-                if not warmed:
-                    run.spark.make_archive()
-                    warmed = True
-                figures = meter.measure(life.snapshot())
-                status.update(*figures, "running", life.batch_progress())
-            stopper.stop_requested.wait(POLL_INTERVAL_S)
+    try:
+        _poll_until_end(run, meter)
+    except BrokenPipeError:
+        log("ERROR", "The standard output was closed by its reader; stopping", {})
+        _drain_and_stop(run)
+        return 1
     stopped = stopper.stop_requested.is_set()
     life.finish_start()
     status.update(*meter.measure(life.snapshot()), "stopping")
@@ -224,8 +197,7 @@ def _run_stream(run: _RunContext) -> int:
     _log_end(life.snapshot(), stopped, str(life.checkpoint), log)
     if not stopped and finished:
         life.finish()
-        if not warmed:
-            run.spark.make_archive()
+        run.spark.make_archive()
     if not finished:
         # A write that is stuck would keep Python from ending; what is not written is replayed.
         status.close()
@@ -233,6 +205,46 @@ def _run_stream(run: _RunContext) -> int:
         os._exit(0)
     life.checkpoint.close()
     return 0
+
+
+def _open_stream(run: _RunContext) -> bool:
+    """Open inputs and outputs; return False when the program is to stop before they are open."""
+    life, options, stopper = run.life, run.options, run.stopper
+    on_reset_name = options.watch.on_reset if options.watch is not None else None
+    on_reset = OnReset(on_reset_name) if on_reset_name else None
+    life.checkpoint.should_skip_damaged = bool(options.skip_damaged)
+    if life.needs_shards:
+        life.choose_shards(run.spark.wait_for_session())
+    overlay = run.status if sys.stdout.isatty() else None
+    if not options.wait_for_inputs:
+        life.open(overlay, on_reset)
+        return True
+    from streamer.cli.start_retry import open_with_retries
+
+    begin = partial(life.open, overlay, on_reset)
+    return open_with_retries(begin, stopper.stop_requested, run.log, run.on_wait)
+
+
+def _poll_until_end(run: _RunContext, meter: _RateMeter) -> None:
+    """Poll the stream until it ends, or is to stop.
+
+    Raises:
+        BrokenPipeError: nobody reads the standard output any more.
+    """
+    life, stopper = run.life, run.stopper
+    clocks = ClockWatch(run.log)
+    with _watch_files(run) as poll_changes:
+        while not stopper.stop_requested.is_set():
+            if life.poll():
+                return
+            poll_changes()
+            clocks.check()
+            # Until the first micro-batch is delivered, the start is shown.
+            if run.progress.is_finished:
+                run.spark.make_archive()
+                figures = meter.measure(life.snapshot())
+                run.status.update(*figures, "running", life.batch_progress())
+            stopper.stop_requested.wait(POLL_INTERVAL_S)
 
 
 @contextmanager
@@ -255,7 +267,7 @@ def _drain_and_stop(run: _RunContext) -> bool:
     finished = run.life.stop_gracefully()
     if not finished:
         text = "The micro-batch in hand did not finish within shutdown_timeout; it will be replayed"
-        if run.life.stream.is_undelivered:
+        if run.life.stream.run.is_undelivered:
             text = "The output has not taken the micro-batch in hand; it will be replayed"
         run.log(
             "WARN", text, {"shutdown_timeout": format_duration(run.life.config.shutdown_timeout)}

@@ -31,6 +31,7 @@ from streamer.core.errors import ConfigError, Lint, StreamerError
 from streamer.engine.driver.clock_watch import ClockWatch
 from streamer.engine.driver.delivery import LogLine
 from streamer.engine.report.start_progress import StartProgress
+from streamer.plan import make_plan
 from streamer.sdk.spec import ParsedFields
 from streamer.service.fleet.api_permissions import ApiPermissions
 from streamer.service.fleet.checkpoints import SERVICE_DIRECTORY, Checkpoints
@@ -39,12 +40,12 @@ from streamer.service.fleet.deployment_store import DeploymentStore, RevisionDra
 from streamer.service.fleet.deploys import ChangeOptions
 from streamer.service.fleet.manager import Manager
 from streamer.service.fleet.registry import Registry
-from streamer.service.fleet.spark_run import SparkRun
+from streamer.service.fleet.restart_schedule import RestartPolicy
+from streamer.service.fleet.run_handle import RunRequest
 from streamer.service.fleet.startup import read_config_files
 from streamer.service.fleet.stream_ids import file_ids
-from streamer.service.fleet.supervisor import RestartPolicy
-from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.run.revision_switch import OnReset
+from streamer.service.run.stream_run import StreamRun
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.directory_lock import DirectoryLock
@@ -280,54 +281,30 @@ class _Service:
     ) -> None:
         from streamer.spark.cluster.standby_executors import ExecutorRelease
         from streamer.spark.jars.kafka_jars import service_spark_settings
-        from streamer.spark.session.session_start import SessionStart, check_cluster_workers
         from streamer.spark.session.shared_spark import SharedSpark
 
-        spark, log = self._root.spark, self._log
+        spark = self._root.spark
         inputs = (config.input for config, _ in files.values())
-        conf = service_spark_settings(spark, inputs, os.environ, log, checkpoints=self._place.url)
+        conf = service_spark_settings(
+            spark, inputs, os.environ, self._log, checkpoints=self._place.url
+        )
         local = spark["master"].startswith("local")
-
-        def check_session(session: Any) -> None:
-            place = self._place.connect(session)
-            check_cluster_workers(session, log)
-            if not local:
-                from streamer.spark.cluster.worker_preflight import check_checkpoint
-
-                check_checkpoint(session, place)
-
         executor_release, self._executor_release = self._executor_release, None
         if self._host is not None:
             if conf == self._conf and self._host.is_alive():
                 if executor_release is not None:
                     executor_release.request_executors()
-                    check_session(self._host.base_session)
+                    self._check_session(self._host.base_session)
                 return
             self._host.stop()
         self._conf = conf
-        # A service has no status line.
-        progress = StartProgress()
-        progress.log_to(log)
 
         def start(host_settings: Mapping[str, str]) -> Any:
-            session_start = SessionStart(
-                "streamer streams",
-                spark["master"],
-                {**host_settings, **self._place.spark_settings(), **conf},
-                log,
-                self._level,
-                keep_open=(lock.file,),
-                checks_workers=False,
-                progress=progress,
+            session = self._start_session(
+                {**host_settings, **self._place.spark_settings(), **conf}, lock
             )
-            session = session_start.finish()
-            if session_start.lacks_archive:
-                # Imported here: one start of a machine needs it.
-                from streamer.cli.warm import make_in_background
-
-                make_in_background(os.environ)
             if not release_executors:
-                check_session(session)
+                self._check_session(session)
             return session
 
         self._host = SharedSpark(
@@ -336,6 +313,44 @@ class _Service:
         if release_executors and not local:
             self._executor_release = ExecutorRelease(self._host.base_session)
         self._stopper.install()
+
+    def _start_session(self, settings: Mapping[str, str], lock: DirectoryLock) -> Any:
+        from streamer.spark.session.session_start import SessionStart, SparkApplication
+
+        # A service has no status line.
+        progress = StartProgress()
+        progress.log_to(self._log)
+        application = SparkApplication(
+            "streamer streams",
+            self._root.spark["master"],
+            settings,
+            self._level,
+            keep_open=(lock.file,),
+            checks_workers=False,
+        )
+        session_start = SessionStart(application, self._log, progress=progress)
+        session = session_start.finish()
+        if session_start.lacks_archive:
+            # Imported here: one start of a machine needs it.
+            from streamer.cli.warm import make_in_background
+
+            make_in_background(os.environ)
+        return session
+
+    def _check_session(self, session: Any) -> None:
+        """Check that Spark reaches the checkpoints, and that a cluster's workers can run streamer.
+
+        Raises:
+            StreamerError: it does not, or they cannot.
+        """
+        from streamer.spark.session.session_start import check_cluster_workers
+
+        place = self._place.connect(session)
+        check_cluster_workers(session, self._log)
+        if not self._root.spark["master"].startswith("local"):
+            from streamer.spark.cluster.worker_preflight import check_checkpoint
+
+            check_checkpoint(session, place)
 
     @contextmanager
     def _watch_files(self, manager: Manager) -> Iterator[None]:
@@ -371,30 +386,39 @@ class _Service:
             self._make_reader(),
             DeploymentStore(checkpoints.service_directory / "store.db", shared=options.standby),
             checkpoints,
-            partial(self._make_run, checkpoints),
+            partial(self._start_run, checkpoints),
             self._log,
             replace(RestartPolicy(), max_restarts=options.restarts),
             prefixed=options.prefixed,
         )
 
-    def _make_run(
-        self,
-        checkpoints: Checkpoints,
-        stream_id: str,
-        config: Config,
-        log: LogLine,
-        view: StreamView,
-        back: Callable[[Config], None],
-        of_api: bool,
-    ) -> SparkRun:
+    def _start_run(self, checkpoints: Checkpoints, request: RunRequest) -> StreamRun:
+        """Start a run; it has a plan of its own: workers keep by it what outlives their tasks."""
+        stream_id, config, log = request.stream_id, request.config, request.log
         # A file may have changed while nothing ran, or a moment before the program was killed.
         watch = self._options.watch
-        on_reset = watch.on_reset if watch is not None and not of_api else None
-        return SparkRun(
-            *(stream_id, config, checkpoints, self._host, log, self._level, view, back),
-            on_reset=OnReset(on_reset) if on_reset else None,
-            should_skip_damaged=self._options.skip_damaged and self._is_first_run(stream_id),
-        )
+        on_reset = watch.on_reset if watch is not None and not request.is_of_api else None
+        skips_damaged = self._options.skip_damaged and self._is_first_run(stream_id)
+        plan = make_plan(config, self._level, stream_id)
+        run = StreamRun(config, plan, checkpoints.acquire(stream_id, log), log, request.view)
+        run.on_rollback = request.on_rollback
+        run.checkpoint.should_skip_damaged = skips_damaged
+        try:
+            if run.needs_shards:
+                run.choose_shards(self._host.base_session)
+            run.open(on_reset=OnReset(on_reset) if on_reset else None)
+        except BaseException:
+            run.close()
+            raise
+        share = self._host.acquire_share()
+        run.on_close = lambda: self._host.release_share(share)
+        try:
+            run.start(self._host.new_session(share))
+            checkpoints.mark_started(stream_id)
+        except BaseException:
+            run.stop(0.0)
+            raise
+        return run
 
     def _is_first_run(self, stream_id: str) -> bool:
         """Whether a stream has not run yet in this program; from now on it has."""

@@ -49,28 +49,27 @@ class SparkStart:
         """
         from streamer.spark.fork_server.fork_server import ForkServer, publish_fork_socket
         from streamer.spark.jars.kafka_jars import stream_spark_settings
-        from streamer.spark.session.session_start import SessionStart
+        from streamer.spark.session.session_start import SessionStart, SparkApplication
 
         conf = {**more, **stream_spark_settings(plan, config.spark, os.environ, log, checkpoint)}
+        application = SparkApplication(
+            f"streamer {plan.name}",
+            plan.master,
+            conf,
+            log.level,
+            keep_open=(lock,),
+            checks_workers=not checkpoint,
+            has_state=plan.window is not None,
+        )
         self._session: Any = None
+        self._has_checked_archive = False
         # A cluster's workers start Python by a path that they know.
         self._forks = ForkServer(os.environ) if plan.master.startswith("local") else None
         try:
             with publish_fork_socket(self._forks):
-                self._start = SessionStart(
-                    f"streamer {plan.name}",
-                    plan.master,
-                    conf,
-                    log,
-                    log.level,
-                    keep_open=(lock,),
-                    checks_workers=not checkpoint,
-                    # Not before: on two cores its imports would hold up the JVM, which is waited
-                    # for, while none of them is needed before Spark has started.
-                    on_connected=self._start_forks,
-                    has_state=plan.window is not None,
-                    progress=progress,
-                )
+                # The fork server not before: on two cores its imports would hold up the JVM, which
+                # is waited for, while none of them is needed before Spark has started.
+                self._start = SessionStart(application, log, self._start_forks, progress)
         except BaseException:
             if self._forks is not None:
                 self._forks.close()
@@ -91,7 +90,10 @@ class SparkStart:
         return self._session
 
     def make_archive(self) -> None:
-        """Let later starts have an archive of classes, where this one has found none."""
+        """Let later starts have an archive of classes, where this one has found none; once."""
+        if self._has_checked_archive:
+            return
+        self._has_checked_archive = True
         if self._start.lacks_archive:
             # Imported here: one start of a machine needs it.
             from streamer.cli.warm import make_in_background

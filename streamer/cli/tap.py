@@ -76,9 +76,9 @@ def tap_cli(
     **given: Any,
 ) -> int:
     """Show the first messages after each stage."""
+    from streamer.core.execution import Execution
+    from streamer.core.json.dump import dump_json
     from streamer.core.limits import set_limits
-    from streamer.core.message import Execution
-    from streamer.core.value import dump_json
     from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
     from streamer.tools.tap.stages import tap
     from streamer.tools.tap.text import format_stage, to_json_document

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.input_context import InputContext, open_input
 from streamer.sdk.input.replayable import (
     Chunk,

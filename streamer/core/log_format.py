@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from streamer.core.value import Number, dump_json, format_float
+from streamer.core.json.dump import dump_json
+from streamer.core.value import Number, format_float
 
 LEVEL_NAMES: Final = {
     "FATAL": "fatal",

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from streamer.bloblang import Mapping, compile_interpolation, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.spec import ParsedComponent
 

@@ -244,12 +244,13 @@ class _BufferPlan(NamedTuple):
     limit_bytes: int = 256 << 20
 
 
-def make_plan(config: Config, level: str = "INFO") -> Plan:
+def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
     """Make the plan of a config that lint has found to be right.
 
     Args:
         config: the config.
         level: the log level of the run.
+        name: the stream's; that of the config's file when it is empty.
 
     Raises:
         StreamerError: the config asks for something that cannot be run; the text says what.
@@ -276,7 +277,7 @@ def make_plan(config: Config, level: str = "INFO") -> Plan:
     if spark["trigger_interval"] is not None:
         interval = spark["trigger_interval"]
     return Plan(
-        name=Path(config.path).stem or "stdin",
+        name=name or Path(config.path).stem or "stdin",
         input=input,
         buffer=config.buffer,
         window=windows.window,

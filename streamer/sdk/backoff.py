@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 MAX_RETRIES: Final = "max_retries"
 BACKOFF: Final = "backoff"
@@ -39,29 +39,27 @@ def backoff_fields(
             "object",
             "How long to wait between tries.",
             advanced=True,
-            children=(
-                Field(
-                    INITIAL_INTERVAL,
-                    "string",
-                    "The first pause.",
-                    default=initial,
-                    duration=True,
-                ),
-                Field(
-                    MAX_INTERVAL,
-                    "string",
-                    "The longest pause.",
-                    default=max_interval,
-                    duration=True,
-                ),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for no such limit.",
-                    default=elapsed,
-                    duration=True,
-                ),
-            ),
+            children=pause_fields(initial, max_interval, elapsed, "no such limit"),
+        ),
+    )
+
+
+def pause_fields(
+    initial: str, max_interval: str, elapsed: str, without_end: str = "ever"
+) -> tuple[Field, ...]:
+    """Return the fields of pauses that grow, with these defaults.
+
+    Args:
+        initial: the first pause.
+        max_interval: the longest pause.
+        elapsed: how long to go on trying.
+        without_end: how long that is with 0s, in words.
+    """
+    return (
+        duration_field(INITIAL_INTERVAL, "The first pause.", default=initial),
+        duration_field(MAX_INTERVAL, "The longest pause.", default=max_interval),
+        duration_field(
+            MAX_ELAPSED_TIME, f"How long to go on trying; 0s for {without_end}.", default=elapsed
         ),
     )
 
@@ -117,10 +115,14 @@ REDELIVER: Final = Backoff(initial=250 * MILLISECOND, max_interval=10 * SECOND)
 
 def read_backoff(parsed: ParsedFields) -> Backoff:
     """Make what the fields of `backoff_fields` describe."""
-    backoff: ParsedFields = parsed[BACKOFF]
+    return read_pauses(parsed[BACKOFF], parsed[MAX_RETRIES])
+
+
+def read_pauses(parsed: ParsedFields, retries: int = 0) -> Backoff:
+    """Make what the fields of `pause_fields` describe, with so many tries beyond the first."""
     return Backoff(
-        initial=backoff[INITIAL_INTERVAL] or 0,
-        max_interval=backoff[MAX_INTERVAL] or 0,
-        elapsed=backoff[MAX_ELAPSED_TIME] or 0,
-        retries=parsed[MAX_RETRIES],
+        initial=parsed[INITIAL_INTERVAL] or 0,
+        max_interval=parsed[MAX_INTERVAL] or 0,
+        elapsed=parsed[MAX_ELAPSED_TIME] or 0,
+        retries=retries,
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Failure, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Failure, Message
 from streamer.sdk.spec import ParsedComponent
 
 ERROR_COUNTER: Final = "processor_error"

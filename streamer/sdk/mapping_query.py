@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamer.bloblang import Mapping
+from streamer.bloblang import Interpolation, Mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.core.value import DELETED, NOTHING, parse_json, type_name
+from streamer.core.execution import Execution
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Batch
+from streamer.core.value import DELETED, NOTHING, type_name
 
 
 def empty_mapping_problem(text: str) -> str | None:
     """Check a mapping's field: Benthos has no empty mapping either."""
     return None if text.strip() else "the mapping is empty; expected one such as root = this"
+
+
+def interpolate(name: str, text: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
+    """Return the text of a field for one message of a batch.
+
+    Raises:
+        MessageError: an expression in it failed; names the field.
+    """
+    try:
+        return text.text_of(batch, index, ex)
+    except MessageError as error:
+        raise MessageError(f"{name} interpolation error: {error}") from None
 
 
 def query_value(mapping: Mapping, batch: Batch, index: int, ex: Execution) -> Any:

@@ -16,9 +16,23 @@ from typing import Final, Protocol
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import ParsedComponent
+from streamer.sdk.spec import Field, ParsedComponent, duration_field
+
+COUNT: Final = "count"
+INTERVAL: Final = "interval"
+
+LIMIT_FIELDS: Final = (
+    Field(
+        COUNT,
+        "int",
+        "How many accesses are allowed in an interval.",
+        default=1000,
+        check=lambda count: None if count > 0 else "count must be larger than zero",
+    ),
+    duration_field(INTERVAL, "The interval.", default="1s"),
+)
 
 _RETRY_AFTER_ERROR_NS: Final = SECOND
 

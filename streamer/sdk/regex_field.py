@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from streamer.bloblang.errors import ArgumentError
+from streamer.bloblang.runtime.regex import compile_re2
+
 
 def compile_pattern(text: str) -> Any:
     """Return a compiled expression; its `search` tells whether a text has it somewhere.
@@ -30,4 +33,13 @@ def patterns_problem(texts: Iterable[str]) -> str | None:
             compile_pattern(text)
         except ValueError as error:
             return f"has {error}"
+    return None
+
+
+def pattern_problem(text: str) -> str | None:
+    """Return what is wrong with the expression of a field, in the words of Bloblang, or None."""
+    try:
+        compile_re2(text)
+    except ArgumentError as error:
+        return str(error)
     return None

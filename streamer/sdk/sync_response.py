@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 
 _NO_REFUSALS: Final[Mapping[str, str]] = {}
 

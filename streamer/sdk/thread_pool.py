@@ -13,7 +13,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

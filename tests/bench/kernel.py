@@ -17,7 +17,7 @@ from pathlib import Path
 
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.core.durations import HOUR, SECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.window import DictStore, MicroBatchInfo, Shard, SystemWindow, SystemWindowPacker
 from tests.bench.traffic import chunks
 

@@ -23,9 +23,9 @@ import orjson
 
 from streamer.bloblang import compile_mapping
 from streamer.components.processors.mapping import MappingProcessor
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import choose_parser
-from streamer.core.message import Execution
-from streamer.core.value import dump_json_each
+from streamer.core.json.dump import dump_json_each
 from streamer.engine.stage.run_chunk import run_chunk
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import RawMessages

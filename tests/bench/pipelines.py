@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.engine.stage.run_chunk import run_chunk
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.processing import BulkProcessor, Processor, run

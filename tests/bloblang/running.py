@@ -2,7 +2,8 @@
 
 from streamer.bloblang import compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 
 NOW = 1_700_000_000_123_456_789
 

@@ -148,7 +148,8 @@ def test_the_path_of_a_file_may_come_from_the_message(tmp_path):
 
 ELSEWHERE = """
 import pickle, sys
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 made = pickle.loads(sys.stdin.buffer.read())
 if isinstance(made, tuple):
     from streamer.bloblang import compile_mapping, restore_inputs

@@ -6,7 +6,8 @@ import pytest
 
 from streamer.bloblang import Uses, compile_interpolation, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from tests.bloblang.running import NOW, execution, run
 
 BATCH = ('{"a":1,"x":"p"}', '{"a":2,"x":"q"}', '{"a":3,"x":"p"}')

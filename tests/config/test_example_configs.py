@@ -12,7 +12,8 @@ from streamer.config import lint_config, load_config
 from streamer.config.read_context import LintOptions
 from streamer.config.unit_tests.definitions import is_definition
 from streamer.core.durations import SECOND
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
 from streamer.sdk.processing import run
 

@@ -9,7 +9,8 @@ import pytest
 from streamer.components.catalog import build_context
 from streamer.config import lint_config, load_config
 from streamer.core.errors import ConfigError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.spec import Kind
 
 USES = "pipeline: { processors: [ { resource: up } ] }\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamer.connectors.merged_source import ChildPiece, MergedSource, source_path_of
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import (
     Chunk,
     FileExtent,

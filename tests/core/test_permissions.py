@@ -28,7 +28,8 @@ from streamer.connectors.spool.sockets import bind_socket
 from streamer.connectors.sql.drivers import find_driver
 from streamer.connectors.subprocess_client import LINES, RunError, SubprocessClient
 from streamer.connectors.tls import tls_context
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.core.permissions import (
     ALL,
     NONE,

@@ -16,8 +16,9 @@ from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.connectors.generated.message_generator import MessageGenerator
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
 from streamer.core.limits import DEFAULT_LIMITS, current_limits, set_limits
-from streamer.core.message import Execution, Message
+from streamer.core.message import Message
 from streamer.core.time_limit import (
     OVERDUE_EXIT_CODE,
     TimeLimitError,

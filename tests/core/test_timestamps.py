@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import Timestamp, format_rfc3339, parse_event_time, parse_rfc3339
-from streamer.core.value import Number, parse_json
+from streamer.core.value import Number
 
 SECOND = 1_000_000_000
 MAX = 2**63 - 1

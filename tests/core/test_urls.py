@@ -127,7 +127,7 @@ def test_brokers_of_mqtt_need_no_scheme(url: str) -> None:
 
 
 def test_a_broker_without_a_scheme_is_reached_by_tcp() -> None:
-    from streamer.connectors.mqtt.client import _split_urls
+    from streamer.connectors.mqtt import _split_urls
 
     [url, other] = _split_urls("mosquitto, :1884")
     assert (url.scheme, url.hostname, url.port) == ("tcp", "mosquitto", None)

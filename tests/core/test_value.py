@@ -10,19 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamer.core.json.dump import dump_json, dump_json_each
 from streamer.core.json.number_spelling import has_long_number, has_odd_number
+from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import Timestamp
-from streamer.core.value import (
-    DELETED,
-    NOTHING,
-    Number,
-    dump_json,
-    dump_json_each,
-    format_float,
-    format_json_float,
-    parse_json,
-    type_name,
-)
+from streamer.core.value import DELETED, NOTHING, Number, format_float, format_json_float, type_name
 from tests.examples import examples
 
 
@@ -227,7 +219,7 @@ def test_a_number_is_pickled_with_its_value_which_may_be_longer_than_its_text():
 _GROWTH = """
 import resource
 from streamer.core.message import Message
-from streamer.core.value import dump_json_each, dump_json
+from streamer.core.json.dump import dump_json, dump_json_each
 from streamer.window.pack.metadata_codec import encode_meta
 
 def peak():

@@ -16,6 +16,12 @@ from typing import Any
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.delivery_setup import (
+    DeliveredStream,
+    DeliveryClocks,
+    DeliveryListeners,
+    DeliverySinks,
+)
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.results_factory import ResultsWriter
 from streamer.engine.driver.writers import StreamWriter
@@ -130,12 +136,12 @@ class Run:
             self.writers() if writers is None else writers(self.plan),
             lambda *line: self.log.append(line),
             lambda: False,
-            on_answers=lambda *said: self.answered.append(said),
-            rejections=self.rejections,
-            endpoint_labels=EndpointLabels.of(self.plan),
-            results=results,
-            window=self.plan.window,
-            clock=lambda: self.clock,
+            listeners=DeliveryListeners(on_answers=lambda *said: self.answered.append(said)),
+            sinks=DeliverySinks(rejections=self.rejections, results=results),
+            stream=DeliveredStream(
+                endpoint_labels=EndpointLabels.of(self.plan), window=self.plan.window
+            ),
+            clocks=DeliveryClocks(wall_clock=lambda: self.clock),
         )
         self.at: int | None = None
 

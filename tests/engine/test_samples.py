@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def watched() -> Iterator[None]:
 def tapped(run: Run, *times: int) -> list[dict[str, Any]]:
     """The samples of micro-batches at these times."""
     tap = MessageSamples()
-    run.delivery._on_samples = tap.record
+    run.delivery._listeners = replace(run.delivery._listeners, on_samples=tap.record)
     for t in times:
         run.step(t)
     return tap.samples()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.driver.writers import make_writers
 from streamer.engine.report.metric_labels import EndpointLabels
 from tests.servers.http import Asked, Reply, http_server
@@ -52,7 +53,7 @@ def delivery(run: Run, directory: Any) -> Delivery:
         make_writers(run.plan, directory, io.BytesIO()),
         lambda *line: run.log.append(line),
         lambda: False,
-        endpoint_labels=EndpointLabels.of(run.plan),
+        stream=DeliveredStream(endpoint_labels=EndpointLabels.of(run.plan)),
     )
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.processing import run_each
 
 from .stream import Run, write_lines

@@ -12,7 +12,8 @@ with atheris.instrument_imports(include=["streamer.bloblang"]):
     from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
 
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 
 PAYLOADS = (b'{"a":[1,2.5,"x",null,{"b":true}],"b":"2020-01-01T00:00:00Z"}', b"[]", b'"', b"")
 # Inputs are read as one or the other; longer ones only take longer.

@@ -3,7 +3,8 @@
 import pytest
 
 from streamer.config import parse_config
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.plan import make_plan
 
 BASE = "buffer: {system_window: {size: 10s}}\npipeline:\n  processors:\n"

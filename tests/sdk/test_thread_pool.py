@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from streamer.components.processors.noop import NoopProcessor
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.instrumented import instrument
 from streamer.sdk.spec import Kind, ParsedComponent

@@ -45,7 +45,7 @@ def test_logs_and_reasons_show_control_characters_as_marks(
         monkeypatch.setenv("STREAMER_URL", served.url)
         served.ask("POST", "/streams/a", config_text("one"))
         served.service.manager.registry.get("a").log("ERROR", SLY, {f"key{SLY}": SLY})
-        served.service.manager.registry.get("a").supervisor.reason = SLY
+        served.service.manager.registry.get("a").lifecycle.reason = SLY
         for command in ("logs", "list-streams"):
             given = [command, "a"] if command == "logs" else [command]
             assert invoke(given) == 0

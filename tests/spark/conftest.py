@@ -60,6 +60,7 @@ Runner = Callable[..., Ran]
 def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
     """Run a config's text until its input ends, or until `until` says so; `watch` looks on."""
     from streamer.spark.checkpoint.checkpoint import Checkpoint
+    from streamer.spark.query.input_session import ProcessEnds
     from streamer.spark.query.stream import Stream
 
     def run(
@@ -74,10 +75,11 @@ def run_stream(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ran = Ran(b"")
         held = Checkpoint(tmp_path / checkpoint)
         pipe = io.BytesIO(stdin)
-        monkeypatch.setattr("streamer.spark.query.stream.sys.stdout", stdout)
+        monkeypatch.setattr("streamer.spark.query.query_run.sys.stdout", stdout)
         try:
             plan = make_plan(parse_config(text, "test.yaml"))
-            stream = Stream(plan, held, lambda *line: ran.log.append(line), read_stdin=pipe.read)
+            ends = ProcessEnds(read_stdin=pipe.read)
+            stream = Stream(plan, held, lambda *line: ran.log.append(line), ends)
             stream.start(session)
         except BaseException:
             held.close()  # so that the next may be started on it

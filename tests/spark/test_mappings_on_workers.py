@@ -61,7 +61,8 @@ pipeline: {processors: [{mapping: 'root = [error_source_label(), error_source_pa
 
 def test_a_worker_compiles_a_mapping_once_whatever_it_runs(session):
     from streamer.bloblang import compile_mapping
-    from streamer.core.message import Execution, Message
+    from streamer.core.execution import Execution
+    from streamer.core.message import Message
 
     mapping = compile_mapping("root.doubled = this.n * 2")
 

@@ -20,7 +20,7 @@ from streamer.plan import make_plan
 from streamer.plan.change_impact import judge
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_view import StreamView
-from streamer.service.run.revision_switch import DeployError, OnReset
+from streamer.service.run.revision_switch import DeployError, OnReset, RevisionChange
 from streamer.service.run.stream_run import StreamRun
 from tests.servers.kafka import Kafka
 from tests.servers.kafka.jars import needs_connector
@@ -101,7 +101,7 @@ class Living:
     def deploy(self, text: str, on_reset: OnReset | None = None, **more: Any) -> Any:
         config = parse_config(text, "b.yaml")
         judgement = judge(self.life.config, config)
-        return self.life.replace(config, make_plan(config), judgement, on_reset, **more)
+        return self.life.replace(RevisionChange(config, judgement, on_reset, **more))
 
     def close(self) -> None:
         try:

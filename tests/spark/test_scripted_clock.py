@@ -15,7 +15,8 @@ from streamer.components.catalog import build_context
 from streamer.config import load_config, parse_config
 from streamer.config.unit_tests.definitions import Case, read_definitions
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.plan import Plan, make_plan

@@ -26,7 +26,7 @@ def test_a_message_that_fails_is_written_once_it_does_not_and_keeps_nobody_waiti
     source.write_text("".join(json.dumps({"n": n}) + "\n" for n in range(30)))
 
     def watch(stream) -> None:
-        if stream.rejections.messages and target.exists() and not there.exists():
+        if stream.run.rejections.messages and target.exists() and not there.exists():
             # At once: a worker may look at any moment.
             draft = there.with_name("draft")
             draft.write_text("yes")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.timestamps import Timestamp
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.bloblang.message_expression import ErrorValue
+from streamer.core.json.dump import dump_json
 from streamer.core.timestamps import Timestamp
-from streamer.core.value import DELETED, NOTHING, Number, UInt, dump_json
+from streamer.core.value import DELETED, NOTHING, Number, UInt
 from streamer.window.aggregate.value_codec import (
     estimate_size,
     make_object_array,

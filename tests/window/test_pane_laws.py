@@ -11,7 +11,7 @@ from hypothesis import given, settings, target
 from hypothesis import strategies as st
 
 from streamer.bloblang import compile_mapping
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for

@@ -16,7 +16,7 @@ from streamer.bloblang.errors import QueryError
 from streamer.bloblang.functions.general import counter
 from streamer.bloblang.interpolation import Interpolation
 from streamer.bloblang.mapping import Mapping
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.value import INT64_MAX
 
 

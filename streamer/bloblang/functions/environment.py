@@ -9,7 +9,7 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.environment import MappingEnvironment, read_file
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.timestamps import format_rfc3339
 
 _CATEGORY = "Environment"

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import QueryError
+from streamer.core.execution import Execution
 from streamer.core.extras import install_hint, missing_packages_text
-from streamer.core.message import Execution
 from streamer.core.timestamps import SECOND
 
 # Spark's workers are forked: a generator of the process's own would repeat itself in each.

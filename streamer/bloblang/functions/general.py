@@ -13,7 +13,7 @@ from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch, Un
 from streamer.bloblang.golib.convert import to_int
 from streamer.bloblang.golib.operations import NUMBER_TYPES, truncate
 from streamer.bloblang.limits import check_bytes, check_elements
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.value import DELETED, INT64_MAX, NOTHING
 
 _CATEGORY = "General"

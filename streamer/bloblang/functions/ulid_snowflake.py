@@ -13,7 +13,7 @@ from typing import Final
 
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 
 _CATEGORY = "General"
 _NS_PER_MS: Final = 1_000_000

@@ -12,7 +12,7 @@ from typing import Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.timestamps import Timestamp
 
 _CATEGORY: Final = "General"

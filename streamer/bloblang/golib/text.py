@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from streamer.core.json.dump import dump_json
 from streamer.core.timestamps import Timestamp
-from streamer.core.value import DELETED, NOTHING, Number, UInt, dump_json, format_float
+from streamer.core.value import DELETED, NOTHING, Number, UInt, format_float
 
 # What Go's TrimSpace takes for white space.
 GO_WHITESPACE: Final = (

@@ -10,7 +10,7 @@ from typing import Any, Final
 from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.runtime import jwt_tokens
 from streamer.bloblang.runtime.jwt_signatures import ALGORITHMS
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 
 _CATEGORY = "JSON Web Tokens"
 _SECRET = Param("signing_secret", "string")

@@ -14,10 +14,11 @@ from streamer.bloblang.golib.convert import bytes_of, text_of
 from streamer.bloblang.golib.gocsv import read_csv
 from streamer.bloblang.limits import check_bytes
 from streamer.core.errors import MessageError
+from streamer.core.json.dump import dump_json
 from streamer.core.json.json_fault import find_end_of_value
+from streamer.core.json.parse import parse_json as read_json
 from streamer.core.message import Message
-from streamer.core.value import NOTHING, Number, dump_json
-from streamer.core.value import parse_json as read_json
+from streamer.core.value import NOTHING, Number
 
 _CATEGORY = "Parsing"
 

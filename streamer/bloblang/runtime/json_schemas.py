@@ -14,8 +14,9 @@ from typing import Any, Final
 import orjson
 
 from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.core.json.dump import dump_json
 from streamer.core.json.json_fault import find_json_fault
-from streamer.core.value import dump_json, parse_json_int
+from streamer.core.json.parse import parse_json_int
 
 _PREFIX: Final = "failed to parse json schema definition: "
 # The order in which checks are made; what is not here comes last, among itself by name.

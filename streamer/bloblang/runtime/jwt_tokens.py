@@ -16,9 +16,9 @@ from streamer.bloblang.golib.operations import NUMBER_TYPES
 from streamer.bloblang.golib.text import go_type
 from streamer.bloblang.runtime import jwt_signatures
 from streamer.bloblang.runtime.jwt_signatures import ALGORITHMS, SignatureAlgorithm
+from streamer.core.json.dump import dump_json
 from streamer.core.json.json_fault import find_json_fault
 from streamer.core.timestamps import SECOND
-from streamer.core.value import dump_json
 
 # What a mapping may not set: they tell a reader how to check the token.
 _RESERVED_HEADERS: Final = frozenset(

@@ -19,7 +19,7 @@ from streamer.cli.blobl.mapping_source import compile_text, read_mapping
 from streamer.cli.blobl.output import Printer
 from streamer.cli.options import gather_options
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.tools.playground.apply import DocumentStyle, apply_to_all
 from streamer.tools.playground.mapping_environment import substitute_variables
 from streamer.tools.playground.split_documents import SPLITS, Readable, Split, split_documents

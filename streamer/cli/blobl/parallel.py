@@ -21,7 +21,7 @@ from typing import Final
 from streamer.bloblang import Mapping
 from streamer.cli.blobl.output import Printer
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.tools.playground.apply import DocumentStyle, PrintedResults, apply_to_all
 
 # How many documents go to a process at most at a time, and how many such tasks wait for each.

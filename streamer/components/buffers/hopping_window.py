@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.window_buffer.event_time import WindowBuffer, build_buffer
 from streamer.sdk.window_buffer.fields import EVERY, RETENTION_PACKAGES, SIZE, event_time_fields
 from streamer.sdk.window_buffer.grid import (
@@ -30,20 +30,12 @@ SPEC: Final = Spec(
     ),
     status="beta",
     fields=event_time_fields(
-        Field(
-            SIZE,
-            "string",
-            "The length of a window.",
-            duration=True,
-            examples=("10m",),
-        ),
-        Field(
+        duration_field(SIZE, "The length of a window.", examples=("10m",)),
+        duration_field(
             EVERY,
-            "string",
             "The time from one window's start to the next one's, not longer than `size` (advance, "
             "hop). When empty, windows follow one another.",
             default="",
-            duration=True,
             examples=("1m",),
         ),
         OFFSET_FIELD,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.core.durations import format_duration
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     WindowBuffer,
@@ -48,22 +48,18 @@ SPEC: Final = Spec(
     ),
     status="beta",
     fields=event_time_fields(
-        Field(
+        duration_field(
             GAP,
-            "string",
             "How far apart two messages may be and still be in one session (inactivity gap, "
             "timeout).",
-            duration=True,
             examples=("60s", "30m"),
         ),
-        Field(
+        duration_field(
             MAX_DURATION,
-            "string",
             "Cuts a session that does not end by itself: at the first multiple of this (since "
             "1970) that is later than its start by more than this. Not shorter than `gap`; empty "
             "for sessions of any length.",
             default="",
-            duration=True,
             examples=("10m",),
         ),
     ),

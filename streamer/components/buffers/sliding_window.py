@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.core.durations import MILLISECOND, format_duration
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     WindowBuffer,
@@ -77,11 +77,9 @@ SPEC: Final = Spec(
     ),
     status="beta",
     fields=event_time_fields(
-        Field(
+        duration_field(
             SIZE,
-            "string",
             "The length of a window: the largest difference of times in it.",
-            duration=True,
             examples=("10s", "5m"),
         ),
         Field(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.window_buffer.event_time import find_retention_problems
 from streamer.sdk.window_buffer.fields import RETENTION, RETENTION_FIELD, RETENTION_PACKAGES
 from streamer.window.settings.system_window import SystemWindow, find_system_window_problems
@@ -56,40 +56,32 @@ _FIELDS: Final = (
         mapping=True,
         examples=("root = this.created_at", 'root = meta("kafka_timestamp_unix").number()'),
     ),
-    Field(
+    duration_field(
         SIZE,
-        "string",
         "The length of a window. Windows end at multiples of it on the UTC clock, so windows of "
         "an hour end at the turn of every hour; `offset` moves them.",
-        duration=True,
         examples=("30s", "10m"),
     ),
-    Field(
+    duration_field(
         SLIDE,
-        "string",
         "The time from one window's end to the next one's, shorter than `size`: windows overlap, "
         "and a message is in each window that covers its time. Empty for windows that follow one "
         "another.",
         default="",
-        duration=True,
         examples=("30s", "10m"),
     ),
-    Field(
+    duration_field(
         OFFSET,
-        "string",
         "Moves all windows by this much, which may be negative, and must be less than the slide "
         "(or the size, without one).",
         default="",
-        duration=True,
         examples=("-6h", "30m"),
     ),
-    Field(
+    duration_field(
         ALLOWED_LATENESS,
-        "string",
         "How long a window waits for late messages after its end before it is emitted; shorter "
         "than `size`.",
         default="",
-        duration=True,
         examples=("10s", "1m"),
     ),
     Field(
@@ -111,14 +103,12 @@ _FIELDS: Final = (
         options=("drop", "keep"),
         advanced=True,
     ),
-    Field(
+    duration_field(
         EXPIRE_AFTER,
-        "string",
         "How long the stream's own processors and outputs may hold up a window that is due before "
         "`on_expired` applies. By default the larger of 10s and the slide (or the size, without "
         "one).",
         default="",
-        duration=True,
         advanced=True,
     ),
     Field(

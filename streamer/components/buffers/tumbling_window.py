@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.window_buffer.event_time import WindowBuffer, build_buffer
 from streamer.sdk.window_buffer.fields import RETENTION_PACKAGES, SIZE, event_time_fields
 from streamer.sdk.window_buffer.grid import (
@@ -31,13 +31,7 @@ SPEC: Final = Spec(
     ),
     status="beta",
     fields=event_time_fields(
-        Field(
-            SIZE,
-            "string",
-            "The length of a window.",
-            duration=True,
-            examples=("5m", "1h", "1d"),
-        ),
+        duration_field(SIZE, "The length of a window.", examples=("5m", "1h", "1d")),
         OFFSET_FIELD,
         TIMEZONE_FIELD,
     ),

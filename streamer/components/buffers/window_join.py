@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.core.durations import format_duration
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     WindowBuffer,
@@ -111,28 +111,22 @@ SPEC: Final = Spec(
             mapping=True,
             examples=("root = this.order_id",),
         ),
-        Field(
+        duration_field(
             WITHIN,
-            "string",
             "How far apart the times of a pair may be, either way.",
             optional=True,
-            duration=True,
             examples=("1h",),
         ),
-        Field(
+        duration_field(
             BEFORE,
-            "string",
             "Instead of `within`: how much earlier than the left message the right one may be.",
             default="",
-            duration=True,
             advanced=True,
         ),
-        Field(
+        duration_field(
             AFTER,
-            "string",
             "Instead of `within`: how much later than the left message the right one may be.",
             default="",
-            duration=True,
             advanced=True,
         ),
         Field(

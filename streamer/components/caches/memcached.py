@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from streamer.core.durations import SECOND
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.urls import address_problem
-from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.sdk.backoff import Backoff, pause_fields, read_pauses
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import (
@@ -26,6 +26,7 @@ from streamer.sdk.spec import (
     Package,
     ParsedFields,
     Spec,
+    duration_field,
 )
 
 T = TypeVar("T")
@@ -78,29 +79,17 @@ SPEC: Final = Spec(
             "What every key begins with, so that it stays apart from others' keys.",
             optional=True,
         ),
-        Field(
+        duration_field(
             DEFAULT_TTL,
-            "string",
             "How long a value is kept, where who stores it does not say.",
             default="300s",
-            duration=True,
         ),
         Field(
             RETRIES,
             "object",
             "How a command that has failed is tried again; the pauses grow by half each time.",
             advanced=True,
-            children=(
-                Field(INITIAL_INTERVAL, "string", "The first pause.", default="1s", duration=True),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="5s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="30s",
-                    duration=True,
-                ),
-            ),
+            children=pause_fields("1s", "5s", "30s"),
         ),
     ),
     examples=(
@@ -222,10 +211,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> MemcachedCache:
         lambda: context.worker_resource("memcached", lambda: _Servers(places)),
         parsed[PREFIX] or "",
         parsed[DEFAULT_TTL] or 0,
-        Backoff(
-            initial=retries[INITIAL_INTERVAL] or 0,
-            max_interval=retries[MAX_INTERVAL] or 0,
-            elapsed=retries[MAX_ELAPSED_TIME] or 0,
-        ),
+        read_pauses(retries),
         ComponentRef(context.component),
     )

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import KeyAlreadyExistsError, KeyNotFoundError
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 DEFAULT_TTL: Final = "default_ttl"
 COMPACTION_INTERVAL: Final = "compaction_interval"
@@ -32,19 +32,13 @@ SPEC: Final = Spec(
         "time; until then `add` still finds their keys, though `get` does not."
     ),
     fields=(
-        Field(
-            DEFAULT_TTL,
-            "string",
-            "How long a value is kept, where who stores it does not say.",
-            default="5m",
-            duration=True,
+        duration_field(
+            DEFAULT_TTL, "How long a value is kept, where who stores it does not say.", default="5m"
         ),
-        Field(
+        duration_field(
             COMPACTION_INTERVAL,
-            "string",
             "How much time lies between two removals of old values; empty to keep all for ever.",
             default="60s",
-            duration=True,
         ),
         Field(
             INIT_VALUES,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import Cache, CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Spec

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from streamer.connectors.redis import (
     CLIENT_FIELDS,
+    PACKAGES,
     RedisError,
     client_problems,
     redis_errors,
@@ -18,11 +19,11 @@ from streamer.connectors.redis import (
 )
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND
-from streamer.core.message import Execution
-from streamer.sdk.backoff import INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.core.execution import Execution
+from streamer.sdk.backoff import Backoff, pause_fields, read_pauses
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 T = TypeVar("T")
 
@@ -42,12 +43,10 @@ SPEC: Final = Spec(
             "What every key begins with in Redis, so that it stays apart from others' keys.",
             optional=True,
         ),
-        Field(
+        duration_field(
             DEFAULT_TTL,
-            "string",
             "How long a value is kept, where who stores it does not say; for ever without it.",
             optional=True,
-            duration=True,
             advanced=True,
         ),
         Field(
@@ -55,19 +54,7 @@ SPEC: Final = Spec(
             "object",
             "How a command that has failed is tried again; the pauses grow by half each time.",
             advanced=True,
-            children=(
-                Field(
-                    INITIAL_INTERVAL, "string", "The first pause.", default="500ms", duration=True
-                ),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="1s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="5s",
-                    duration=True,
-                ),
-            ),
+            children=pause_fields("500ms", "1s", "5s"),
         ),
     ),
     check=client_problems,
@@ -88,7 +75,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 
@@ -162,10 +149,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> RedisCache:
         lambda: shared_client(parsed, context),
         parsed[PREFIX] or "",
         parsed[DEFAULT_TTL],
-        Backoff(
-            initial=retries[INITIAL_INTERVAL] or 0,
-            max_interval=retries[MAX_INTERVAL] or 0,
-            elapsed=retries[MAX_ELAPSED_TIME] or 0,
-        ),
+        read_pauses(retries),
         ComponentRef(context.component),
     )

@@ -20,7 +20,7 @@ from streamer.connectors.sql.database_fields import (
     TARGET_FIELDS,
     shared_database,
 )
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -11,11 +11,11 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import KeyNotFoundError
 from streamer.sdk.cache.eviction import LeastRecentlyUsed
 from streamer.sdk.cache.optimistic import OPTIMISTIC, OPTIMISTIC_FIELD, InMemoryCache
-from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec, duration_field
 
 CAP: Final = "cap"
 DEFAULT_TTL: Final = "default_ttl"
@@ -47,19 +47,13 @@ SPEC: Final = Spec(
     ),
     fields=(
         Field(CAP, "int", "The most values there may be.", default=1024),
-        Field(
-            DEFAULT_TTL,
-            "string",
-            "How long a value is kept after it was written.",
-            default="5m0s",
-            duration=True,
+        duration_field(
+            DEFAULT_TTL, "How long a value is kept after it was written.", default="5m0s"
         ),
-        Field(
+        duration_field(
             TTL,
-            "string",
             "The old name of `default_ttl`, which it overrides.",
             optional=True,
-            duration=True,
             advanced=True,
             deprecated=True,
         ),

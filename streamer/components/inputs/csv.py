@@ -13,6 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from streamer.connectors.files.csv_rows import CsvRows, Rows
+from streamer.connectors.files.file_fields import (
+    BATCH_COUNT,
+    BATCH_COUNT_FIELD,
+    DELETE_FIELD,
+    make_source,
+    paths_field,
+    paths_problems,
+)
 from streamer.connectors.files.file_source import FileSource
 from streamer.core.message import Batch, Message
 from streamer.sdk.input.scanning import (
@@ -23,16 +31,13 @@ from streamer.sdk.input.scanning import (
     ScannedCut,
     skip_bytes,
 )
-from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
-from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
+from streamer.sdk.spec.on_replaced import REPLACED_FIELD
 
-PATHS: Final = "paths"
 PARSE_HEADER_ROW: Final = "parse_header_row"
 DELIMITER: Final = "delimiter"
 LAZY_QUOTES: Final = "lazy_quotes"
-DELETE_ON_FINISH: Final = "delete_on_finish"
-BATCH_COUNT: Final = "batch_count"
 HEADER: Final = "header"
 
 
@@ -40,11 +45,6 @@ def _delimiter_problem(text: str) -> str | None:
     if len(text) == 1 and text not in '"\r\n\0':
         return None
     return f"is {text!r}; expected exactly one letter, other than a quote or a line break"
-
-
-def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    if not parsed[PATHS]:
-        yield PATHS, "is an empty list; expected at least one path or glob"
 
 
 SPEC: Final = Spec(
@@ -58,14 +58,7 @@ SPEC: Final = Spec(
         "restart goes on where it was. Several files are read at once, a file by one worker."
     ),
     fields=(
-        Field(
-            PATHS,
-            "string",
-            "Paths of files, or globs such as `./data/*.csv` (`**` goes into directories).",
-            access=Access.FILE,
-            shape="array",
-            examples=(("/tmp/foo.csv", "/tmp/data/**/*.csv"),),
-        ),
+        paths_field("csv", "/tmp/foo.csv", "/tmp/data/**/*.csv"),
         Field(
             PARSE_HEADER_ROW,
             "bool",
@@ -83,25 +76,12 @@ SPEC: Final = Spec(
             "that is.",
             default=False,
         ),
-        Field(
-            DELETE_ON_FINISH,
-            "bool",
-            "Delete a file once all of it is safe in the checkpoint.",
-            default=False,
-            advanced=True,
-        ),
+        DELETE_FIELD,
         REPLACED_FIELD,
-        Field(
-            BATCH_COUNT,
-            "int",
-            "The rows of a batch; the last one of a file may be smaller.",
-            default=1,
-            advanced=True,
-            check=lambda count: None if count >= 1 else f"is {count}; expected 1 or more",
-        ),
+        BATCH_COUNT_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
-    check=_check,
+    check=paths_problems,
     examples=(
         Example(
             "Files that are separated by semicolons",
@@ -198,13 +178,11 @@ class RowScanner:
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
-    """Make the input; its files are listed by `opened`, when the stream starts."""
+    """Make the input; its files are listed by `open`, when the stream starts."""
     scanner = RowScanner(
         parsed[DELIMITER].encode(),
         parsed[PARSE_HEADER_ROW],
         parsed[LAZY_QUOTES],
         parsed[BATCH_COUNT],
     )
-    paths, delete = tuple(parsed[PATHS]), parsed[DELETE_ON_FINISH]
-    restarts = parsed[FIELD_ON_REPLACED] == RESTART
-    return FileSource(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)
+    return make_source(parsed, scanner)

@@ -7,22 +7,18 @@ anything else several files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
+from streamer.connectors.files.file_fields import (
+    DELETE_FIELD,
+    make_source,
+    paths_field,
+    paths_problems,
+)
 from streamer.connectors.files.file_source import FileSource
-from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
-from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
+from streamer.sdk.spec.on_replaced import REPLACED_FIELD
 from streamer.sdk.spec.scanner_fields import SCANNER_FIELDS, build_scanner
-
-FIELD_PATHS: Final = "paths"
-FIELD_DELETE_ON_FINISH: Final = "delete_on_finish"
-
-
-def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    if not parsed[FIELD_PATHS]:
-        yield FIELD_PATHS, "is an empty list; expected at least one path or glob"
-
 
 SPEC: Final = Spec(
     kind=Kind.INPUT,
@@ -34,25 +30,12 @@ SPEC: Final = Spec(
         "scanner cannot read is logged as an error, and the rest of that file is left out."
     ),
     fields=(
-        Field(
-            FIELD_PATHS,
-            "string",
-            "Paths of files, or globs such as `./data/*.jsonl` (`**` goes into directories).",
-            access=Access.FILE,
-            shape="array",
-            examples=(("./data/*.jsonl",),),
-        ),
-        Field(
-            FIELD_DELETE_ON_FINISH,
-            "bool",
-            "Delete a file once all of it is safe in the checkpoint.",
-            default=False,
-            advanced=True,
-        ),
+        paths_field("jsonl", "./data/*.jsonl"),
+        DELETE_FIELD,
         REPLACED_FIELD,
         *SCANNER_FIELDS,
     ),
-    check=_check,
+    check=paths_problems,
     examples=(
         Example(
             "A directory of CSV files",
@@ -66,8 +49,5 @@ SPEC: Final = Spec(
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
-    """Make the input; its files are listed by `opened`, when the stream starts."""
-    scanner = build_scanner(parsed, context)
-    paths, delete = tuple(parsed[FIELD_PATHS]), parsed[FIELD_DELETE_ON_FINISH]
-    restarts = parsed[FIELD_ON_REPLACED] == RESTART
-    return FileSource(paths, scanner, delete, permissions=parsed.permissions, restarts=restarts)
+    """Make the input; its files are listed by `open`, when the stream starts."""
+    return make_source(parsed, build_scanner(parsed, context))

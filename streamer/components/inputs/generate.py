@@ -21,7 +21,7 @@ from streamer.connectors.generated.message_generator import (
 )
 from streamer.connectors.generated.scheduled_input import ScheduledInput
 from streamer.core.durations import parse_duration
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD

@@ -30,7 +30,8 @@ from streamer.connectors.spool.spool_writer import (
     connect_with_retry,
 )
 from streamer.connectors.spool.store import SpoolStore
-from streamer.core.message import NO_META, Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META, Batch, Message
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.input.scanning import ScanInput
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

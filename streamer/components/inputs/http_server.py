@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.http_server.address import address_problem
 from streamer.connectors.http_server.fields import (
     ADDRESS,
     CERT_FILE,
     CORS,
     KEY_FILE,
     SERVER_FIELDS,
+    address_field,
+    path_field,
     server_problems,
 )
-from streamer.connectors.http_server.paths import path_problem
 from streamer.connectors.spool.sockets import TCP, TCP_FIELD, bind_socket
 from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
@@ -29,7 +29,10 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
-from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec, duration_field
+
+if TYPE_CHECKING:
+    from streamer.connectors.http_server.http_receiver import HttpReceiver
 
 PATH: Final = "path"
 WS_PATH: Final = "ws_path"
@@ -84,30 +87,10 @@ SPEC: Final = Spec(
         "away before the answer. HTTP/2 is not spoken."
     ),
     fields=(
-        Field(
-            ADDRESS,
-            "string",
-            "Where it listens; empty for the stream's own server.",
-            access=Access.ADDRESS,
-            default="",
-            check=lambda text: address_problem(text) if text else None,
-            examples=("0.0.0.0:4196",),
-        ),
-        Field(
-            PATH,
-            "string",
-            "The path that messages are sent to.",
-            access=Access.NONE,
-            default="/post",
-            check=path_problem,
-        ),
-        Field(
-            WS_PATH,
-            "string",
-            "The path of WebSockets: each message of one is a message.",
-            access=Access.NONE,
-            default="/post/ws",
-            check=path_problem,
+        address_field("0.0.0.0:4196"),
+        path_field(PATH, "The path that messages are sent to.", "/post"),
+        path_field(
+            WS_PATH, "The path of WebSockets: each message of one is a message.", "/post/ws"
         ),
         Field(
             WS_WELCOME_MESSAGE,
@@ -130,13 +113,11 @@ SPEC: Final = Spec(
             default=("POST",),
             shape="array",
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long a request may take. After it the sender is told 408; what it sent is not "
             "taken then, unless it waits for a `sync_response`.",
             default="5s",
-            duration=True,
         ),
         Field(
             MAX_BODY_SIZE,
@@ -233,38 +214,13 @@ class HttpServerInput:
         """
         # Imported here: linting a config should not wait for aiohttp.
         from streamer.connectors.http_server.http_receiver import (
-            HttpReceiver,
             serve_alone,
             serve_on_stream_server,
         )
-        from streamer.connectors.http_server.replies import ReplyTemplate
 
-        parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
-        intake = HttpReceiver(
-            store=SpoolStore(context.directory, context.spool_limit),
-            context=context,
-            verbs=frozenset(parsed[ALLOWED_VERBS]),
-            timeout=(parsed[TIMEOUT] or 0) / SECOND,
-            limit=self.limit,
-            reply=ReplyTemplate(
-                compile_interpolation(sync["status"]),
-                {name: compile_interpolation(text) for name, text in sync["headers"].items()},
-                MetadataFilter(sync["metadata_headers"]),
-            ),
-            welcome=parsed[WS_WELCOME_MESSAGE].encode(),
-            refusal=parsed[WS_RATE_LIMIT_MESSAGE].encode(),
-            max_body_size=parsed[MAX_BODY_SIZE],
-            max_parts=parsed[MAX_PARTS],
-            delimiter=getattr(self.scanner, "delimiter", b"\n") if self.scanner else None,
-        )
-        paths = {
-            path: handler
-            for path, handler in (
-                (parsed[PATH], intake.post),
-                (parsed[WS_PATH], intake.websocket),
-            )
-            if path
-        }
+        parsed, receiver = self.parsed, self._make_receiver(context)
+        handlers = ((parsed[PATH], receiver.post), (parsed[WS_PATH], receiver.websocket))
+        paths = {path: handler for path, handler in handlers if path}
         if parsed[ADDRESS]:
             tcp, cors = parsed[TCP], parsed[CORS]
             serve_alone(
@@ -286,6 +242,29 @@ class HttpServerInput:
             serve_on_stream_server(context, paths, self.file)
         return SpoolSource(
             context.directory, self.scanner, "http_server", inline=not context.is_local
+        )
+
+    def _make_receiver(self, context: InputContext) -> HttpReceiver:
+        from streamer.connectors.http_server.http_receiver import HttpReceiver
+        from streamer.connectors.http_server.replies import ReplyTemplate
+
+        parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
+        return HttpReceiver(
+            store=SpoolStore(context.directory, context.spool_limit),
+            context=context,
+            verbs=frozenset(parsed[ALLOWED_VERBS]),
+            timeout=(parsed[TIMEOUT] or 0) / SECOND,
+            limit=self.limit,
+            reply=ReplyTemplate(
+                compile_interpolation(sync["status"]),
+                {name: compile_interpolation(text) for name, text in sync["headers"].items()},
+                MetadataFilter(sync["metadata_headers"]),
+            ),
+            welcome=parsed[WS_WELCOME_MESSAGE].encode(),
+            refusal=parsed[WS_RATE_LIMIT_MESSAGE].encode(),
+            max_body_size=parsed[MAX_BODY_SIZE],
+            max_parts=parsed[MAX_PARTS],
+            delimiter=getattr(self.scanner, "delimiter", b"\n") if self.scanner else None,
         )
 
     def probe(self) -> str:

@@ -46,9 +46,9 @@ from streamer.connectors.kafka.input.input_fields import (
     read_limit,
     topics_field,
 )
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule
 from streamer.connectors.kafka.security.sasl import sasl_references, token_source
 from streamer.sdk.processing.batching import BATCHING

@@ -27,9 +27,9 @@ from streamer.connectors.kafka.input.input_fields import (
     group_field,
     read_limit,
 )
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.sdk.processing.batching import BATCHING
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 

@@ -8,8 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from streamer.connectors.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect, reason_text
-from streamer.connectors.mqtt.client import QOS, Client, qos_problem
+from streamer.connectors.mqtt import (
+    CLIENT_FIELDS,
+    PACKAGES,
+    QOS,
+    Client,
+    MqttError,
+    client_problems,
+    connect,
+    qos_problem,
+    reason_text,
+)
 from streamer.connectors.spool.blocks import pack_each
 from streamer.connectors.spool.reconnecting_receiver import (
     ConnectionLostError,
@@ -20,7 +29,7 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
 TOPICS: Final = "topics"
@@ -72,7 +81,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once with a qos of 1 or 2, from the driver's disk on with 0",
-    requires=(Package("paho"),),
+    requires=PACKAGES,
 )
 
 

@@ -6,6 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from streamer.connectors.files.file_fields import (
+    BATCH_COUNT,
+    BATCH_COUNT_FIELD,
+    make_source,
+    paths_field,
+    paths_problems,
+)
 from streamer.connectors.files.file_source import FileSource
 from streamer.connectors.formats.parquet_rows import row_documents
 from streamer.core.message import Batch, Message
@@ -17,18 +24,9 @@ from streamer.sdk.input.scanning import (
     ScanMark,
     ScannedCut,
 )
-from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
-from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
-
-PATHS: Final = "paths"
-BATCH_COUNT: Final = "batch_count"
-
-
-def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    if not parsed[PATHS]:
-        yield PATHS, "is an empty list; expected at least one path or glob"
-
+from streamer.sdk.spec.on_replaced import REPLACED_FIELD
 
 SPEC: Final = Spec(
     Kind.INPUT,
@@ -42,26 +40,12 @@ SPEC: Final = Spec(
         "worker."
     ),
     fields=(
-        Field(
-            PATHS,
-            "string",
-            "Paths of files, or globs such as `./data/*.parquet` (`**` goes into directories).",
-            access=Access.FILE,
-            shape="array",
-            examples=(("/tmp/foo.parquet", "/tmp/data/**/*.parquet"),),
-        ),
+        paths_field("parquet", "/tmp/foo.parquet", "/tmp/data/**/*.parquet"),
         REPLACED_FIELD,
-        Field(
-            BATCH_COUNT,
-            "int",
-            "The rows of a batch; the last one of a file may be smaller.",
-            default=1,
-            advanced=True,
-            check=lambda count: None if count >= 1 else f"is {count}; expected 1 or more",
-        ),
+        BATCH_COUNT_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
-    check=_check,
+    check=paths_problems,
     examples=(
         Example(
             "All files of a folder",
@@ -138,7 +122,5 @@ def _row_group_of(file: Any, number: int) -> tuple[int, int]:
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
-    """Make the input; its files are listed by `opened`, when the stream starts."""
-    scanner, restarts = ParquetScanner(parsed[BATCH_COUNT]), parsed[FIELD_ON_REPLACED] == RESTART
-    permissions = parsed.permissions
-    return FileSource(tuple(parsed[PATHS]), scanner, permissions=permissions, restarts=restarts)
+    """Make the input; its files are listed by `open`, when the stream starts."""
+    return make_source(parsed, ParquetScanner(parsed[BATCH_COUNT]))

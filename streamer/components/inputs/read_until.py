@@ -26,11 +26,12 @@ from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedErr
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.input_context import InputContext, StoppableContext, open_input
 from streamer.sdk.input.replayable import Offset, ReplayableSource
 from streamer.sdk.mapping_query import query_bool
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 INPUT: Final = "input"
 CHECK: Final = "check"
@@ -67,12 +68,10 @@ SPEC: Final = Spec(
             mapping=True,
             examples=('this.type == "foo"', 'count("messages") >= 100'),
         ),
-        Field(
+        duration_field(
             IDLE_TIMEOUT,
-            "string",
             "How long nothing may come before the input ends.",
             optional=True,
-            duration=True,
             examples=("5s",),
         ),
         Field(

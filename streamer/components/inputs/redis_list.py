@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.input_base import AUTO_REPLAY_NACKS, RedisInput
 from streamer.connectors.spool.blocks import pack_each
@@ -20,9 +20,9 @@ from streamer.sdk.spec import (
     Example,
     Field,
     Kind,
-    Package,
     ParsedFields,
     Spec,
+    duration_field,
 )
 
 KEY: Final = "key"
@@ -52,12 +52,10 @@ SPEC: Final = Spec(
             default=0,
             advanced=True,
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long Redis is asked to wait for messages before it is asked again.",
             default="5s",
-            duration=True,
             advanced=True,
         ),
         Field(
@@ -79,7 +77,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at most once until it is on the driver's disk, at least once from there on",
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 # A stop should not wait for Redis longer than this.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.input_base import AUTO_REPLAY_NACKS, RedisInput
 from streamer.connectors.spool.blocks import pack_each
 from streamer.connectors.spool.reconnecting_receiver import Session
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 CHANNELS: Final = "channels"
 USE_PATTERNS: Final = "use_patterns"
@@ -53,7 +53,7 @@ SPEC: Final = Spec(
     delivery=(
         "what is published while nobody listens is lost; at least once from the driver's disk on"
     ),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 _POLL_TIMEOUT_S: Final = 0.5

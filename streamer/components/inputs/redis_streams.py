@@ -11,14 +11,14 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.input_base import AUTO_REPLAY_NACKS, RedisInput, decode_text
 from streamer.connectors.spool.blocks import Record, pack_each
 from streamer.connectors.spool.reconnecting_receiver import ConnectionLostError, Session
 from streamer.core.durations import SECOND
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 BODY_KEY: Final = "body_key"
 STREAMS: Final = "streams"
@@ -72,20 +72,16 @@ SPEC: Final = Spec(
             default=True,
             advanced=True,
         ),
-        Field(
+        duration_field(
             COMMIT_PERIOD,
-            "string",
             "How long entries that have landed wait to be acknowledged, at most.",
             default="1s",
-            duration=True,
             advanced=True,
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long Redis is asked to wait for entries before it is asked again.",
             default="1s",
-            duration=True,
             advanced=True,
         ),
     ),
@@ -103,7 +99,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once: acknowledged when messages are on the driver's disk",
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 

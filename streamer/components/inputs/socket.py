@@ -22,7 +22,8 @@ from streamer.connectors.spool.spool_writer import SpoolWriter, connect_with_ret
 from streamer.connectors.spool.store import SpoolStore
 from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.scanner_fields import SCANNER_FIELDS, build_scanner

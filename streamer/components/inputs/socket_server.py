@@ -37,7 +37,7 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedError
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.throttled_log import ThrottledLog
 from streamer.sdk.cache import Cache, CacheError
 from streamer.sdk.input.input_context import InputContext

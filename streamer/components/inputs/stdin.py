@@ -29,7 +29,8 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedError
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
-from streamer.core.message import NO_META, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.input.replayable import (
     Chunk,

@@ -24,7 +24,7 @@ from streamer.connectors.spool.spool_writer import (
 )
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec

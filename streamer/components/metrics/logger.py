@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec import Field, Kind, Spec
+from streamer.sdk.spec import Field, Kind, Spec, duration_field
 
 PUSH_INTERVAL: Final = "push_interval"
 FLUSH_METRICS: Final = "flush_metrics"
@@ -15,12 +15,10 @@ SPEC: Final = Spec(
     "Prints metrics to the log.",
     status="beta",
     fields=(
-        Field(
+        duration_field(
             PUSH_INTERVAL,
-            "string",
             "Time between prints; without one, metrics are printed when the program ends.",
             optional=True,
-            duration=True,
             examples=("30s",),
         ),
         Field(FLUSH_METRICS, "bool", "Whether counters go back to 0 after a print.", default=False),

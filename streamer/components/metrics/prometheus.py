@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.core.urls import url_problem
-from streamer.sdk.spec import Access, Field, Kind, Spec
+from streamer.sdk.spec import Access, Field, Kind, Spec, duration_field
 
 USE_HISTOGRAM_TIMING: Final = "use_histogram_timing"
 HISTOGRAM_BUCKETS: Final = "histogram_buckets"
@@ -83,12 +83,10 @@ SPEC: Final = Spec(
             advanced=True,
             check=url_problem,
         ),
-        Field(
+        duration_field(
             PUSH_INTERVAL,
-            "string",
             "Time between pushes; without one, metrics are pushed when the program ends.",
             optional=True,
-            duration=True,
             advanced=True,
         ),
         Field(

@@ -6,10 +6,17 @@ from collections import deque
 from collections.abc import Callable, Container, Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import Composition, FailedBatch, SendOutcome, as_untried, renumber_failures
+from streamer.sdk.output.protocols import (
+    Composition,
+    FailedBatch,
+    SendOutcome,
+    as_untried,
+    renumber_failures,
+)
 from streamer.sdk.output.retry import HandOverOutput, RetryingOutput, make_attempt_logger
 from streamer.sdk.output.wait_budget import NestedWaitBudget, UnsentBatches, with_wait_budget
 from streamer.sdk.processing.batching import (

@@ -7,9 +7,10 @@ from typing import Final
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.core.durations import parse_duration
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.cache import Cache, CacheError, CacheItem, set_many
-from streamer.sdk.output import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 

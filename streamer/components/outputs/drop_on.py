@@ -12,11 +12,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 from streamer.core.durations import SECOND, format_duration
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import Composition, SendError, SendOutcome
+from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
 from streamer.sdk.regex_field import compile_pattern, patterns_problem
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 ERROR: Final = "error"
 ERROR_PATTERNS: Final = "error_patterns"
@@ -55,13 +56,11 @@ SPEC: Final = Spec(
             examples=(["and that was really bad$"], ["roughly [0-9]+ issues occurred"]),
             check=patterns_problem,
         ),
-        Field(
+        duration_field(
             BACK_PRESSURE,
-            "string",
             "How long an output may take for a batch before it is dropped; without `error` it "
             "counts as not sent instead.",
             optional=True,
-            duration=True,
             examples=("30s", "1m"),
         ),
         Field(OUTPUT, "output", "The output."),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.window.pack.metadata_codec import encode_meta
 

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import Composition, FailedBatch, SendOutcome, as_untried, renumber_failures
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import (
+    Composition,
+    FailedBatch,
+    SendOutcome,
+    as_untried,
+    renumber_failures,
+)
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
 
 FALLBACK_ERROR: Final = "fallback_error"

@@ -20,9 +20,10 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.connectors.files.writable import check_writable_file
 from streamer.connectors.formats.codec import CODEC, CODEC_FIELD, WriterCodec, read_codec
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import SendError
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
 

@@ -7,16 +7,16 @@ whilst applying back pressure."
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.http_client.client import HttpClient
 from streamer.connectors.http_client.errors import HttpError
 from streamer.connectors.http_client.fields import client_fields, client_problems
 from streamer.connectors.http_client.request import PartTemplate
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.wait_budget import pause_own_try
 from streamer.sdk.processing.batching import (
@@ -26,6 +26,7 @@ from streamer.sdk.processing.batching import (
     output_policy,
 )
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec.checks import join_checks
 from streamer.sdk.sync_response import add_answers
 
 BATCH_AS_MULTIPART: Final = "batch_as_multipart"
@@ -37,11 +38,6 @@ _TOO_LARGE_STATUSES: Final = (413, 414, 431)
 
 def _part_field(name: str, description: str, example: str) -> Field:
     return Field(name, "string", description, default="", interpolated=True, examples=(example,))
-
-
-def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -96,7 +92,7 @@ SPEC: Final = Spec(
             ),
         ),
     ),
-    check=_problems,
+    check=join_checks(client_problems, batching_problems),
     examples=(
         Example(
             "Send batches as one JSON array",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from streamer.connectors.http_server.address import address_problem
-from streamer.connectors.http_server.fields import ADDRESS, SERVER_FIELDS, server_problems
-from streamer.connectors.http_server.paths import path_problem
-from streamer.core.message import Batch, Execution
-from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.connectors.http_server.fields import (
+    SERVER_FIELDS,
+    address_field,
+    path_field,
+    server_problems,
+)
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 PATH: Final = "path"
 STREAM_PATH: Final = "stream_path"
@@ -41,39 +45,12 @@ SPEC: Final = Spec(
         "program stops comes again at the next start, with what was fetched of it."
     ),
     fields=(
-        Field(
-            ADDRESS,
-            "string",
-            "Where it listens; empty for the stream's own server.",
-            access=Access.ADDRESS,
-            default="",
-            check=lambda text: address_problem(text) if text else None,
-            examples=("0.0.0.0:4197",),
+        address_field("0.0.0.0:4197"),
+        path_field(PATH, "The path where a batch can be fetched.", "/get"),
+        path_field(
+            STREAM_PATH, "The path of an endless response, a line for each message.", "/get/stream"
         ),
-        Field(
-            PATH,
-            "string",
-            "The path where a batch can be fetched.",
-            access=Access.NONE,
-            default="/get",
-            check=path_problem,
-        ),
-        Field(
-            STREAM_PATH,
-            "string",
-            "The path of an endless response, a line for each message.",
-            access=Access.NONE,
-            default="/get/stream",
-            check=path_problem,
-        ),
-        Field(
-            WS_PATH,
-            "string",
-            "The path of WebSockets: each message is one.",
-            access=Access.NONE,
-            default="/get/ws",
-            check=path_problem,
-        ),
+        path_field(WS_PATH, "The path of WebSockets: each message is one.", "/get/ws"),
         Field(
             ALLOWED_VERBS,
             "string",
@@ -81,12 +58,10 @@ SPEC: Final = Spec(
             default=("GET",),
             shape="array",
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long a request to `path` waits for a message, before it is told 408.",
             default="5s",
-            duration=True,
             advanced=True,
         ),
         *SERVER_FIELDS,

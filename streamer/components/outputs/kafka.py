@@ -55,9 +55,9 @@ from streamer.connectors.kafka.output.record import RecordMaker
 from streamer.connectors.kafka.security.sasl import sasl_references
 from streamer.core.durations import MILLISECOND
 from streamer.sdk.backoff import backoff_fields, read_backoff
-from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
-from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec, duration_field
 
 NEW_TOPICS: Final = "custom_topic_creation"
 STATIC_HEADERS: Final = "static_headers"
@@ -213,13 +213,11 @@ SPEC: Final = Spec(
             advanced=True,
             check=_message_problem,
         ),
-        Field(
+        duration_field(
             TIMEOUT,
-            "string",
             "How long a broker may take to have what was sent. A record has failed after four "
             "times that.",
             default="5s",
-            duration=True,
             advanced=True,
             check=lambda ns: None if ns > 0 else "must be longer than 0s",
         ),

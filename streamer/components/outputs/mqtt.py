@@ -7,13 +7,23 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.connectors.mqtt import CLIENT_FIELDS, MqttError, client_problems, connect
-from streamer.connectors.mqtt.client import QOS, Client, qos_problem
+from streamer.bloblang import compile_interpolation
+from streamer.connectors.mqtt import (
+    CLIENT_FIELDS,
+    PACKAGES,
+    QOS,
+    Client,
+    MqttError,
+    client_problems,
+    connect,
+    qos_problem,
+)
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import (
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.output.protocols import (
     MAX_IN_FLIGHT,
     NotConnectedError,
     Output,
@@ -21,7 +31,7 @@ from streamer.sdk.output import (
     max_in_flight_field,
 )
 from streamer.sdk.output.rejection import make_invalid_rejection
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
 
 TOPIC: Final = "topic"
 WRITE_TIMEOUT: Final = "write_timeout"
@@ -50,12 +60,8 @@ SPEC: Final = Spec(
         *CLIENT_FIELDS,
         Field(TOPIC, "string", "The topic.", interpolated=True, examples=("sensors/${! @id }",)),
         Field(QOS, "int", "The quality of service: 0, 1 or 2.", default=1, check=qos_problem),
-        Field(
-            WRITE_TIMEOUT,
-            "string",
-            "How long the broker may take to take a message.",
-            default="3s",
-            duration=True,
+        duration_field(
+            WRITE_TIMEOUT, "How long the broker may take to take a message.", default="3s"
         ),
         Field(
             RETAINED,
@@ -84,7 +90,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("paho"),),
+    requires=PACKAGES,
 )
 
 
@@ -172,12 +178,12 @@ class MqttOutput(Output):
     def _publish(self, client: Client, batch: Batch, index: int, ex: Execution) -> None:
         # As in Redpanda Connect, the output sees one message at a time.
         message = batch[index : index + 1]
-        topic = _interpolate("topic", self._topic, message, ex)
+        topic = interpolate("topic", self._topic, message, 0, ex)
         if match := _INVALID_TOPIC.search(topic):
             raise MessageError(f"Invalid topic: it has the character U+{ord(match[0]):04X}.")
         retain = self._parsed[RETAINED]
         if self._retained is not None:
-            retain = _interpolate("retained", self._retained, message, ex) in _TRUE
+            retain = interpolate("retained", self._retained, message, 0, ex) in _TRUE
         try:
             sent = client.publish(topic, batch[index].raw, self._parsed[QOS], retain)
             sent.wait_for_publish(self._write_timeout_s)
@@ -195,13 +201,6 @@ class MqttOutput(Output):
         """Look whether a broker answers."""
         connect(self._parsed, lambda client: None, is_additional=True).disconnect()
         return "the broker answers"
-
-
-def _interpolate(name: str, of: Interpolation, message: Batch, ex: Execution) -> str:
-    try:
-        return of.text_of(message, 0, ex)
-    except MessageError as error:
-        raise MessageError(f"{name} interpolation error: {error}") from None
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> MqttOutput:

@@ -10,14 +10,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.output_base import RedisOutput
 from streamer.connectors.redis.values import GO_NAMES, to_argument
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.per_message import parse_document
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 KEY: Final = "key"
 WALK_METADATA: Final = "walk_metadata"
@@ -73,7 +75,7 @@ SPEC: Final = Spec(
     ),
     begin={"walk_metadata": True},
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 
@@ -96,24 +98,15 @@ def build(parsed: ParsedFields, context: BuildContext) -> RedisOutput:
     def command(batch: Batch, index: int, ex: Execution) -> Sequence[Any]:
         # Redpanda Connect's output sees one message at a time, not the batch.
         message = [batch[index]]
-        what = "key"
         values: dict[str, Any] = {}
-        try:
-            name = key.text_of(message, 0, ex)
-        except MessageError as error:
-            raise MessageError(f"key interpolation error: {error}") from None
+        name = interpolate(KEY, key, message, 0, ex)
         if parsed[WALK_METADATA]:
             values.update(batch[index].meta)
         if parsed[WALK_JSON_OBJECT]:
             values.update(_document_fields(batch[index]))
-        try:
-            for what, text in fields.items():
-                values[what] = text.text_of(message, 0, ex)
-        except MessageError as error:
-            raise MessageError(f"field {what} interpolation error: {error}") from None
+        for field, text in fields.items():
+            values[field] = interpolate(f"field {field}", text, message, 0, ex)
         pairs = [part for item in values.items() for part in (item[0], to_argument(item[1]))]
         return "HMSET", name, *pairs
 
-    output = RedisOutput(command, lambda: shared_client(parsed, context), parsed)
-    output.max_in_flight = parsed[MAX_IN_FLIGHT]
-    return output
+    return RedisOutput(command, parsed, context)

@@ -5,34 +5,22 @@ The list is created if it does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.output_base import RedisOutput
-from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
-from streamer.sdk.spec import (
-    Access,
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec.checks import join_checks
 
 KEY: Final = "key"
 COMMAND: Final = "command"
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -61,7 +49,7 @@ SPEC: Final = Spec(
             advanced=True,
         ),
     ),
-    check=_problems,
+    check=join_checks(client_problems, batching_problems),
     examples=(
         Example(
             "A list for each kind",
@@ -72,7 +60,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 
@@ -81,12 +69,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> RedisOutput:
     key, push = compile_interpolation(parsed[KEY]), parsed[COMMAND].upper()
 
     def command(batch: Batch, index: int, ex: Execution) -> Sequence[Any]:
-        try:
-            return push, key.text_of(batch, index, ex), batch[index].raw
-        except MessageError as error:
-            raise MessageError(f"key interpolation error: {error}") from None
+        return push, interpolate(KEY, key, batch, index, ex), batch[index].raw
 
-    output = RedisOutput(command, lambda: shared_client(parsed, context), parsed)
-    output.max_in_flight = parsed[MAX_IN_FLIGHT]
-    output.policy = output_policy(parsed, context)
-    return output
+    return RedisOutput(command, parsed, context, output_policy(parsed, context))

@@ -6,18 +6,20 @@ the XADD command". An entry has the message under one key, and the metadata unde
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.bloblang import Interpolation, compile_interpolation
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.bloblang import compile_interpolation
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems
 from streamer.connectors.redis.output_base import RedisOutput
 from streamer.connectors.redis.values import to_argument
-from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import MAX_IN_FLIGHT, max_in_flight_field
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec.checks import join_checks
 
 STREAM: Final = "stream"
 ID: Final = "id"
@@ -25,11 +27,6 @@ BODY_KEY: Final = "body_key"
 MAX_LENGTH: Final = "max_length"
 METADATA: Final = "metadata"
 EXCLUDE_PREFIXES: Final = "exclude_prefixes"
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from client_problems(parsed)
-    yield from batching_problems(parsed)
 
 
 SPEC: Final = Spec(
@@ -76,7 +73,7 @@ SPEC: Final = Spec(
         ),
         BATCHING_FIELD,
     ),
-    check=_problems,
+    check=join_checks(client_problems, batching_problems),
     examples=(
         Example(
             "A bounded stream",
@@ -88,15 +85,8 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
-
-
-def _interpolate(name: str, of: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
-    try:
-        return of.text_of(batch, index, ex)
-    except MessageError as error:
-        raise MessageError(f"{name} interpolation error: {error}") from None
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> RedisOutput:
@@ -113,12 +103,9 @@ def build(parsed: ParsedFields, context: BuildContext) -> RedisOutput:
             if not key.startswith(left_out)
         }
         values[parsed[BODY_KEY]] = message.raw
-        target = _interpolate(STREAM, stream, batch, index, ex)
-        identity = _interpolate(ID, entry, batch, index, ex)
+        target = interpolate(STREAM, stream, batch, index, ex)
+        identity = interpolate(ID, entry, batch, index, ex)
         pairs = [part for item in values.items() for part in item]
         return "XADD", target, *bound, identity, *pairs
 
-    output = RedisOutput(command, lambda: shared_client(parsed, context), parsed)
-    output.max_in_flight = parsed[MAX_IN_FLIGHT]
-    output.policy = output_policy(parsed, context)
-    return output
+    return RedisOutput(command, parsed, context, output_policy(parsed, context))

@@ -6,8 +6,9 @@ from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import Output, SendError
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import Output, SendError
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Spec
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import Composition, SendError, SendOutcome
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
 

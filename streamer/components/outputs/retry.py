@@ -11,7 +11,7 @@ from typing import Final
 
 from streamer.sdk.backoff import backoff_fields, read_backoff
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import Composition
+from streamer.sdk.output.protocols import Composition
 from streamer.sdk.output.retry import RetryingOutput, make_attempt_logger
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 

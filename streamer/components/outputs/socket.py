@@ -10,9 +10,10 @@ from typing import Any, Final
 from streamer.connectors.formats.codec import CODEC, CODEC_FIELD, WriterCodec, read_codec
 from streamer.connectors.http_server.address import address_problem, split_address
 from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.permissions import ALL, Permissions
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 NETWORK: Final = "network"

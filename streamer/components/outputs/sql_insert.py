@@ -19,9 +19,10 @@ from streamer.connectors.sql.database_fields import (
 )
 from streamer.connectors.sql.output_base import connect_database, failure_text, probe_database
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import as_shared, make_invalid_rejection
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from streamer.connectors.sql import Database, SqlError
@@ -16,18 +15,14 @@ from streamer.connectors.sql.output_base import connect_database, failure_text, 
 from streamer.connectors.sql.processor_base import StatementSequence
 from streamer.connectors.sql.raw_fields import raw_fields, raw_problems, read_queries
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError, max_in_flight_field
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from raw_problems(parsed)
-    yield from batching_problems(parsed)
-
+from streamer.sdk.spec.checks import join_checks
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -46,7 +41,7 @@ SPEC: Final = Spec(
         *CONNECTION_FIELDS,
         BATCHING_FIELD,
     ),
-    check=_problems,
+    check=join_checks(raw_problems, batching_problems),
     examples=(
         Example(
             "Count",

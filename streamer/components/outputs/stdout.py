@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.connectors.formats.codec import CODEC, CODEC_FIELD, WriterCodec, read_codec
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
-from streamer.core.message import Batch, Execution
+from streamer.core.message import Batch
 from streamer.sdk.spec import BuildContext, Kind, ParsedFields, Spec
 
 SPEC: Final = Spec(

@@ -12,10 +12,11 @@ import threading
 from collections import deque
 from typing import IO, Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 NAME: Final = "name"

@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
-from streamer.sdk.output import Composition, SendError, SendOutcome
+from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.retry import HandOverOutput, RetryingOutput, make_attempt_logger
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import Output
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import Output
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Spec
 from streamer.sdk.sync_response import add_answers
 

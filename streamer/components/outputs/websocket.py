@@ -12,10 +12,11 @@ from streamer.connectors.http_client.auth_fields import BASIC_AUTH_FIELD, JWT_FI
 from streamer.connectors.http_client.errors import HttpError
 from streamer.connectors.http_client.fields import PROXY_FIELD, PROXY_URL
 from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.permissions import Permissions
 from streamer.core.urls import url_problem
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import NotConnectedError, Output, SendError
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import Any, Final
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.connectors.formats.archives import Item, write_binary, write_tar, write_zip
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 

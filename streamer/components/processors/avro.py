@@ -15,27 +15,23 @@ from typing import Any, Final
 
 from streamer.connectors.formats.avro_bounds import AvroBoundsChecker
 from streamer.connectors.formats.avro_json import AvroDocumentConverter
-from streamer.connectors.formats.schema_text import read_schema, schema_url_problem
+from streamer.connectors.formats.schema_text import (
+    SCHEMA,
+    SCHEMA_PATH,
+    read_schema_text,
+    schema_fields,
+)
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
-from streamer.core.value import dump_json, parse_json, parse_json_int
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json, parse_json_int
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
-from streamer.sdk.spec import (
-    Access,
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
 
 OPERATOR: Final = "operator"
 ENCODING: Final = "encoding"
-SCHEMA: Final = "schema"
-SCHEMA_PATH: Final = "schema_path"
 
 TEXTUAL: Final = "textual"
 BINARY: Final = "binary"
@@ -80,24 +76,7 @@ SPEC: Final = Spec(
             default=TEXTUAL,
             options=(TEXTUAL, BINARY, SINGLE),
         ),
-        Field(
-            SCHEMA,
-            "string",
-            "The schema itself. Set this or `schema_path`.",
-            access=Access.NONE,
-            default="",
-            check=_schema_problem,
-        ),
-        Field(
-            SCHEMA_PATH,
-            "string",
-            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
-            "when the stream starts, and wins over `schema`.",
-            access=Access.SCHEMA_URL,
-            default="",
-            check=schema_url_problem,
-            examples=("file:///etc/schemas/person.avsc",),
-        ),
+        *schema_fields(_schema_problem, "file:///etc/schemas/person.avsc", default=""),
     ),
     check=_problems,
     examples=(
@@ -281,20 +260,9 @@ def _error_text(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _read_schema_text(parsed: ParsedFields, context: BuildContext) -> str:
-    path = parsed[SCHEMA_PATH]
-    if not path:
-        return str(parsed[SCHEMA])
-    try:
-        # It is read once, not by every task anew.
-        return context.worker_resource("schema", lambda: read_schema(path, parsed.permissions))
-    except (OSError, ValueError) as e:
-        raise StreamerError(f"loading Avro schema definition: {path}: {e}") from e
-
-
 def build(parsed: ParsedFields, context: BuildContext) -> PerMessageProcessor:
     """Read the schema, and choose what is done."""
-    codec = _AvroCodec(_read_schema_text(parsed, context))
+    codec = _AvroCodec(read_schema_text(parsed, context, "loading Avro schema definition: "))
     encoding = parsed[ENCODING]
     if parsed[OPERATOR] == "to_json":
         readers = {TEXTUAL: codec.from_text, BINARY: codec.from_bytes, SINGLE: codec.from_single}

@@ -15,7 +15,8 @@ from typing import Final
 from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
 from streamer.core.durations import parse_duration
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.cache import Cache, CacheError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_value

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run_processor
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.sdk.processing import Processor, run_processor
+from streamer.sdk.processing.composition import ProcessorComposition, compose
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 
@@ -39,18 +41,13 @@ SPEC: Final = Spec(
 )
 
 
-class CatchProcessor:
+class CatchProcessor(ProcessorComposition):
     """Runs children over the failed messages of a batch, as batches of one."""
 
     def __init__(self, children: Sequence[Processor]) -> None:
         self._children = children
 
-    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Return all that comes out as one batch, in order, without errors."""
-        made = self._run(batch, ex)
-        return [made] if made else []
-
-    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def run_singly(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on those messages that have failed."""
         results: list[list[Batch]] = [[[message]] for message in messages]
         caught = [index for index, message in enumerate(messages) if message.error is not None]
@@ -63,16 +60,7 @@ class CatchProcessor:
         return [m if m.error is None else m.with_error(None) for m in made]
 
 
-class EachCatchProcessor(CatchProcessor):
-    """The same, when each of the children makes at most one message of one."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Process messages that are batches by themselves."""
-        return self._run(messages, ex)
-
-
-def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> CatchProcessor:
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> Processor:
     """Build the children."""
     children = context.build_all(parsed)
-    each = all(isinstance(child, BulkProcessor) for child in children)
-    return EachCatchProcessor(children) if each else CatchProcessor(children)
+    return compose(CatchProcessor(children), children)

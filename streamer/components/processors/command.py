@@ -11,11 +11,13 @@ from typing import Any, Final
 from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
 from streamer.connectors.subprocess_client import start_error_text
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.message import Batch, Message
 from streamer.core.permissions import ALL, Permissions
-from streamer.core.value import dump_json, type_name
+from streamer.core.value import type_name
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.mapping_query import query_value
+from streamer.sdk.mapping_query import interpolate, query_value
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 NAME: Final = "name"
@@ -100,10 +102,7 @@ class CommandProcessor:
         return made
 
     def _make_command(self, message: Message, ex: Execution) -> list[str]:
-        try:
-            name = self._name.text_of([message], 0, ex)
-        except MessageError as error:
-            raise MessageError(f"name interpolation error: {error}") from None
+        name = interpolate("name", self._name, [message], 0, ex)
         if self._mapping is None:
             return [name]
         try:

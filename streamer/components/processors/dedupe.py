@@ -12,7 +12,8 @@ from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.cache import (
     Cache,
     CacheCall,

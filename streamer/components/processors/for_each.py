@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run, run_each
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.sdk.processing import Processor, run, run_each
+from streamer.sdk.processing.composition import ProcessorComposition, compose
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 SPEC: Final = Spec(
@@ -26,7 +28,7 @@ SPEC: Final = Spec(
 )
 
 
-class ForEachProcessor:
+class ForEachProcessor(ProcessorComposition):
     """Runs children over batches of one."""
 
     def __init__(self, children: Sequence[Processor]) -> None:
@@ -39,17 +41,12 @@ class ForEachProcessor:
         made = [message for one in run(self._children, singles, ex) for message in one]
         return [made] if made else []
 
-
-class EachForEachProcessor(ForEachProcessor):
-    """The same, when each of the children makes at most one message of one."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def run_singly(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on messages that are batches by themselves."""
         return [m for batch in run_each(self._children, messages, ex) for m in batch]
 
 
-def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> ForEachProcessor:
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> Processor:
     """Build the children."""
     children = context.build_all(parsed)
-    each = all(isinstance(child, BulkProcessor) for child in children)
-    return EachForEachProcessor(children) if each else ForEachProcessor(children)
+    return compose(ForEachProcessor(children), children)

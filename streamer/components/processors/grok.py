@@ -20,7 +20,8 @@ from streamer.connectors.formats.grok import (
 )
 from streamer.connectors.formats.grok.patterns import read_patterns
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.core.permissions import Permissions
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor

@@ -13,7 +13,8 @@ from typing import Final
 from streamer.connectors.http_client.client import HttpClient
 from streamer.connectors.http_client.errors import HttpError
 from streamer.connectors.http_client.fields import URL, client_fields, client_problems
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.thread_pool import ComponentPool

@@ -10,7 +10,8 @@ from typing import Final
 
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 

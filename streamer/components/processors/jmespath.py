@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -14,8 +14,10 @@ from typing import Any, Final
 from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.bloblang.limits import check_bytes, check_elements
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
-from streamer.core.value import dump_json, parse_json
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import PerMessageProcessor, parse_document
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec

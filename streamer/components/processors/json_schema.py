@@ -11,15 +11,18 @@ from typing import Final
 
 from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime.json_schemas import compile_schema
-from streamer.connectors.formats.schema_text import read_schema, schema_url_problem
+from streamer.connectors.formats.schema_text import (
+    SCHEMA,
+    SCHEMA_PATH,
+    read_schema_text,
+    schema_fields,
+)
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor, parse_document
-from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
-
-SCHEMA: Final = "schema"
-SCHEMA_PATH: Final = "schema_path"
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 
 _LOAD_ERROR_PREFIX: Final = "failed to load JSON schema definition: "
 
@@ -48,26 +51,7 @@ SPEC: Final = Spec(
         "thing that is wrong with it. A schema is one document: references to others are not "
         "followed."
     ),
-    fields=(
-        Field(
-            SCHEMA,
-            "string",
-            "The schema itself. Set this or `schema_path`.",
-            access=Access.NONE,
-            optional=True,
-            check=_schema_problem,
-        ),
-        Field(
-            SCHEMA_PATH,
-            "string",
-            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
-            "when the stream starts, and wins over `schema`.",
-            access=Access.SCHEMA_URL,
-            optional=True,
-            check=schema_url_problem,
-            examples=("file:///etc/schemas/person.json",),
-        ),
-    ),
+    fields=(*schema_fields(_schema_problem, "file:///etc/schemas/person.json", optional=True),),
     check=_problems,
     examples=(
         Example(
@@ -85,17 +69,6 @@ SPEC: Final = Spec(
     categories=("Mapping",),
     limits="one document; drafts 4 to 7",
 )
-
-
-def _read_schema_text(parsed: ParsedFields, context: BuildContext) -> str:
-    path = parsed[SCHEMA_PATH]
-    if not path:
-        return str(parsed[SCHEMA])
-    try:
-        # It is read once, not by every task anew.
-        return context.worker_resource("schema", lambda: read_schema(path, parsed.permissions))
-    except (OSError, ValueError) as e:
-        raise StreamerError(f"{_LOAD_ERROR_PREFIX}{path}: {e}") from e
 
 
 def _make_check(text: str) -> Change:
@@ -118,5 +91,6 @@ def _make_check(text: str) -> Change:
 def build(parsed: ParsedFields, context: BuildContext) -> PerMessageProcessor:
     """Read the schema."""
     return PerMessageProcessor(
-        _make_check(_read_schema_text(parsed, context)), ComponentRef(context.component)
+        _make_check(read_schema_text(parsed, context, _LOAD_ERROR_PREFIX)),
+        ComponentRef(context.component),
     )

@@ -16,7 +16,8 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.golib.convert import parse_float
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 

@@ -7,7 +7,8 @@ from typing import Final
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.methods.msgpack import format_msgpack, parse_msgpack
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import PerMessageProcessor
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

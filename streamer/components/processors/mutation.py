@@ -12,7 +12,8 @@ from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import empty_mapping_problem
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Spec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.spec import BuildContext, Field, Kind, Spec
 
 SPEC: Final = Spec(

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.processing import Processor, run
 from streamer.sdk.spec import (
     BuildContext,

@@ -9,7 +9,8 @@ from typing import Final
 
 from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.connectors.formats.parquet_rows import read_rows, row_documents
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 

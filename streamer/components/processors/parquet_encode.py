@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.message import Batch
 from streamer.core.timestamps import Timestamp, parse_rfc3339
-from streamer.core.value import dump_json, type_name
+from streamer.core.value import type_name
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import parse_document
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -13,7 +13,8 @@ from typing import Final
 from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.golib import zones
 from streamer.connectors.formats.syslog import Rfc3164Parser, parse_rfc5424
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import Change, PerMessageProcessor
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run, run_each
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.sdk.processing import Processor, run, run_each
+from streamer.sdk.processing.composition import ProcessorComposition, compose
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedComponent, Spec
 
 SPEC: Final = Spec(
@@ -35,7 +37,7 @@ SPEC: Final = Spec(
 )
 
 
-class ProcessorsProcessor:
+class ProcessorsProcessor(ProcessorComposition):
     """Runs children over batches."""
 
     def __init__(self, children: Sequence[Processor]) -> None:
@@ -46,17 +48,12 @@ class ProcessorsProcessor:
         """Return the batches that come out of the last one."""
         return list(run(self._children, [batch], ex))
 
-
-class EachProcessorsProcessor(ProcessorsProcessor):
-    """The same, when each of the children can take many batches of one at once."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def run_singly(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on messages that are batches by themselves."""
         return [m for batch in run_each(self._children, messages, ex) for m in batch]
 
 
-def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> ProcessorsProcessor:
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> Processor:
     """Build the children."""
     children = context.build_all(parsed)
-    each = all(isinstance(child, BulkProcessor) for child in children)
-    return EachProcessorsProcessor(children) if each else ProcessorsProcessor(children)
+    return compose(ProcessorsProcessor(children), children)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.rate_limit import RateLimit, wait_for_access
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 

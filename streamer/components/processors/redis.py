@@ -10,23 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation, compile_mapping
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems, shared_client
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.processor_base import RETRY_FIELDS, MakeRequest, RedisProcessor
 from streamer.connectors.redis.values import evaluate_arguments, to_argument
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import (
-    Access,
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 COMMAND: Final = "command"
 ARGS_MAPPING: Final = "args_mapping"
@@ -115,7 +108,7 @@ SPEC: Final = Spec(
     begin={"command": "scard", "args_mapping": "root = [ this.key ]"},
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 
@@ -128,10 +121,7 @@ def _make_command_request(parsed: ParsedFields, get_client: Callable[[], Client]
             given = [to_argument(one) for one in evaluate_arguments(mapping, batch, index, ex)]
         except MessageError as error:
             raise MessageError(f"args mapping failed: {error}") from None
-        try:
-            name = command.text_of(batch, index, ex)
-        except MessageError as error:
-            raise MessageError(f"command interpolation error: {error}") from None
+        name = interpolate("command", command, batch, index, ex)
         return f"{name} command", lambda: get_client().execute_command(name, *given)
 
     return make_request
@@ -142,10 +132,7 @@ def _make_operator_request(parsed: ParsedFields, get_client: Callable[[], Client
     key = compile_interpolation(parsed[KEY])
 
     def make_request(batch: Batch, index: int, ex: Execution) -> tuple[str, Callable[[], Any]]:
-        try:
-            given: list[str | bytes] = [key.text_of(batch, index, ex)]
-        except MessageError as error:
-            raise MessageError(f"key interpolation error: {error}") from None
+        given: list[str | bytes] = [interpolate("key", key, batch, index, ex)]
         if _HAS_VALUE_BY_OPERATOR[operator]:
             given.append(batch[index].raw)
         return f"{operator} command", lambda: get_client().execute_command(operator, *given)

@@ -10,23 +10,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from streamer.bloblang import Mapping, compile_mapping
-from streamer.connectors.redis import CLIENT_FIELDS, client_problems, shared_client
+from streamer.connectors.redis import CLIENT_FIELDS, PACKAGES, client_problems, shared_client
 from streamer.connectors.redis.client import Client
 from streamer.connectors.redis.processor_base import RETRY_FIELDS, MakeRequest, RedisProcessor
 from streamer.connectors.redis.values import evaluate_arguments, to_argument
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import (
-    Access,
-    BuildContext,
-    Example,
-    Field,
-    Kind,
-    Package,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 SCRIPT: Final = "script"
 ARGS_MAPPING: Final = "args_mapping"
@@ -84,7 +76,7 @@ SPEC: Final = Spec(
     ),
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.backoff import BACKOFF, INITIAL_INTERVAL, MAX_ELAPSED_TIME, MAX_INTERVAL, Backoff
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.sdk.backoff import BACKOFF, Backoff, pause_fields, read_pauses
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, run
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
@@ -49,19 +50,7 @@ SPEC: Final = Spec(
             BACKOFF,
             "object",
             "How long to wait between tries; the pauses grow by half each time.",
-            children=(
-                Field(
-                    INITIAL_INTERVAL, "string", "The first pause.", default="500ms", duration=True
-                ),
-                Field(MAX_INTERVAL, "string", "The longest pause.", default="10s", duration=True),
-                Field(
-                    MAX_ELAPSED_TIME,
-                    "string",
-                    "How long to go on trying; 0s for ever.",
-                    default="1m",
-                    duration=True,
-                ),
-            ),
+            children=pause_fields("500ms", "10s", "1m"),
         ),
         Field(PROCESSORS, "processor", "Processors to run on each message.", shape="array"),
         Field(
@@ -162,11 +151,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> RetryProcessor:
             lambda: context.isolated().build_all(parsed[PROCESSORS]),
             max_threads=0 if parsed[PARALLEL] else 1,
         ),
-        Backoff(
-            initial=backoff[INITIAL_INTERVAL] or 0,
-            max_interval=backoff[MAX_INTERVAL] or 0,
-            elapsed=backoff[MAX_ELAPSED_TIME] or 0,
-        ),
+        read_pauses(backoff),
         ComponentRef(context.component),
         parsed[MAX_RETRIES],
     )

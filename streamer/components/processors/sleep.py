@@ -12,7 +12,8 @@ from typing import Final
 from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.core.durations import parse_duration
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 

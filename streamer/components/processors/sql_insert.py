@@ -19,7 +19,8 @@ from streamer.connectors.sql.database_fields import (
     shared_database,
 )
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 

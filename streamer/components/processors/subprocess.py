@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.connectors.subprocess_client import CODECS, LINES, RunError, SubprocessClient
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 from streamer.sdk.sync_response import add_answers
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run_singly
+from streamer.core.execution import Execution
+from streamer.core.message import Message
+from streamer.sdk.processing import Processor, run_singly
+from streamer.sdk.processing.composition import ProcessorComposition, compose
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedComponent, Spec
 
 SPEC: Final = Spec(
@@ -27,33 +29,19 @@ SPEC: Final = Spec(
 )
 
 
-class TryProcessor:
+class TryProcessor(ProcessorComposition):
     """Runs children in strict mode over batches of one."""
 
     def __init__(self, children: Sequence[Processor]) -> None:
         self._children = children
 
-    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Return all that comes out as one batch, in order."""
-        made = self._run(batch, ex)
-        return [made] if made else []
-
-    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def run_singly(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on each message."""
         batches = run_singly(self._children, messages, ex)
         return [message for batch in batches for message in batch]
 
 
-class EachTryProcessor(TryProcessor):
-    """The same, when each of the children makes at most one message of one."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Process messages that are batches by themselves."""
-        return self._run(messages, ex)
-
-
-def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> TryProcessor:
+def build(parsed: tuple[ParsedComponent, ...], context: BuildContext) -> Processor:
     """Build the children."""
     children = context.build_all(parsed)
-    each = all(isinstance(child, BulkProcessor) for child in children)
-    return EachTryProcessor(children) if each else TryProcessor(children)
+    return compose(TryProcessor(children), children)

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution, Failure, Message
-from streamer.sdk.processing import BulkProcessor, Processor, run, run_singly
+from streamer.core.execution import Execution
+from streamer.core.message import Failure, Message
+from streamer.sdk.processing import Processor, run, run_singly
+from streamer.sdk.processing.composition import ProcessorComposition, compose
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 PROCESSORS: Final = "processors"
@@ -70,7 +72,7 @@ SPEC: Final = Spec(
 )
 
 
-class TryCatchProcessor:
+class TryCatchProcessor(ProcessorComposition):
     """Runs children in strict mode over batches of one, and others over those that failed."""
 
     def __init__(
@@ -80,12 +82,7 @@ class TryCatchProcessor:
         self._recovery = recovery
         self._key = key
 
-    def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Return all that comes out as one batch, in order."""
-        made = self._run(batch, ex)
-        return [made] if made else []
-
-    def _run(self, messages: list[Message], ex: Execution) -> list[Message]:
+    def run_singly(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Run the children on each message, and the recovery on what has failed."""
         made: list[Message] = []
         for batch in run_singly(self._children, messages, ex):
@@ -106,17 +103,8 @@ class TryCatchProcessor:
         return message.with_error(None).with_added_metadata(**{self._key: description})
 
 
-class EachTryCatchProcessor(TryCatchProcessor):
-    """The same, when each of the children makes at most one message of one."""
-
-    def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Process messages that are batches by themselves."""
-        return self._run(messages, ex)
-
-
-def build(parsed: ParsedFields, context: BuildContext) -> TryCatchProcessor:
+def build(parsed: ParsedFields, context: BuildContext) -> Processor:
     """Build the children of both lists."""
     children, recovery = context.build_all(parsed[PROCESSORS]), context.build_all(parsed[CATCH])
-    each = all(isinstance(child, BulkProcessor) for child in (*children, *recovery))
-    made = EachTryCatchProcessor if each else TryCatchProcessor
-    return made(children, recovery, parsed[ERROR_METADATA])
+    made = TryCatchProcessor(children, recovery, parsed[ERROR_METADATA])
+    return compose(made, (*children, *recovery))

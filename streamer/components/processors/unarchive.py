@@ -15,9 +15,10 @@ from streamer.bloblang.limits import check_messages
 from streamer.connectors.files.json_values import parse_decoded
 from streamer.connectors.formats.archives import Item, read_binary, read_tar, read_zip
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
 from streamer.core.json.json_fault import find_end_of_value
 from streamer.core.limits import current_limits
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import parse_document
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

@@ -12,7 +12,8 @@ from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.processing import Processor, run_all

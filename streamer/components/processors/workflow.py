@@ -15,7 +15,8 @@ from streamer.bloblang.analysis.read_write_sets import Target, find_reads, find_
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.runtime.paths import assign, find_or_null, split_path
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.branch_order import LayerError, sort_into_layers
 from streamer.sdk.processing.branching import (

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.bloblang.golib import xmltree
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import PerMessageProcessor
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

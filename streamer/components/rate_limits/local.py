@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import Final
 
 from streamer.core.durations import SECOND
-from streamer.core.message import Execution
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
-
-COUNT: Final = "count"
-INTERVAL: Final = "interval"
+from streamer.core.execution import Execution
+from streamer.sdk.rate_limit import COUNT, INTERVAL, LIMIT_FIELDS
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 
 SPEC: Final = Spec(
     Kind.RATE_LIMIT,
@@ -31,16 +29,7 @@ SPEC: Final = Spec(
         "The time begins with the first access, and anew with the first one after it is over. On a "
         "cluster each machine has a limit of its own; use `redis` for one of all machines."
     ),
-    fields=(
-        Field(
-            COUNT,
-            "int",
-            "How many accesses are allowed in an interval.",
-            default=1000,
-            check=lambda count: None if count > 0 else "count must be larger than zero",
-        ),
-        Field(INTERVAL, "string", "The interval.", default="1s", duration=True),
-    ),
+    fields=(*LIMIT_FIELDS,),
     examples=(
         Example(
             "Ten messages a second",

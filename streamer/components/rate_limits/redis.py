@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from streamer.connectors.redis import (
     CLIENT_FIELDS,
+    PACKAGES,
     RedisError,
     client_problems,
     redis_errors,
@@ -19,12 +20,10 @@ from streamer.connectors.redis import (
 )
 from streamer.connectors.redis.client import Client
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.core.message import Execution
-from streamer.sdk.rate_limit import RateLimitError
-from streamer.sdk.spec import BuildContext, Field, Kind, Package, ParsedFields, Spec
+from streamer.core.execution import Execution
+from streamer.sdk.rate_limit import COUNT, INTERVAL, LIMIT_FIELDS, RateLimitError
+from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
 
-COUNT: Final = "count"
-INTERVAL: Final = "interval"
 KEY: Final = "key"
 
 
@@ -45,14 +44,7 @@ SPEC: Final = Spec(
     status="experimental",
     fields=(
         *CLIENT_FIELDS,
-        Field(
-            COUNT,
-            "int",
-            "How many accesses are allowed in an interval.",
-            default=1000,
-            check=lambda count: None if count > 0 else "count must be larger than zero",
-        ),
-        Field(INTERVAL, "string", "The interval.", default="1s", duration=True),
+        *LIMIT_FIELDS,
         Field(
             KEY,
             "string",
@@ -63,7 +55,7 @@ SPEC: Final = Spec(
     check=_check,
     begin={"key": "requests"},
     categories=("Services",),
-    requires=(Package("redis"),),
+    requires=PACKAGES,
 )
 
 # An access that is too many still counts, but the key ends when it would have.

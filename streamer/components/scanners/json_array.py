@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.connectors.files.json_values import JsonValueReader, compact_json
-from streamer.core.value import parse_json
+from streamer.core.json.parse import parse_json
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamer.connectors.files.byte_ranges import is_self_overlapping
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.input.scanning import (
     BLOCK_BYTES,

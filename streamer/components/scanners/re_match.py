@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime.regex import compile_re2
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.input.scanning import (
@@ -25,18 +24,11 @@ from streamer.sdk.input.scanning import (
     ScannedCut,
     skip_bytes,
 )
+from streamer.sdk.regex_field import pattern_problem
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
 
 PATTERN: Final = "pattern"
 MAX_BUFFER_SIZE: Final = "max_buffer_size"
-
-
-def _pattern_problem(text: str) -> str | None:
-    try:
-        compile_re2(text)
-    except ArgumentError as error:
-        return str(error)
-    return None
 
 
 SPEC: Final = Spec(
@@ -53,7 +45,7 @@ SPEC: Final = Spec(
             "string",
             "The regular expression (RE2) that segments begin with.",
             access=Access.NONE,
-            check=_pattern_problem,
+            check=pattern_problem,
             examples=(r"(?m)^\d\d:\d\d:\d\d",),
         ),
         Field(

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from streamer.bloblang.errors import ArgumentError
 from streamer.bloblang.runtime.regex import compile_re2
 from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,
@@ -23,18 +22,11 @@ from streamer.sdk.input.scanning import (
     Scanner,
     expansion_of,
 )
+from streamer.sdk.regex_field import pattern_problem
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 RE_MATCH_NAME: Final = "re_match_name"
 SCANNER: Final = "scanner"
-
-
-def _pattern_problem(text: str) -> str | None:
-    try:
-        compile_re2(text)
-    except ArgumentError as error:
-        return str(error)
-    return None
 
 
 SPEC: Final = Spec(
@@ -57,7 +49,7 @@ SPEC: Final = Spec(
                 "A regular expression (RE2) that the source's name must match; any name when it "
                 "is left out.",
                 optional=True,
-                check=_pattern_problem,
+                check=pattern_problem,
                 examples=(r"\.csv$",),
             ),
             Field(SCANNER, "scanner", "The scanner of the sources that match."),

@@ -15,8 +15,9 @@ from streamer.config.read_context import ReadContext
 from streamer.config.templates.template import Template
 from streamer.config.text_offsets import find_offset
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
-from streamer.core.value import parse_json
+from streamer.core.execution import Execution
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Message
 from streamer.sdk.spec import Kind, MetricsMapping, ParsedComponent, ParsedFields
 
 _LINE_NUMBER: Final = re.compile(r"\(line (\d+)\)")

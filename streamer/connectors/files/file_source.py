@@ -25,7 +25,7 @@ from streamer.connectors.files.scanned_files import (
     read_scanned,
 )
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.permissions import ALL, Permissions
 from streamer.core.timestamps import format_rfc3339
 from streamer.sdk.input.input_context import InputContext

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.core.value import parse_json
+from streamer.core.json.parse import parse_json
 from streamer.sdk.input.scanning import BLOCK_BYTES, ByteStream
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")

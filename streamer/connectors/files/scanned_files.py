@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, Limit, RawMessages
 from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,

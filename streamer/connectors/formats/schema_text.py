@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from streamer.core import urls
+from streamer.core.errors import StreamerError
 from streamer.core.permissions import ALL, Permissions
+from streamer.sdk.spec import Access, BuildContext, Field, ParsedFields
+
+SCHEMA: Final = "schema"
+SCHEMA_PATH: Final = "schema_path"
 
 _FILE: Final = "file://"
 _HTTP: Final = "http://"
@@ -35,3 +41,51 @@ def read_schema(url: str, permissions: Permissions = ALL) -> str:
     from streamer.connectors.http_client.exchange_deadline import do_exchange
 
     return do_exchange("GET", url, _TIMEOUT_S, permissions=permissions).decode()
+
+
+def schema_fields(
+    check: Callable[[str], str | None], example: str, **absent: Any
+) -> tuple[Field, Field]:
+    """Return the fields of a schema, as a text or by its URL.
+
+    Args:
+        check: returns what is wrong with a schema.
+        example: the URL of one.
+        **absent: what a field is that is left out: `default` or `optional`.
+    """
+    return (
+        Field(
+            SCHEMA,
+            "string",
+            "The schema itself. Set this or `schema_path`.",
+            access=Access.NONE,
+            check=check,
+            **absent,
+        ),
+        Field(
+            SCHEMA_PATH,
+            "string",
+            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
+            "when the stream starts, and wins over `schema`.",
+            access=Access.SCHEMA_URL,
+            check=schema_url_problem,
+            examples=(example,),
+            **absent,
+        ),
+    )
+
+
+def read_schema_text(parsed: ParsedFields, context: BuildContext, prefix: str) -> str:
+    """Return the schema of these fields.
+
+    Raises:
+        StreamerError: it cannot be read; the text begins with `prefix`.
+    """
+    path = parsed[SCHEMA_PATH]
+    if not path:
+        return str(parsed[SCHEMA])
+    try:
+        # It is read once, not by every task anew.
+        return context.worker_resource("schema", lambda: read_schema(path, parsed.permissions))
+    except (OSError, ValueError) as e:
+        raise StreamerError(f"{prefix}{path}: {e}") from e

@@ -16,7 +16,8 @@ from streamer.connectors.generated.message_generator import (
     RepeatableGenerator,
     group_into_chunks,
 )
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 
 _MAX_TRIES_FACTOR: Final = 100

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.input.replayable import Chunk, Limit, Offset
 
 UNPACED_MESSAGES: Final = 100_000

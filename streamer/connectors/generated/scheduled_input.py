@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from streamer.connectors.generated.cron import parse_cron
 from streamer.connectors.generated.message_generator import MessageGenerator, RepeatableGenerator
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 
 

@@ -40,7 +40,8 @@ from streamer.connectors.http_client.multipart import (
 from streamer.connectors.http_client.request import HttpRequest, PartTemplate, RequestMaker
 from streamer.connectors.http_client.request_dump import dump_exchange
 from streamer.core.durations import SECOND
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.redaction import redact_urls
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.metadata_filter import MetadataFilter

@@ -14,7 +14,7 @@ from streamer.connectors.http_client.auth_fields import (
 from streamer.connectors.tls import TLS_FIELD, tls_problems
 from streamer.core.urls import url_problem
 from streamer.sdk.metadata_filter import metadata_filter_field
-from streamer.sdk.spec import Access, Field, Kind, ParsedFields
+from streamer.sdk.spec import Access, Field, Kind, ParsedFields, duration_field
 
 URL: Final = "url"
 VERB: Final = "verb"
@@ -45,11 +45,39 @@ DISABLE_HTTP2: Final = "disable_http2"
 
 
 def _duration_field(name: str, description: str, default: str, advanced: bool = True) -> Field:
-    return Field(name, "string", description, default=default, duration=True, advanced=advanced)
+    return duration_field(name, description, default=default, advanced=advanced)
 
 
 def _codes_field(name: str, description: str, default: tuple[int, ...] = ()) -> Field:
     return Field(name, "int", description, default=default, shape="array", advanced=True)
+
+
+_RETRY_FIELDS: Final = (
+    Field(
+        RATE_LIMIT,
+        "string",
+        "The label of a rate limit that requests keep to.",
+        optional=True,
+        refers=Kind.RATE_LIMIT,
+    ),
+    _duration_field(TIMEOUT, "How long a request may take.", "5s", advanced=False),
+    _duration_field(RETRY_PERIOD, "The pause before a failed request is repeated.", "1s"),
+    _duration_field(MAX_RETRY_BACKOFF, "The longest such pause.", "300s"),
+    Field(RETRIES, "int", "How often a failed request is repeated.", default=3, advanced=True),
+    Field(
+        FOLLOW_REDIRECTS,
+        "bool",
+        "Whether answers of 300 to 399 that say where to go are followed; otherwise they are "
+        "taken as they are.",
+        default=True,
+        advanced=True,
+    ),
+    _codes_field(BACKOFF_ON, "Codes after which pauses grow.", (429,)),
+    _codes_field(DROP_ON, "Codes after which a request is not repeated: it has failed."),
+    _codes_field(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
+    PROXY_FIELD,
+    Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
+)
 
 
 def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
@@ -104,30 +132,7 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
             EXTRACT_HEADERS,
             f"Which headers of an answer, in lower case, are added to {extracted} as metadata.",
         ),
-        Field(
-            RATE_LIMIT,
-            "string",
-            "The label of a rate limit that requests keep to.",
-            optional=True,
-            refers=Kind.RATE_LIMIT,
-        ),
-        _duration_field(TIMEOUT, "How long a request may take.", "5s", advanced=False),
-        _duration_field(RETRY_PERIOD, "The pause before a failed request is repeated.", "1s"),
-        _duration_field(MAX_RETRY_BACKOFF, "The longest such pause.", "300s"),
-        Field(RETRIES, "int", "How often a failed request is repeated.", default=3, advanced=True),
-        Field(
-            FOLLOW_REDIRECTS,
-            "bool",
-            "Whether answers of 300 to 399 that say where to go are followed; otherwise they are "
-            "taken as they are.",
-            default=True,
-            advanced=True,
-        ),
-        _codes_field(BACKOFF_ON, "Codes after which pauses grow.", (429,)),
-        _codes_field(DROP_ON, "Codes after which a request is not repeated: it has failed."),
-        _codes_field(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
-        PROXY_FIELD,
-        Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
+        *_RETRY_FIELDS,
     )
 
 

@@ -14,7 +14,8 @@ from streamer.connectors.http_client.framing import is_framing, is_hop_by_hop
 from streamer.connectors.http_client.multipart import Part, write_multipart
 from streamer.connectors.http_client.url_text import UrlTemplate
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.metadata_filter import MetadataFilter
 from streamer.sdk.spec import ParsedFields
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from streamer.bloblang import Interpolation
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 
 _BEFORE_PATH: Final = re.compile(r"^[^:/?#]*://[^/?#\\]*")
 _DOT: Final = re.compile(r"%2e", re.IGNORECASE)

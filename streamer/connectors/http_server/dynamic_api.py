@@ -64,58 +64,72 @@ def serve_dynamic(
         format_config: writes a document as YAML.
         file: the file that the component stands in.
     """
-    one = what[:-1]
-
-    async def list_components(request: web.BaseRequest, _: Mapping[str, str]) -> web.StreamResponse:
-        components = {
-            name: {
-                "uptime": _format_uptime(running),
-                "config": running.document,
-                "config_raw": format_config(running.document),
-            }
-            for name, running in registry.running().items()
-        }
-        return web.Response(body=orjson.dumps(components, default=str))
-
-    async def get_uptime(request: web.BaseRequest, named: Mapping[str, str]) -> web.StreamResponse:
-        running = registry.running().get(named["id"])
-        if running is None:
-            return error_reply(404, f"Dynamic component '{named['id']}' is unknown")
-        return web.Response(text=_format_uptime(running))
-
-    async def handle_component(
-        request: web.BaseRequest, named: Mapping[str, str]
-    ) -> web.StreamResponse:
-        name = named["id"]
-        if request.method != "GET" and _is_cross_site(request):
-            return error_reply(403, "Pages of other sites may not change this program")
-        if request.method == "GET":
-            running = registry.running().get(name)
-            if running is None:
-                return error_reply(404, f"Dynamic component '{name}' is not active")
-            return web.Response(text=format_config(running.document))
-        try:
-            if request.method == "POST":
-                text = (await request.read()).decode()
-                await asyncio.to_thread(registry.put, name, text)
-            elif request.method == "DELETE":
-                await asyncio.to_thread(registry.remove, name)
-            else:
-                raise StreamerError(f"verb not supported: {request.method}")
-        except (StreamerError, ValueError) as error:
-            return error_reply(502, f"Error: {error}")
-        return web.Response()
-
+    one, api = what[:-1], _DynamicApi(registry, format_config)
     base = f"{prefix.rstrip('/')}/{what}"
     handlers: dict[str, tuple[str, Handler]] = {
-        f"{base}/{{id}}/uptime": (f"Returns for how long an {one} runs.", get_uptime),
-        f"{base}/{{id}}": (f"Returns, makes, changes or removes an {one}.", handle_component),
-        base: (f"Returns the dynamic {what} with their configs.", list_components),
+        f"{base}/{{id}}/uptime": (f"Returns for how long an {one} runs.", api.get_uptime),
+        f"{base}/{{id}}": (f"Returns, makes, changes or removes an {one}.", api.handle_component),
+        base: (f"Returns the dynamic {what} with their configs.", api.list_components),
     }
     served = {
         path if path.startswith("/") else f"/{path}": given for path, given in handlers.items()
     }
     return endpoints.add(f"the {one} dynamic", served, "give one of them another prefix", file)
+
+
+class _DynamicApi:
+    """The handlers of the endpoints."""
+
+    def __init__(self, registry: ComponentRegistry, format_config: Callable[[Any], str]) -> None:
+        self._registry = registry
+        self._format_config = format_config
+
+    async def list_components(
+        self, request: web.BaseRequest, _: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """List what runs."""
+        components = {
+            name: {
+                "uptime": _format_uptime(running),
+                "config": running.document,
+                "config_raw": self._format_config(running.document),
+            }
+            for name, running in self._registry.running().items()
+        }
+        return web.Response(body=orjson.dumps(components, default=str))
+
+    async def get_uptime(
+        self, request: web.BaseRequest, named: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """Return for how long one runs."""
+        running = self._registry.running().get(named["id"])
+        if running is None:
+            return error_reply(404, f"Dynamic component '{named['id']}' is unknown")
+        return web.Response(text=_format_uptime(running))
+
+    async def handle_component(
+        self, request: web.BaseRequest, named: Mapping[str, str]
+    ) -> web.StreamResponse:
+        """Return, make, change or remove one."""
+        name = named["id"]
+        if request.method != "GET" and _is_cross_site(request):
+            return error_reply(403, "Pages of other sites may not change this program")
+        if request.method == "GET":
+            running = self._registry.running().get(name)
+            if running is None:
+                return error_reply(404, f"Dynamic component '{name}' is not active")
+            return web.Response(text=self._format_config(running.document))
+        try:
+            if request.method == "POST":
+                text = (await request.read()).decode()
+                await asyncio.to_thread(self._registry.put, name, text)
+            elif request.method == "DELETE":
+                await asyncio.to_thread(self._registry.remove, name)
+            else:
+                raise StreamerError(f"verb not supported: {request.method}")
+        except (StreamerError, ValueError) as error:
+            return error_reply(502, f"Error: {error}")
+        return web.Response()
 
 
 def _format_uptime(running: RunningComponent) -> str:

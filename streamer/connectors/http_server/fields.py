@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer.connectors.http_server.address import address_problem
+from streamer.connectors.http_server.paths import path_problem
 from streamer.sdk.spec import Access, Field, ParsedFields
 
 ADDRESS: Final = "address"
@@ -48,6 +50,26 @@ SERVER_FIELDS: Final = (
         ),
     ),
 )
+
+
+def address_field(example: str) -> Field:
+    """Return the field of the address that a component listens on by itself."""
+    return Field(
+        ADDRESS,
+        "string",
+        "Where it listens; empty for the stream's own server.",
+        access=Access.ADDRESS,
+        default="",
+        check=lambda text: address_problem(text) if text else None,
+        examples=(example,),
+    )
+
+
+def path_field(name: str, description: str, default: str) -> Field:
+    """Return the field of a path that is served."""
+    return Field(
+        name, "string", description, access=Access.NONE, default=default, check=path_problem
+    )
 
 
 def server_problems(parsed: ParsedFields, instead: str) -> Iterator[tuple[str, str]]:

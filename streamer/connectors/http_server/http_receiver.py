@@ -29,8 +29,9 @@ from streamer.connectors.spool.blocks import Record, pack_batch, pack_each, pack
 from streamer.connectors.spool.group_commit import GroupCommit
 from streamer.connectors.spool.store import SpoolStore, StoreFullError
 from streamer.core.durations import SECOND
+from streamer.core.execution import Execution
 from streamer.core.limits import stream_limits
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.message import Batch, Message
 from streamer.core.throttled_log import ThrottledLog
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.rate_limit import RateLimit, RateLimitError

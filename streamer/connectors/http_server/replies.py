@@ -14,7 +14,8 @@ from streamer.bloblang import Interpolation
 from streamer.bloblang.golib.text import to_text
 from streamer.connectors.http_client.framing import is_framing, is_hop_by_hop
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.metadata_filter import MetadataFilter
 from streamer.sdk.sync_response import without_request
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from streamer.connectors.redis.client import (
     CLIENT_FIELDS,
+    PACKAGES,
     client_problems,
     own_client,
     shared_client,
@@ -16,6 +17,7 @@ from streamer.connectors.redis.errors import RedisError, redis_errors
 
 __all__ = [
     "CLIENT_FIELDS",
+    "PACKAGES",
     "RedisError",
     "shared_client",
     "client_problems",

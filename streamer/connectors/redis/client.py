@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote
 
 from streamer.connectors.tls import TLS, TLS_FIELD, tls_problems
 from streamer.core.urls import split_url
-from streamer.sdk.spec import Access, BuildContext, Field, ParsedFields
+from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields
 
 Client = Any
 """A `redis.Redis`, or a `redis.cluster.RedisCluster`, which has the same methods."""
@@ -40,6 +40,8 @@ def _url_problem(text: str) -> str | None:
             return f"has the path {url.path!r}; expected the number of a database, such as /1"
     return None
 
+
+PACKAGES: Final = (Package("redis"),)
 
 CLIENT_FIELDS: Final = (
     Field(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from streamer.connectors.redis.client import Client, own_client
+from streamer.connectors.redis.client import Client, own_client, shared_client
 from streamer.connectors.redis.errors import RedisError, as_redis_error, redis_errors
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
-from streamer.sdk.output import NotConnectedError, Output, SendError
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, NotConnectedError, Output, SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
-from streamer.sdk.spec import ParsedFields
+from streamer.sdk.processing.batching import BatchPolicy
+from streamer.sdk.spec import BuildContext, ParsedFields
 
 Command = Callable[[Batch, int, Execution], Sequence[Any]]
 """Returns the command for a message of a batch, and its arguments; it may raise a MessageError."""
@@ -24,12 +26,18 @@ class RedisOutput(Output):
     """Runs a command for each message."""
 
     def __init__(
-        self, command: Command, get_client: Callable[[], Client], parsed: ParsedFields
+        self,
+        command: Command,
+        parsed: ParsedFields,
+        context: BuildContext,
+        policy: BatchPolicy | None = None,
     ) -> None:
-        """Take what makes commands, what gives the client, and the fields for a look at Redis."""
+        """Take what makes commands, the fields, the worker that has the client, and `batching`."""
+        self.max_in_flight = parsed[MAX_IN_FLIGHT]
+        self.policy = policy
         self._command = command
         self._has_own_keys = any("${!" in str(parsed.get(name, "")) for name in _KEY_FIELDS)
-        self._get_client = get_client
+        self._get_client: Callable[[], Client] = lambda: shared_client(parsed, context)
         self._parsed = parsed
 
     def connect(self, ex: Execution) -> None:

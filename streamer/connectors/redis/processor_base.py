@@ -8,9 +8,10 @@ from typing import Any, Final
 from streamer.connectors.redis.errors import RedisError, redis_errors
 from streamer.connectors.redis.values import from_reply
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 RETRIES: Final = "retries"
 RETRY_PERIOD: Final = "retry_period"
@@ -23,13 +24,8 @@ RETRY_FIELDS: Final = (
         default=3,
         advanced=True,
     ),
-    Field(
-        RETRY_PERIOD,
-        "string",
-        "The pause before each repetition.",
-        default="500ms",
-        duration=True,
-        advanced=True,
+    duration_field(
+        RETRY_PERIOD, "The pause before each repetition.", default="500ms", advanced=True
     ),
 )
 

@@ -11,12 +11,18 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from streamer.connectors.spool.blocks import HEADER_BYTES, find_next_header, is_whole, read_header
+from streamer.connectors.spool.blocks import (
+    HEADER_BYTES,
+    Header,
+    find_next_header,
+    is_whole,
+    read_header,
+)
 from streamer.connectors.spool.byte_spool import DURABLE_FILE, read_durable, segment_path
 from streamer.connectors.spool.checksums import DamagedRange, find_damaged, rewrite_without
 from streamer.connectors.spool.pointer import (
@@ -204,8 +210,7 @@ def iter_blocks(
     skipped = SkippedDamage(directory)
     # Before `gap.start` all is well; it is open while no block was found that can be read.
     at, gap = start, _Gap(start)
-    segment = _Segment(directory)
-    try:
+    with closing(_Segment(directory)) as segment:
         while at[:2] < (until.segment, until.size):
             if (end := skipped.skip_to(at)) is not None:
                 at, gap = end, _Gap(end)
@@ -236,24 +241,23 @@ def iter_blocks(
                 gap = gap.widen(at, header.messages)
                 at = Position(at.segment, header.end)
                 continue
-            before = UNKNOWN_TOTAL if header.place is None else header.place.before
-            total = UNKNOWN_TOTAL if before == UNKNOWN_TOTAL else before + header.messages
-            block = Block(at.segment, at.pos, header.end, header.messages, total)
-            if gap.at is None and before == gap.start.total:
-                # Nearly all blocks: what comes next is as near as can be.
-                yield block
-                at = Position(at.segment, header.end, total)
-                gap = _Gap(at)
-                continue
-            if damage := gap.to_damage(directory, Position(*at[:2], before)):
+            before, block = _block_at(at, header)
+            # Nearly all blocks come right behind the one before them.
+            is_behind = gap.at is None and before == gap.start.total
+            if not is_behind and (damage := gap.to_damage(directory, Position(*at[:2], before))):
                 yield damage
             yield block
-            at = Position(at.segment, header.end, total)
+            at = Position(at.segment, header.end, block.total)
             gap = _Gap(at)
         if damage := gap.to_damage(directory, Position(until.segment, until.size, until.total)):
             yield damage
-    finally:
-        segment.close()
+
+
+def _block_at(at: Position, header: Header) -> tuple[int, Block]:
+    """Return how many messages are before a block, and the block."""
+    before = UNKNOWN_TOTAL if header.place is None else header.place.before
+    total = UNKNOWN_TOTAL if before == UNKNOWN_TOTAL else before + header.messages
+    return before, Block(at.segment, at.pos, header.end, header.messages, total)
 
 
 class _Gap(NamedTuple):

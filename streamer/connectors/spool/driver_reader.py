@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from streamer.connectors.spool.blocks import Record, pack_batch, pack_each
-from streamer.core.message import NO_META, Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META, Batch, Message
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.input.replayable import Chunk, Limit, Offset, RawMessages, ReplayableSource
 from streamer.sdk.sync_response import REQUEST

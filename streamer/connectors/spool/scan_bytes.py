@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from streamer.connectors.files.byte_ranges import is_self_overlapping
 from streamer.connectors.spool.blocks import Record, ScanFunction, pack_batch, pack_each, pack_uncut
-from streamer.core.message import NO_META, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.input.scanning import ByteStream, ScanError, ScanInput, Scanner, SplittableScanner
 

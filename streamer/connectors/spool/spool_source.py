@@ -27,7 +27,7 @@ from streamer.connectors.spool.pointer import (
     write_read_position,
 )
 from streamer.connectors.spool.scan_bytes import make_scan_function
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 
 _MIN_PIECE_BYTES = 1 << 20

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from streamer.bloblang import Mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.core.timestamps import Timestamp
 from streamer.sdk.mapping_query import query_value
 

@@ -13,7 +13,7 @@ from streamer.connectors.sql.errors import SqlError
 from streamer.connectors.sql.pool_bounds import PoolBounds
 from streamer.connectors.sql.statements import InsertStatement, SelectStatement
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.component_ref import ComponentRef
 

@@ -16,7 +16,7 @@ from streamer.connectors.sql.drivers import (
 )
 from streamer.connectors.sql.pool_bounds import PoolBounds
 from streamer.connectors.sql.statements import InsertStatement, SelectStatement
-from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields
+from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields, duration_field
 
 DRIVER: Final = "driver"
 DSN: Final = "dsn"
@@ -85,22 +85,18 @@ CONNECTION_FIELDS: Final = (
         advanced=True,
         examples=("CREATE TABLE IF NOT EXISTS things (id text PRIMARY KEY, number integer);",),
     ),
-    Field(
+    duration_field(
         CONN_MAX_IDLE_TIME,
-        "string",
         "How long a connection is kept while nobody uses it. It counts from when the connection "
         "was made, and is looked at when the connection is wanted again: a `conn_max_life_time`.",
         optional=True,
-        duration=True,
         advanced=True,
     ),
-    Field(
+    duration_field(
         CONN_MAX_LIFE_TIME,
-        "string",
         "How long a connection is used. One that is older is made anew when it is wanted again; "
         "until then it stays open.",
         optional=True,
-        duration=True,
         advanced=True,
     ),
     Field(
@@ -139,19 +135,23 @@ def args_field(of: str, *, optional: bool) -> Field:
     )
 
 
-INSERT_FIELDS: Final = (
-    TABLE_FIELD,
-    Field(COLUMNS, "string", "The columns.", shape="array", examples=(["id", "name"],)),
-    args_field("column", optional=False),
-    PREFIX_FIELD,
-    Field(
+def _suffix_field(example: str) -> Field:
+    return Field(
         SUFFIX,
         "string",
         "What stands at the end of the statement.",
         optional=True,
         advanced=True,
-        examples=("ON CONFLICT (id) DO NOTHING",),
-    ),
+        examples=(example,),
+    )
+
+
+INSERT_FIELDS: Final = (
+    TABLE_FIELD,
+    Field(COLUMNS, "string", "The columns.", shape="array", examples=(["id", "name"],)),
+    args_field("column", optional=False),
+    PREFIX_FIELD,
+    _suffix_field("ON CONFLICT (id) DO NOTHING"),
     Field(
         OPTIONS,
         "string",
@@ -177,14 +177,7 @@ SELECT_FIELDS: Final = (
     ),
     args_field("placeholder of `where`", optional=True),
     PREFIX_FIELD,
-    Field(
-        SUFFIX,
-        "string",
-        "What stands at the end of the statement.",
-        optional=True,
-        advanced=True,
-        examples=("ORDER BY id",),
-    ),
+    _suffix_field("ORDER BY id"),
 )
 
 

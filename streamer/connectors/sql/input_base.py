@@ -26,8 +26,9 @@ from streamer.connectors.sql.errors import SqlError
 from streamer.connectors.sql.output_base import probe_database
 from streamer.connectors.sql.statements import SelectStatement
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
-from streamer.core.value import dump_json_each
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json_each
+from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedFields

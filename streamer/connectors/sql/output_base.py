@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from streamer.connectors.sql.database import Database
 from streamer.connectors.sql.errors import SqlError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import SendError
+from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import Reason, Rejection
 
 

@@ -12,8 +12,10 @@ from streamer.connectors.sql.drivers import QueryRows
 from streamer.connectors.sql.errors import SqlError
 from streamer.connectors.sql.statements import SelectStatement
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.spec import ParsedComponent
 
 
@@ -50,10 +52,7 @@ class StatementTemplate:
         arguments = self._arguments.evaluate(batch, index, ex)
         text = self._text
         if isinstance(text, Interpolation):
-            try:
-                text = text.text_of(batch, index, ex)
-            except MessageError as error:
-                raise MessageError(f"query interpolation error: {error}") from None
+            text = interpolate("query", text, batch, index, ex)
         return text, arguments if self._has_arguments else []
 
 

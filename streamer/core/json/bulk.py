@@ -9,10 +9,11 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.errors import MessageError
+from streamer.core.json.dump import dump_json_each
 from streamer.core.json.number_spelling import has_odd_number, has_plain_numbers
+from streamer.core.json.parse import parse_json, parse_json_long
 from streamer.core.lazy_batch import LazyBatch
 from streamer.core.message import UNPARSED, Batch
-from streamer.core.value import dump_json_each, parse_json, parse_json_long
 
 _PARSE_CHUNK_MESSAGES: Final = 500
 

@@ -11,7 +11,13 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.durations import SECOND
-from streamer.core.message import Batch
+from streamer.engine.driver.delivery_setup import (
+    DeliveredStream,
+    DeliveryClocks,
+    DeliveryListeners,
+    DeliveryRecord,
+    DeliverySinks,
+)
 from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.driver.redelivery_queue import RedeliveryQueue
 from streamer.engine.driver.rejected_frames import (
@@ -21,36 +27,28 @@ from streamer.engine.driver.rejected_frames import (
     make_unwritten,
 )
 from streamer.engine.driver.rejections import Rejections
-from streamer.engine.driver.results_factory import ResultsWriter
 from streamer.engine.driver.writers import Writer
 from streamer.engine.report.batch_work import BatchWork, TaskWork, combine_tasks
-from streamer.engine.report.metric_labels import NO_LABELS, EndpointLabels, Labels
+from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import RejectedMessages
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
-from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, StreamMetrics, series_key
-from streamer.engine.report.undelivered import UndeliveredBatches
 from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
-from streamer.window.settings.describe import AnyWindow
 from streamer.window.settings.system_window import SystemWindow
 
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT_S, MAX_WAIT_S, MAX_SILENCE_S = 0.5, 30.0, 60.0
 
-Resend = Callable[[Sequence[UndeliveredBatches], int], list[Frame]]
-"""Tries once to send batches of a micro-batch of that number: see `spark.redelivery`."""
-
 DURATION_METRIC: Final = "batch_duration_seconds"
 WAITING_METRIC: Final = "output_rejected_waiting"
 LAG_METRIC: Final = "event_time_lag_seconds"
+_NO_STREAM: Final = DeliveredStream()
+_NO_SINKS: Final = DeliverySinks()
+_NO_LISTENERS: Final = DeliveryListeners()
 _EVENT_TIME: Final = series_key(EVENT_TIME, {})
-
-
-def _ignore_answers(answers: Mapping[str, Batch], refusals: Mapping[str, str]) -> None:
-    """Nobody waits."""
 
 
 class DeliveryStoppedError(Exception):
@@ -64,7 +62,6 @@ class Delivery:
         statuses: the newest status of each shard, as stage 2 gave it.
         metrics: what was counted and timed since the start.
         trace: hears of each micro-batch that was delivered, where somebody traces them.
-        batch: the newest micro-batch that was delivered; -1 before the first.
         rejected_batches: micro-batches of which messages were rejected, while nothing was sent
             since this was made.
         rejected_reason: why, as of the newest of them.
@@ -75,21 +72,12 @@ class Delivery:
         writers: Sequence[Writer],
         log: LogLine,
         stopping: Callable[[], bool],
-        on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None,
-        on_answers: Callable[[Mapping[str, Batch], Mapping[str, str]], None] = _ignore_answers,
-        on_trouble: Callable[[str, Labels], None] = lambda text, place: None,
-        sleep: Callable[[float], None] = time.sleep,
-        endpoint_labels: EndpointLabels = NO_LABELS,
-        now: Callable[[], float] = time.monotonic,
-        results: ResultsWriter | None = None,
-        window: AnyWindow | None = None,
-        clock: Callable[[], int] = time.time_ns,
-        on_samples: Callable[[bytes, int], None] = lambda body, at: None,
-        rejections: Rejections | None = None,
-        resend: Resend | None = None,
-        on_work: Callable[[BatchWork], None] = lambda work: None,
-        parallel_tasks: Callable[[], int] = lambda: 1,
-        running: RunningClock | None = None,
+        *,
+        stream: DeliveredStream = _NO_STREAM,
+        sinks: DeliverySinks = _NO_SINKS,
+        listeners: DeliveryListeners = _NO_LISTENERS,
+        clocks: DeliveryClocks | None = None,
+        record: DeliveryRecord | None = None,
     ) -> None:
         """Set up.
 
@@ -97,72 +85,39 @@ class Delivery:
             writers: by the number of the output.
             log: takes log lines.
             stopping: whether to give up on an output that fails.
-            on_status: hears the statuses of all shards after each micro-batch.
-            on_answers: hears which requests are dealt with, what answers them, and which of them
-                are refused and why.
-            on_trouble: hears why it waits, and label and path of the component that it is of.
-            sleep: waits between two tries, seconds.
-            endpoint_labels: where the ends of the stream stand.
-            now: a clock that never runs backwards, seconds.
-            results: keeps the results of windows.
-            window: the settings of windows; None without.
-            clock: the wall clock, ns.
-            on_samples: hears samples of messages, and when they came, ns.
-            resend: sends again what tasks could not deliver; None where they wait for ever.
-            rejections: takes what outputs reject; without it such a micro-batch fails.
-            on_work: hears how long the stream's own processors and outputs had a micro-batch in
-                hand, where that is so long that windows may expire for it.
-            parallel_tasks: how many tasks run at once.
-            running: times the delivery; it stands while the program does.
+            stream: whose micro-batches these are.
+            sinks: where all goes that the writers do not take.
+            listeners: hear of each micro-batch.
+            clocks: the clocks; those of the machine when None.
+            record: of the deliveries before, which this one continues; None for a new one.
         """
-        self._resend = resend
-        self._on_work = on_work
-        self._waited = 0
-        self._parallel_tasks = parallel_tasks
-        self._running_clock = running or RunningClock()
-        self._results = results
-        self._rejections = rejections
-        self._refused_writes: list[RejectedMessages] = []
-        self._window = window
-        self._clock = clock
-        self._on_samples = on_samples
         self._writers = writers
         self._log = log
         self._stopping = stopping
-        self._on_status = on_status
-        self._on_answers = on_answers
-        self._on_trouble = on_trouble
-        self._sleep = sleep
-        self._endpoint_labels = endpoint_labels
-        self._now = now
-        self._connected: set[int] = set()
-        self.statuses: dict[int, Mapping[str, Any]] = {}
-        self.metrics = StreamMetrics(now)
+        self._stream = stream
+        self._sinks = sinks
+        self._listeners = listeners
+        self._clocks = clocks = clocks or DeliveryClocks()
+        self._record = record or DeliveryRecord(StreamMetrics(clocks.now))
+        self.metrics, self.statuses = self._record.metrics, self._record.statuses
         self.trace: Callable[[BatchTrace], None] | None = None
-        self._written: list[Span] = []
-        self.batch = -1
         self.rejected_batches, self.rejected_reason = 0, ""
+        self._waited = 0
         self._has_sent = False
-        if rejections is not None:
-            # By way of this object: its meters are others once it goes on for another one.
-            rejections.attach(
+        self._connected: set[int] = set()
+        self._refused_writes: list[RejectedMessages] = []
+        self._written: list[Span] = []
+        if sinks.rejections is not None:
+            sinks.rejections.attach(
                 lambda name, labels, by=1: self.metrics.count(name, labels, by),
                 lambda messages: self.metrics.set(WAITING_METRIC, {}, messages),
                 self.absorb_frames,
             )
 
-    def continue_from(self, previous: Delivery, same_shards: bool) -> None:
-        """Go on counting where another delivery of the same stream has stopped.
-
-        Args:
-            previous: the other one.
-            same_shards: whether its shards are those of this one too.
-        """
-        self.metrics = previous.metrics
-        self.trace = previous.trace
-        if same_shards:
-            self.statuses = previous.statuses
-            self.batch = previous.batch
+    @property
+    def batch(self) -> int:
+        """The newest micro-batch that was delivered; -1 before the first."""
+        return self._record.batch
 
     def deliver(self, batch: int, frames: Sequence[Frame], began: float | None = None) -> None:
         """Deliver one micro-batch.
@@ -179,30 +134,29 @@ class Delivery:
             DeliveryStoppedError: the program is to stop, and the output still fails.
             RejectedError: a message must not be delivered, and nobody takes it; nothing is written.
         """
-        if self._rejections is not None:
-            self._wait_for_capacity(self._rejections)
-            frames = [*frames, *self._rejections.take_writes(batch)]
+        if self._sinks.rejections is not None:
+            self._wait_for_capacity(self._sinks.rejections)
+            frames = [*frames, *self._sinks.rejections.take_writes(batch)]
         ordered = sort_frames(frames)
         self._log_frames(ordered, {"micro_batch": batch})
-        self._written, self._refused_writes = [], []
-        self._waited = 0
+        self._written, self._refused_writes, self._waited = [], [], 0
         # Only windows that may expire need to know how long it takes.
-        expires = isinstance(self._window, SystemWindow)
-        with self._running_clock.measure() if expires else nullcontext():
-            writing, mark, began_at = self._now(), self._running_clock.mark(), time.monotonic_ns()
+        expires = isinstance(self._stream.window, SystemWindow)
+        clocks, running = self._clocks, self._clocks.running
+        with running.measure() if expires else nullcontext():
+            writing, mark, began_at = clocks.now(), running.mark(), time.monotonic_ns()
             if any(frame.kind == FrameKind.UNDELIVERED for frame in ordered):
                 ordered = sort_frames(self._redeliver(batch, ordered))
             answers, refusals = collect_answers(ordered)
             rejected = [*collect_rejections(ordered, answers, refusals)]
-            if rejected and self._rejections is None:
+            if rejected and self._sinks.rejections is None:
                 raise make_rejected_error(rejected)
-            for number, writer in enumerate(self._writers):
-                mine = [f for f in ordered if f.kind == FrameKind.DATA and f.output == number]
-                self._write_output(number, writer, batch, mine)
+            self._write_outputs(batch, ordered)
             self._keep_results(batch, ordered)
             self._take_rejected(batch, [*rejected, *self._refused_writes])
-            delivery = max(self._running_clock.since(mark) - self._waited, 0)
-        took = self._now() - writing
+            delivery = max(running.since(mark) - self._waited, 0)
+        took = clocks.now() - writing
+        began = writing if began is None else began
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
         statuses = {
             frame.shard: orjson.loads(frame.body)
@@ -210,19 +164,20 @@ class Delivery:
             if frame.kind == FrameKind.STATUS
         }
         if batch != self.batch:
-            sent = self._add_metrics(ordered, writing if began is None else began)
+            sent = self._add_metrics(ordered, began)
             self._count_rejected_batches(sent, [*rejected, *self._refused_writes])
-            count_closed_windows(self.metrics, self._window, statuses.values(), self._clock)
+            window = self._stream.window
+            count_closed_windows(self.metrics, window, statuses.values(), clocks.wall_clock)
         if answers:
-            self._on_answers(answers, refusals)
+            self._listeners.on_answers(answers, refusals)
         for frame in ordered:
             if frame.kind == FrameKind.SAMPLE:
-                self._on_samples(frame.body, self._clock())
+                self._listeners.on_samples(frame.body, clocks.wall_clock())
         self.statuses.update(statuses)
-        self._report_trace(batch, ordered, self._now() - (writing if began is None else began))
-        self.batch = batch
+        self._report_trace(batch, ordered, clocks.now() - began)
+        self._record.batch = batch
         self._report_work(ordered, statuses, began_at, delivery)
-        self._on_status(self.statuses)
+        self._listeners.on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._debug_fields(ordered, took))
 
     def absorb_frames(self, frames: Sequence[Frame]) -> None:
@@ -248,7 +203,7 @@ class Delivery:
         Raises:
             DeliveryStoppedError: the program is to stop before it is.
         """
-        if self._resend is None:
+        if self._sinks.resend is None:
             raise RuntimeError("frames of kind UNDELIVERED, and nothing that sends them again")
         backlog = RedeliveryQueue(frames)
         made = [frame for frame in frames if frame.kind != FrameKind.UNDELIVERED]
@@ -257,19 +212,19 @@ class Delivery:
         progress = False
         while (first := backlog.first) is not None:
             text = f"Messages wait: {first.text}"
-            self._on_trouble(text, first.place)
-            if self._now() >= logged_at + silence:
+            self._listeners.on_trouble(text, first.place)
+            if self._clocks.now() >= logged_at + silence:
                 self._log("ERROR", text, {**first.place, "micro_batch": batch})
-                logged_at, silence = self._now(), min(silence * 2, MAX_SILENCE_S)
+                logged_at, silence = self._clocks.now(), min(silence * 2, MAX_SILENCE_S)
             if not progress:
                 self._pause(next(pauses) / SECOND)
             if self._stopping():
                 raise DeliveryStoppedError(first.text)
             portion = backlog.take()
-            mark = self._running_clock.mark()
-            resent = sort_frames(self._resend(portion, batch))
+            mark = self._clocks.running.mark()
+            resent = sort_frames(self._sinks.resend(portion, batch))
             # What it waits for beside the try is a core, or other streams that are blocked.
-            self._waited += self._running_clock.since(mark) - _resend_time_ns(resent)
+            self._waited += self._clocks.running.since(mark) - _resend_time_ns(resent)
             self._log_frames(resent, {"micro_batch": batch})
             for frame in resent:
                 if frame.kind == FrameKind.COUNT:
@@ -285,7 +240,7 @@ class Delivery:
     def _pause(self, seconds: float) -> None:
         """Sleep, no longer than until the program is to stop."""
         while seconds > 0 and not self._stopping():
-            self._sleep(min(seconds, 0.25))
+            self._clocks.sleep(min(seconds, 0.25))
             seconds -= 0.25
 
     def _report_work(
@@ -296,14 +251,14 @@ class Delivery:
         delivery: int,
     ) -> None:
         """Say how long the micro-batch was in hand, where windows may expire for it."""
-        if not isinstance(self._window, SystemWindow) or not statuses:
+        if not isinstance(self._stream.window, SystemWindow) or not statuses:
             return
         tasks = [TaskWork.from_json(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
-        took = combine_tasks(tasks, max(self._parallel_tasks(), 1))
+        took = combine_tasks(tasks, max(self._stream.parallel_tasks(), 1))
         at = max(status["now"] for status in statuses.values())
         work = BatchWork(at, began, *took, delivery)
-        if work.total > self._window.expire_delay:
-            self._on_work(work)
+        if work.total > self._stream.window.expire_delay:
+            self._listeners.on_work(work)
 
     def _wait_for_capacity(self, rejections: Rejections) -> None:
         """Take no further messages while as many rejected ones wait as can be kept."""
@@ -318,21 +273,21 @@ class Delivery:
             if not is_logged:
                 self._log("ERROR", text, fields)
                 is_logged = True
-            self._on_trouble(text, fields)
+            self._listeners.on_trouble(text, fields)
             if self._stopping():
                 raise DeliveryStoppedError(text)
             rejections.tick()
-            self._sleep(0.25)
+            self._clocks.sleep(0.25)
 
     def _take_rejected(self, batch: int, rejected: Sequence[RejectedMessages]) -> None:
-        rejections = self._rejections
+        rejections = self._sinks.rejections
         if rejections is None:
             return
         counts = batch != self.batch
         self._retry_until_done(
             lambda: rejections.keep_rejected(batch, rejected, counts=counts),
             "keep rejected messages in the checkpoint",
-            {**self._endpoint_labels.state, "micro_batch": batch},
+            {**self._stream.endpoint_labels.state, "micro_batch": batch},
         )
 
     def _count_rejected_batches(self, sent: int, rejected: Sequence[RejectedMessages]) -> None:
@@ -357,15 +312,16 @@ class Delivery:
                 named.update(metrics.add_counts(frame.body))
             elif frame.kind == FrameKind.TIMING:
                 metrics.add_timings(frame.body)
-        took = round((self._now() - began) * 1e9)
+        took = round((self._clocks.now() - began) * 1e9)
         metrics.time(DURATION_METRIC, {}, took)
         event_time = metrics.peaks.pop(_EVENT_TIME, None)
         if event_time is not None:
-            metrics.set(LAG_METRIC, {}, round(max(self._clock() - event_time, 0) / SECOND, 3))
+            lag = max(self._clocks.wall_clock() - event_time, 0)
+            metrics.set(LAG_METRIC, {}, round(lag / SECOND, 3))
         if named["input_received"] or named["buffer_received"]:
-            metrics.time("input_latency_ns", self._endpoint_labels.input, took)
-        if named["buffer_sent"] and self._endpoint_labels.buffer is not None:
-            metrics.time("buffer_latency_ns", self._endpoint_labels.buffer, took)
+            metrics.time("input_latency_ns", self._stream.endpoint_labels.input, took)
+        if named["buffer_sent"] and self._stream.endpoint_labels.buffer is not None:
+            metrics.time("buffer_latency_ns", self._stream.endpoint_labels.buffer, took)
         return named["output_sent"]
 
     def _debug_fields(self, frames: Sequence[Frame], took: float) -> dict[str, Any]:
@@ -388,7 +344,7 @@ class Delivery:
 
     def _keep_results(self, batch: int, frames: Sequence[Frame]) -> None:
         """Keep the results of windows, once the outputs have them."""
-        keeper = self._results
+        keeper = self._sinks.results
         if keeper is None:
             return
         portions = [frame.body for frame in frames if frame.kind == FrameKind.RESULT]
@@ -398,16 +354,21 @@ class Delivery:
             self._retry_until_done(
                 lambda: keeper.write(batch, portions, now),
                 "keep the results of windows",
-                {**self._endpoint_labels.state, "micro_batch": batch},
+                {**self._stream.endpoint_labels.state, "micro_batch": batch},
             )
+
+    def _write_outputs(self, batch: int, frames: Sequence[Frame]) -> None:
+        for number, writer in enumerate(self._writers):
+            mine = [f for f in frames if f.kind == FrameKind.DATA and f.output == number]
+            self._write_output(number, writer, batch, mine)
 
     def _write_output(
         self, number: int, writer: Writer, batch: int, frames: Sequence[Frame]
     ) -> None:
         count = self.metrics.count
         place = (
-            self._endpoint_labels.outputs[number]
-            if number < len(self._endpoint_labels.outputs)
+            self._stream.endpoint_labels.outputs[number]
+            if number < len(self._stream.endpoint_labels.outputs)
             else {}
         )
 
@@ -431,14 +392,14 @@ class Delivery:
             self._connected.add(number)
             count("output_connection_up", place)
         if frames:
-            took = round((self._now() - began) * 1e9)
+            took = round((self._clocks.now() - began) * 1e9)
             self.metrics.time("output_latency_ns", place, took)
             self._note_span(place, took, frames)
 
     def _note_span(self, place: Labels, took: int, frames: Sequence[Frame]) -> None:
         """Note what was written, for whoever traces micro-batches."""
         if self.trace is not None:
-            now = self._clock()
+            now = self._clocks.wall_clock()
             attributes = {"bytes": sum(len(frame.body) for frame in frames)}
             label, path = place.get("label", ""), place.get("path", "")
             self._written.append(Span("output", label, path, now - took, now, attributes))
@@ -447,7 +408,7 @@ class Delivery:
         """Tell of a micro-batch, if somebody wants to hear it."""
         if self.trace is None:
             return
-        now = self._clock()
+        now = self._clocks.wall_clock()
         tasks = [
             TaskSpan.from_json(orjson.loads(frame.body))
             for frame in frames
@@ -473,7 +434,7 @@ class Delivery:
         """
         wait = FIRST_WAIT_S
         while True:
-            began = self._now()
+            began = self._clocks.now()
             try:
                 work()
                 return began
@@ -484,7 +445,9 @@ class Delivery:
                 if self._stopping():
                     raise DeliveryStoppedError(str(e)) from e
                 text = f"Failed to {what}: {e}"
-                self._on_trouble(text, {k: v for k, v in fields.items() if k != "micro_batch"})
+                self._listeners.on_trouble(
+                    text, {k: v for k, v in fields.items() if k != "micro_batch"}
+                )
                 self._log("ERROR", f"{text}; trying again", fields)
             self._pause(wait)
             wait = min(wait * 2, MAX_WAIT_S)

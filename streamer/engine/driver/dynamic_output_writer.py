@@ -29,7 +29,7 @@ from streamer.plan.resources import resolve_resource
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
-from streamer.sdk.output import DriverWrite
+from streamer.sdk.output.protocols import DriverWrite
 from streamer.sdk.output.retry import RetryingOutput, make_attempt_logger
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.spec import ParsedComponent

@@ -134,6 +134,16 @@ def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
         return Diagnosis(match[0], labels.state, is_permanent=True)
     if (match := _SPOOL_DAMAGED.search(error) or _INPUT_FILE_REPLACED.search(error)) is not None:
         return Diagnosis(match[0], labels.input, is_permanent=True)
+    return (
+        _diagnose_resources(error, labels, checkpoint)
+        or _diagnose_checkpoint(error, labels, checkpoint)
+        or _diagnose_worker(error, labels)
+        or Diagnosis(root_cause_line(error))
+    )
+
+
+def _diagnose_resources(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis | None:
+    """Return what a failure comes to that is a lack of heap or disk; None when it is not."""
     if (match := _OOM.search(error)) is not None:
         more = f" ({match[1].strip()})" if match[1] else ""
         return Diagnosis(
@@ -145,6 +155,11 @@ def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
         worker = f"a disk of the worker {executor[1]} is full, or " if executor else ""
         text = f"{worker}the disk of the checkpoint {checkpoint} is full: make room there"
         return Diagnosis(text, labels.state, is_transient=True)
+    return None
+
+
+def _diagnose_checkpoint(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis | None:
+    """Return what a failure of the checkpoint, or of a program, comes to; None when it is not."""
     if _is_checkpoint_gone(error, checkpoint):
         text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
         return Diagnosis(f"{text}; restore it, or start anew", labels.state)
@@ -170,6 +185,11 @@ def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
             labels.state,
             is_permanent=True,
         )
+    return None
+
+
+def _diagnose_worker(error: str, labels: EndpointLabels) -> Diagnosis | None:
+    """Return what a failure of a Python worker, or of Kafka, comes to; None when it is not."""
     if _WORKER_NOT_STARTED.search(error):
         return Diagnosis(
             "a Python worker did not start in time: the machine has more to do than it can, or no "
@@ -186,7 +206,7 @@ def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
         )
     if (match := _KAFKA_ERROR.search(error)) is not None:
         return Diagnosis(f"Kafka: {match[2].strip()} ({match[1]})", labels.input)
-    return Diagnosis(root_cause_line(error))
+    return None
 
 
 def _explain_worker_end(error: str) -> str:

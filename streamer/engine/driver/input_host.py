@@ -1,4 +1,4 @@
-"""The rooms that a stream's inputs are opened in: what the driver lends them, and takes back."""
+"""Host of a stream's inputs: threads, directories and claims, which the driver frees again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -30,7 +31,7 @@ class AddCount(Protocol):
 
 
 class InputHost:
-    """All rooms of one stream.
+    """Host of the inputs of one stream; each is opened in a context of its own.
 
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
@@ -82,21 +83,15 @@ class InputHost:
         self._children: list[InputHost] = []
 
     def root_context(self) -> InputContext:
-        """Return the room of the stream's input."""
+        """Return the context of the stream's input."""
         return _InputContext(self, "", self.directory)
 
     def stoppable_child(self, name: str, directory: Path) -> StoppableContext:
-        """Return a room whose receivers can be stopped by themselves; they stop with all others."""
-        child_host = InputHost(directory, self.known, self.log, self.count, threading.Event())
-        child_host.read_stdin = self.read_stdin
-        child_host.spool_limit, child_host.local, child_host.limits = (
-            self.spool_limit,
-            self.local,
-            self.limits,
-        )
-        child_host.answers, child_host.endpoints = self.answers, self.endpoints
-        child_host.remembered, child_host.save = self.remembered, self.save
-        child_host._claimed, child_host._waits = self._claimed, self._waits
+        """Return a context whose receivers stop with all others, or by themselves before."""
+        # What inputs remember, claim and wait for is the stream's.
+        child_host = copy(self)
+        child_host.directory, child_host.stopping = directory, threading.Event()
+        child_host.threads, child_host._stops, child_host._children = [], [], []
         self._children.append(child_host)
 
         def stop() -> None:
@@ -111,7 +106,7 @@ class InputHost:
         return StoppableContext(_InputContext(child_host, name, directory), stop)
 
     def report_waiting(self, name: str, what: str) -> None:
-        """Hear what an input waits for; see `InputContext`."""
+        """Note what an input waits for; see `InputContext`."""
         if what:
             since = self._waits.get(name, ("", time.time()))[1]
             self._waits[name] = what, since

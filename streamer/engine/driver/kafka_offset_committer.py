@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from streamer.connectors.kafka.input.input_protocol import DataLostError, Offsets
+from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.arrival_times import ArrivalTimes
 from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput, is_committed, read_planned
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.offset_log import is_committed, read_planned
 
 _POLL_INTERVAL_S: Final = 0.25
 _STALLED_S: Final = 8.0
@@ -185,8 +187,7 @@ class KafkaOffsetCommitter:
             self._lag_at[index] = at
             # What is wrong with a broker is said by those who cannot go on without it.
             with suppress(StreamerError):
-                reading.backlog(ends)
-                lags = reading.consumer_lag(ends)
+                lags = reading.backlog(ends).lag_behind(ends)
                 for (topic, partition), lag in lags.items():
                     self._gauge(reading.lag_metric, {"topic": topic, "partition": partition}, lag)
                 self._note_arrivals(index, ends, lags)

@@ -16,7 +16,8 @@ from streamer.connectors.files.file_source import FileSource
 from streamer.connectors.generated.counted_input import CountedInput
 from streamer.connectors.generated.scheduled_input import ScheduledInput
 from streamer.core.errors import StreamerError
-from streamer.core.message import NO_META, Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META, Batch, Message
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import Chunk, Limit, RawMessages, ReplayableSource
 from streamer.sdk.input.scanning import ScanInput

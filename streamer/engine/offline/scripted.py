@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.engine.driver.delivery import Delivery, LogLine
+from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
 from streamer.engine.report.snapshot import Snapshot
@@ -69,7 +71,9 @@ class ScriptedStream:
         bare = replace(plan.input, processors=())
         self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
         self._stores = [DictStore() for _ in range(self._plan.shards)]
-        self._delivery = Delivery([], log, lambda: False, endpoint_labels=EndpointLabels.of(plan))
+        self._delivery = Delivery(
+            [], log, lambda: False, stream=DeliveredStream(endpoint_labels=EndpointLabels.of(plan))
+        )
         self._starts = 0
         self._ended = False
         self._now = 0

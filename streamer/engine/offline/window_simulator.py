@@ -9,7 +9,8 @@ from itertools import groupby
 from streamer.bloblang import compile_mapping
 from streamer.core.durations import MILLISECOND
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time, parse_rfc3339
 from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, ScriptedStream
 from streamer.plan import Plan

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from streamer.connectors.kafka.input.input_protocol import DataLostError, Offsets
+from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 from streamer.engine.planner.planner_channel import PlannerChannel

@@ -7,20 +7,17 @@ empty one keeps its place there, so that the others have the numbers that the co
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings, Offsets, OpenKafkaInput
+from streamer.connectors.kafka.input.opened_input import MetadataSettings, Offsets, OpenKafkaInput
 from streamer.connectors.merged_source import MergedSource
-from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
-from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
+from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
 
-_OFFSET_LOG_VERSION: Final = "v1"
-"""Of Spark's log of offsets."""
+if TYPE_CHECKING:
+    from streamer.connectors.kafka.input.kafka_source import KafkaSource
 
 
 class KafkaInputRef(NamedTuple):
@@ -53,7 +50,7 @@ class StreamKafkaInput:
     """
 
     ref: KafkaInputRef
-    input: OpenKafkaInput
+    input: KafkaSource
     max_messages: int = Limit().messages
     start_offsets: Offsets = field(default_factory=dict)
 
@@ -107,8 +104,9 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
     def rest(source: Any, input_path: tuple[int, ...], names: tuple[str, ...]) -> ReplayableSource:
         if isinstance(source, OpenKafkaInput):
-            place = KafkaInputRef(len(kafka_inputs), input_path, names, source.metadata)
-            kafka_inputs.append(StreamKafkaInput(place, source))
+            kafka = cast("KafkaSource", source)
+            place = KafkaInputRef(len(kafka_inputs), input_path, names, kafka.metadata)
+            kafka_inputs.append(StreamKafkaInput(place, kafka))
             return EmptySource()
         if not isinstance(source, MergedSource):
             return cast("ReplayableSource", source)
@@ -120,90 +118,3 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
     ours = rest(source, (), ())
     return (ours, kafka_inputs) if kafka_inputs else (source, [])
-
-
-class PlannedBatch(NamedTuple):
-    """A micro-batch as Spark's log describes it.
-
-    Attributes:
-        number: the micro-batch's.
-        offset: where our source's part of it ends.
-        ends: where it ends in Kafka, for each of the inputs.
-    """
-
-    number: int
-    offset: Mapping[str, Any]
-    ends: Sequence[Offsets]
-
-    def to_json(self) -> str:
-        """Return the micro-batch as JSON, for tasks."""
-        return json.dumps(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> PlannedBatch:
-        """Return the micro-batch that `to_json` has written."""
-        return cls(*json.loads(text))
-
-
-def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
-    """Return whether anything lies between two positions in the Kafka inputs of a stream.
-
-    What only one of them knows does not count: a partition has come meanwhile, or is gone.
-
-    Args:
-        ends: the one, for each of the inputs.
-        later: the other.
-    """
-    return any(
-        at < beyond.get(topic, {}).get(partition, at)
-        for known, beyond in zip(ends, later, strict=False)
-        for topic, partitions in known.items()
-        for partition, at in partitions.items()
-    )
-
-
-def read_planned(spark: Location, number: int) -> PlannedBatch:
-    """Read where a micro-batch ends from Spark's checkpoint.
-
-    Args:
-        spark: Spark's checkpoint directory.
-        number: the micro-batch's.
-
-    Raises:
-        StreamerError: the log has another form than it is known to have.
-    """
-    path = spark / "offsets" / str(number)
-    content = path.read_bytes()
-    try:
-        version, settings, *offsets = content.decode().split("\n")
-        if (
-            version == _OFFSET_LOG_VERSION
-            and len(offsets) > 1
-            and "batchTimestampMs" in json.loads(settings)
-        ):
-            ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
-            return PlannedBatch(number, ours, kafka)
-    except (ValueError, TypeError):
-        version = ""
-    if re.fullmatch(r"v\d+", version) and version != _OFFSET_LOG_VERSION:
-        raise StreamerError(
-            f"{path} has the form {version}, expected {_OFFSET_LOG_VERSION}: another version of "
-            "Spark wrote it; run the streamer that did, or start anew with another checkpoint"
-        )
-    how = "is empty" if not content else f"ends too soon or was written over ({len(content)} bytes)"
-    raise StreamerError(
-        f"{path} {how}: expected {_OFFSET_LOG_VERSION}, the micro-batch's settings and a line of "
-        "offsets for each input; restore the checkpoint from a backup, or start anew with another "
-        "one"
-    )
-
-
-def read_newest_planned(spark: Location) -> PlannedBatch | None:
-    """Read where the newest micro-batch of a checkpoint ends; None before there is any."""
-    newest = max(list_batch_numbers(spark / "offsets"), default=None)
-    return None if newest is None else read_planned(spark, newest)
-
-
-def is_committed(spark: Location, number: int) -> bool:
-    """Return whether all of a micro-batch is done, as Spark's checkpoint has it."""
-    return (spark / "commits" / str(number)).exists()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
-from streamer.engine.planner.kafka_inputs import is_before
+from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.engine.planner.offset_log import is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.window import MicroBatchInfo
 from streamer.window.settings.back_pressure import BackPressure

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import ParsedComponent
 

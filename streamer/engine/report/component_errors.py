@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple, TypeVar
 
 from streamer.core.errors import StreamerError
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 
 Item = TypeVar("Item")
 

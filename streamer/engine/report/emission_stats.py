@@ -6,7 +6,7 @@ is skipped; it is counted all the same. A window is a batch in each shard that h
 
 from __future__ import annotations
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window.aggregate.fire_groups import AggregatedGroup

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 
 MAX_PAYLOAD_CHARS: Final = 4_000
 """Letters of a payload that are shown; an ellipsis stands for the others."""

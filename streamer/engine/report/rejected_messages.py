@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import msgpack
 
-from streamer.core.message import Batch, Execution, Failure
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Failure
 from streamer.engine.report.undelivered import decode_message, encode_message
 from streamer.sdk.output.rejection import RejectedBatch
 from streamer.sdk.sync_response import REQUEST

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.input.replayable import Chunk, RawMessages
 
 TRACE_PARENT: Final = "traceparent"

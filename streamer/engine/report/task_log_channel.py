@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 
 _MAX_DATAGRAM_BYTES: Final = 8 << 10
 _FIRST_LINE_DELAY_S: Final = 1.0

@@ -11,10 +11,11 @@ from uuid import uuid4
 
 import orjson
 
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
-from streamer.core.message import Batch, Execution
+from streamer.core.message import Batch
 from streamer.core.portions import cut_portions
-from streamer.core.value import dump_json
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT, Sampler
 from streamer.engine.report.reading_reporter import REPORTER
 from streamer.engine.report.rejected_messages import (

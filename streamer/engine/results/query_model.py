@@ -10,8 +10,9 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.errors import StreamerError
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import format_rfc3339
-from streamer.core.value import dump_json, parse_json
 
 MAX_RESULTS: Final = 10_000
 """How many results a page has at most."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import parse_event_time
-from streamer.core.value import parse_json
 from streamer.engine.results.query_model import ResultQueryError
 
 

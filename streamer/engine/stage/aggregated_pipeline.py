@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from streamer.bloblang import Mapping
 from streamer.components.processors.mapping import MappingProcessor
 from streamer.core.component_stats import ComponentStats
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.message import Batch, Message
 from streamer.plan import Plan
 from streamer.plan.aggregation import mapping_index
 from streamer.sdk.component_ref import ComponentRef

@@ -29,8 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from streamer.core.execution import Execution
 from streamer.core.limits import current_limits
-from streamer.core.message import Batch, Execution
+from streamer.core.message import Batch
 from streamer.core.time_limit import OVERDUE_EXIT_CODE
 from streamer.engine.report.component_errors import ComponentFailedError, ComponentFailure
 from streamer.sdk.processing import Processor, run

@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.merged_source import ChildPiece
-from streamer.core.message import NO_META, Execution, Message
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META, Message
+from streamer.engine.planner.kafka_inputs import KafkaInputRef
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.window.contract.shuffle_row import PIECE_BITS
 

@@ -8,7 +8,8 @@ from itertools import count, repeat
 from typing import Protocol
 
 from streamer.core.component_stats import ComponentStats
-from streamer.core.message import Batch, Execution, IndexedMessage
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, IndexedMessage
 from streamer.core.portions import cut_portions
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.task_transaction import TaskTransaction
@@ -16,7 +17,7 @@ from streamer.plan import Plan
 from streamer.plan.driver_outputs import is_numbered, may_cut_retries
 from streamer.sdk.backoff import REPLAY
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     Encoder,
     FailedBatch,
     PlainEncoder,

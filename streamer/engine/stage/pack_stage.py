@@ -14,7 +14,8 @@ from typing import Any
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
 from streamer.engine.planner.aggregation_switch import FROM_THE_START, AggregatesFrom
 from streamer.engine.report.batch_work import BEFORE_WINDOWS, TaskWork

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from streamer.core.message import Batch, Execution, IndexedMessage, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, IndexedMessage
 from streamer.engine.report.rejected_messages import (
     PIPELINE_PATH,
     ROUTE_METADATA,
@@ -23,7 +24,7 @@ from streamer.engine.stage.output_stage import reject_failed
 from streamer.plan import Plan
 from streamer.plan.driver_outputs import flatten_outputs
 from streamer.plan.piece_input import input_of_path
-from streamer.sdk.output import DriverWrite, SendError
+from streamer.sdk.output.protocols import DriverWrite, SendError
 from streamer.sdk.output.rejection import Rejection
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.processing import Processor, run

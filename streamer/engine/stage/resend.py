@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, IndexedMessage, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import IndexedMessage, Message
 from streamer.engine.report.batch_work import AFTER_WINDOWS, TaskWork
 from streamer.engine.report.rejected_messages import ReplayRules
 from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from streamer.core.json.bulk import payloads_of
+from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.message import Batch, Message
-from streamer.core.value import dump_json, dump_json_texts
 from streamer.engine.report.result_frame import RESULTS_OUTPUT, Payload
 from streamer.engine.results.rows import encode_rows
 from streamer.plan import Plan

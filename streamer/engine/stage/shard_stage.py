@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import orjson
 
 from streamer.bloblang import compile_mapping
-from streamer.core.message import MicroBatch
+from streamer.core.execution import MicroBatch
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.report.batch_work import split_work
 from streamer.engine.report.component_errors import attribute_errors, attribute_iteration_errors

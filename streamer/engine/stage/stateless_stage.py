@@ -11,7 +11,8 @@ import orjson
 
 from streamer.connectors.merged_source import source_path_of
 from streamer.core.component_stats import ComponentStats
-from streamer.core.message import Batch, Execution, IndexedMessage, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, IndexedMessage, Message
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.rejected_messages import PIPELINE_PATH, ReplayRules
 from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames

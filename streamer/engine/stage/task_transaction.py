@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamer.core.message import Execution
-from streamer.sdk.output import Transactional
+from streamer.core.execution import Execution
+from streamer.sdk.output.protocols import Transactional
 
 
 class TaskTransaction:

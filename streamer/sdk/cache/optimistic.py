@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from typing import Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import KeyAlreadyExistsError
 from streamer.sdk.spec import Field
 

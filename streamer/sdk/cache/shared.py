@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import (
     Cache,
     CacheCall,

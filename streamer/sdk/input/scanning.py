@@ -24,7 +24,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import NO_META, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import NO_META
 from streamer.sdk.input.replayable import Chunk, RawMessages
 
 BLOCK_BYTES: Final = 1 << 18

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from streamer.core.message import Batch, Execution, IndexedMessage
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, IndexedMessage
 
 if TYPE_CHECKING:
-    from streamer.sdk.output import FailedBatch
+    from streamer.sdk.output.protocols import FailedBatch
 
 
 class Reason(StrEnum):

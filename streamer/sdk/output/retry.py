@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Final
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import Backoff
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     Composition,
     DriverWrite,
     FailedBatch,

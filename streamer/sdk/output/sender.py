@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import RECONNECT
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.output import (
+from streamer.sdk.output.protocols import (
     BulkOutput,
     Composition,
     DriverWrite,

@@ -12,7 +12,8 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 
 
 class UnsentBatches(NamedTuple):

@@ -16,11 +16,12 @@ from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.processing import Processor, run_processor
-from streamer.sdk.spec import BuildContext, Field, ParsedFields
+from streamer.sdk.spec import BuildContext, Field, ParsedFields, duration_field
 
 COUNT: Final = "count"
 BYTE_SIZE: Final = "byte_size"
@@ -38,13 +39,11 @@ POLICY_FIELDS: Final = (
         "Close a batch at this many bytes or more; 0 for no such limit.",
         default=0,
     ),
-    Field(
+    duration_field(
         PERIOD,
-        "string",
         "How long to collect messages: at least this long lies between two micro-batches. An "
         "incomplete batch is closed at the end of a micro-batch.",
         default="",
-        duration=True,
         examples=("1s", "1m", "500ms"),
     ),
     Field(

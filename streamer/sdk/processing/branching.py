@@ -14,7 +14,8 @@ from streamer.bloblang import Mapping as Bloblang
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.analysis.read_write_sets import Target, find_reads, find_writes
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ERROR_COUNTER, ComponentRef
 from streamer.sdk.processing import Processor, run
 from streamer.sdk.spec import BuildContext, Field, ParsedFields

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 from streamer.core.component_stats import FINE_SHIFT, MAX_FINE_STEPS, ComponentStats
+from streamer.core.execution import Execution
 from streamer.core.limits import current_limits
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.message import Batch, Message
 from streamer.core.time_limit import run_within_time
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import BulkProcessor, Processor

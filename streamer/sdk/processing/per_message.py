@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from streamer.bloblang.errors import QueryError
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 
 Change = Callable[[Message, Execution], Message | None]

@@ -3,7 +3,7 @@
 from streamer.sdk.spec.access import Access
 from streamer.sdk.spec.component import Example, Package, Runs, Spec, Status
 from streamer.sdk.spec.context import BuildContext
-from streamer.sdk.spec.field import REQUIRED, Field, Shape
+from streamer.sdk.spec.field import REQUIRED, Field, Shape, duration_field
 from streamer.sdk.spec.kind import Kind
 from streamer.sdk.spec.parsed_config import (
     NO_PLACE,
@@ -30,4 +30,5 @@ __all__ = [
     "Shape",
     "Spec",
     "Status",
+    "duration_field",
 ]

@@ -1,8 +1,22 @@
-"""Checks of components before a stream runs: whether the systems that they use are there."""
+"""Checks of components: of their fields together, and of the systems that they use."""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, runtime_checkable
+
+FieldsCheck = Callable[[Any], Iterable[tuple[str, Any]]]
+"""Returns what is wrong with fields together: the names of fields, and the texts."""
+
+
+def join_checks(*checks: FieldsCheck) -> FieldsCheck:
+    """Return the check of a spec that makes all of these, in their order."""
+
+    def check(parsed: Any) -> Iterator[tuple[str, Any]]:
+        for one in checks:
+            yield from one(parsed)
+
+    return check
 
 
 @runtime_checkable

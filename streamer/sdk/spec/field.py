@@ -102,3 +102,29 @@ class Field:
         if self.optional or self.default is not REQUIRED:
             return False
         return not (self.children and self.shape == "scalar")
+
+
+def duration_field(
+    name: str,
+    description: str,
+    *,
+    default: Any = REQUIRED,
+    optional: bool = False,
+    deprecated: bool = False,
+    advanced: bool = False,
+    examples: tuple[Any, ...] = (),
+    check: Callable[[Any], str | None] | None = None,
+) -> Field:
+    """Return a field whose text is a duration, such as `1m30s`; see `Field.duration`."""
+    return Field(
+        name,
+        "string",
+        description,
+        default=default,
+        optional=optional,
+        duration=True,
+        deprecated=deprecated,
+        advanced=advanced,
+        examples=examples,
+        check=check,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec import Field, Kind, Package
+from streamer.sdk.spec import Field, Kind, Package, duration_field
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 KEY_MAPPING: Final = "key_mapping"
@@ -79,23 +79,19 @@ LATE_OUTPUT_FIELD: Final = Field(
     refers=Kind.OUTPUT,
     advanced=True,
 )
-LATENESS_FIELD: Final = Field(
+LATENESS_FIELD: Final = duration_field(
     ALLOWED_LATENESS,
-    "string",
     "How long a window waits, by its clock, for messages that are out of order after its end "
     "(grace period, tolerance). A message whose windows have all closed is late: it is dropped, "
     'logged and counted (reason "late").',
     default="0s",
-    duration=True,
     examples=("10s", "2h"),
 )
-MAX_AHEAD_FIELD: Final = Field(
+MAX_AHEAD_FIELD: Final = duration_field(
     MAX_AHEAD,
-    "string",
     "Drops a message whose event time is further than this ahead of the time of day (reason "
     '"future"): one wrong clock must not close everybody\'s windows.',
     default="",
-    duration=True,
     advanced=True,
     examples=("1h",),
 )
@@ -129,25 +125,21 @@ _CLOCK_FIELDS: Final = (
         options=("stream", "key"),
         advanced=True,
     ),
-    Field(
+    duration_field(
         KEY_RETENTION,
-        "string",
         "How long a key's own clock is kept after its last message (`clock_scope: key`); then the "
         "key begins afresh.",
         default="7d",
-        duration=True,
         advanced=True,
     ),
 )
 _CLOSING_FIELDS: Final = (
     LATENESS_FIELD,
-    Field(
+    duration_field(
         IDLE_TIMEOUT,
-        "string",
         "Closes a window that has had no new message for so long by the time of day, though its "
         "clock stands still. Time while the program is down or catches up does not count.",
         default="",
-        duration=True,
         examples=("5m",),
     ),
     MAX_AHEAD_FIELD,
@@ -161,13 +153,11 @@ _EMIT_FIELD: Final = Field(
     default="final",
     options=("final", "changes", "each", "forward"),
 )
-RETENTION_FIELD: Final = Field(
+RETENTION_FIELD: Final = duration_field(
     RETENTION,
-    "string",
     "How long what comes out of the pipeline is kept for queries (`streamer query`), by window and "
     "key, after the end of its window; not at all when empty. It lies beside the checkpoint.",
     default="",
-    duration=True,
     advanced=True,
     examples=("7d",),
 )

@@ -8,7 +8,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from streamer.core.durations import DAY, format_duration
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     find_event_time_problems,
@@ -41,14 +41,12 @@ def _is_zone(name: str) -> bool:
     return True
 
 
-OFFSET_FIELD: Final = Field(
+OFFSET_FIELD: Final = duration_field(
     OFFSET,
-    "string",
     "Moves the starts of all windows by this much, which may be negative, and must be less than "
     "the time from one start to the next. With `timezone` it is a time on the wall clock: `6h` is "
     "06:00 on every day.",
     default="",
-    duration=True,
     examples=("15m", "-6h"),
 )
 TIMEZONE_FIELD: Final = Field(

@@ -234,7 +234,7 @@ class FleetApi:
         streams = self.manager.registry.streams()
         waiting: dict[str, list[str]] = {}
         for name, one in streams.items():
-            if one.is_active and not one.is_ready:
+            if one.lifecycle.is_active and not one.is_ready:
                 reason = one.view.unready_reason()
                 what = f"not ready: {reason}" if reason else "not connected"
                 waiting.setdefault(what, []).append(name)

@@ -10,11 +10,11 @@ from typing import Final
 from aiohttp import web
 
 from streamer.config.echo import ConfigRedactor
+from streamer.plan import make_plan
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint
 from streamer.service.api.responses import json_response
 from streamer.service.fleet.manager import Manager
-from streamer.service.fleet.spark_run import plan_of
 from streamer.service.monitoring.stream_summary import summarise_components
 from streamer.tools.graph.model import build_graph
 
@@ -47,7 +47,7 @@ class GraphEndpoints:
     def _graph(self, request: ApiRequest) -> web.Response:
         managed = self._manager.registry.get(request.path["id"])
         config = managed.config
-        plan = plan_of(config, managed.stream_id, "INFO")
+        plan = make_plan(config, name=managed.stream_id)
         graph = asdict(build_graph(plan, ConfigRedactor(config, os.environ)))
         return json_response(managed.redact_value({**graph, "revision": managed.revision.number}))
 

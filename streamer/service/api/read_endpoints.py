@@ -9,6 +9,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from streamer.core.timestamps import format_rfc3339
+from streamer.plan import make_plan
 from streamer.plan.explain import explain
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
@@ -19,7 +20,6 @@ from streamer.service.fleet.errors import BadRequestError
 from streamer.service.fleet.log_tail import MAX_LINES
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
-from streamer.service.fleet.spark_run import plan_of
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_summary import summarise_stream
@@ -119,7 +119,7 @@ class ReadEndpoints:
 
     def _plan(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)
-        plan = plan_of(managed.config, managed.stream_id, "INFO")
+        plan = make_plan(managed.config, name=managed.stream_id)
         parts = (plan.input, plan.buffer, *plan.processors, *plan.outputs)
         document: dict[str, Any] = {
             "stream": plan.name,

@@ -11,7 +11,7 @@ from typing import Final
 from aiohttp import hdrs, web
 
 from streamer.connectors.http_server.replies import error_reply
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter

@@ -55,6 +55,25 @@ class StreamEndpoints:
             is_slow=True,
         )
         path = "/streams/{id}"
+        yield from self._config_endpoints(path)
+        yield from self._lifecycle_endpoints(path)
+        yield Endpoint(
+            *("POST", "/resources/{type}/{id}", "put_resource"),
+            "Make a resource that all streams may refer to, or another one of it. Types are "
+            f"{', '.join(_KINDS)}.",
+            self._put_resource,
+            parameters=(s.CHILLED, s.TIMEOUT, s.ON_RESET),
+            body="The component's config, YAML or JSON.",
+            codes={
+                400: "It has findings.",
+                409: _FILE_STREAM_TEXT,
+                502: "A stream does not start with it.",
+            },
+            is_change=True,
+            is_slow=True,
+        )
+
+    def _config_endpoints(self, path: str) -> Iterator[Endpoint]:
         yield Endpoint(
             *("GET", path, "read_stream", "Return a stream with its config, without secrets."),
             *(self._read, s.STREAM),
@@ -94,22 +113,6 @@ class StreamEndpoints:
             self._delete,
             parameters=(s.TIMEOUT,),
             codes={404: "There is no such stream.", 409: "The stream is that of a file."},
-            is_change=True,
-            is_slow=True,
-        )
-        yield from self._lifecycle_endpoints(path)
-        yield Endpoint(
-            *("POST", "/resources/{type}/{id}", "put_resource"),
-            "Make a resource that all streams may refer to, or another one of it. Types are "
-            f"{', '.join(_KINDS)}.",
-            self._put_resource,
-            parameters=(s.CHILLED, s.TIMEOUT, s.ON_RESET),
-            body="The component's config, YAML or JSON.",
-            codes={
-                400: "It has findings.",
-                409: _FILE_STREAM_TEXT,
-                502: "A stream does not start with it.",
-            },
             is_change=True,
             is_slow=True,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import Parameter
 

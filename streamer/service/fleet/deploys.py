@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
+from streamer.plan import make_plan
 from streamer.plan.change_impact import ChangeImpact, judge
 from streamer.service.fleet import redacted_document, redacted_text
 from streamer.service.fleet.deployment_store import (
@@ -30,13 +31,12 @@ from streamer.service.fleet.errors import (
     StartError,
     StreamExistsError,
 )
+from streamer.service.fleet.lifecycle import ACTIVE, LifecycleState
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.registry import MAX_CONCURRENT_STARTS, Registry
-from streamer.service.fleet.spark_run import plan_of
 from streamer.service.fleet.stream_ids import stream_id_problem
-from streamer.service.fleet.supervisor import ACTIVE, Change, LifecycleState
 from streamer.service.run.import_changes import with_import_changes
-from streamer.service.run.revision_switch import OnReset
+from streamer.service.run.revision_switch import OnReset, RevisionChange
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import RemoteCheckpoint
@@ -102,7 +102,7 @@ class Deploys:
             revision = self._store.deploy(stream_id, draft)
             managed = registry.make_stream(stream_id, config, revision)
             try:
-                managed.supervisor.start()
+                managed.start()
             except Exception as e:
                 registry.delete_stream(managed)
                 raise start_error(managed, e, "") from None
@@ -170,30 +170,29 @@ class Deploys:
             RefusedError: the change would lose what nobody said may be lost.
             StartError: it does not start; the stream is as it was.
         """
-        stream_id, supervisor = managed.stream_id, managed.supervisor
+        stream_id = managed.stream_id
         try:
             judgement = with_import_changes(judge(managed.config, config), read)
         except StreamerError as e:
             raise start_error(managed, e, _UNCHANGED_NOTE) from None
         on_reset = check_reset(judgement, options.on_reset)
-        before, former_state = (managed.config, managed.revision), supervisor.state
+        before, former_state = (managed.config, managed.revision), managed.lifecycle.state
         desired_state = _DESIRED_STATES.get(former_state, RUNNING)
         draft = replace(draft, judgement=judgement.as_dict())
         # Should the program end now, the next start finds a revision that has not proved itself,
         # and goes back to the former one when it does not start.
         revision = self._store.deploy(stream_id, draft)
         name = f"revision {revision.number}"
-        change = Change(config, judgement, on_reset, name, options.probation)
+        change = RevisionChange(config, judgement, on_reset, name, options.probation)
         try:
-            if not supervisor.replace(change):
+            if not managed.replace(change):
                 self._start_revision(managed, change, revision, former_state)
         except Exception as e:
             managed.set_revision(*before)
             self._store.revert(stream_id, before[1].number, desired_state)
-            if supervisor.state not in ACTIVE and former_state in ACTIVE:
-                supervisor.start(should_retry=True)
-            elif former_state not in ACTIVE:
-                supervisor.stop(state=former_state)
+            # One that was refused has not been stopped.
+            if former_state in ACTIVE and not isinstance(e, RefusedError):
+                managed.start(should_retry=True)
             raise start_error(managed, e, _UNCHANGED_NOTE) from None
         self._store.set_proved(stream_id, revision.number)
         managed.set_revision(config, replace(revision, proved=True))
@@ -204,7 +203,7 @@ class Deploys:
     def _start_revision(
         self,
         managed: ManagedStream,
-        change: Change,
+        change: RevisionChange,
         revision: Revision,
         former_state: LifecycleState,
     ) -> None:
@@ -217,10 +216,10 @@ class Deploys:
                 )
             checkpoint_location = self._registry.checkpoints.acquire(managed.stream_id, managed.log)
             begin_new_generation(checkpoint_location, change.config, managed.stream_id, change)
-        managed.supervisor.stop(state=former_state)
+        managed.stop(state=None)
         managed.set_revision(change.config, revision)
         if former_state != LifecycleState.PAUSED:
-            managed.supervisor.start()
+            managed.start()
 
     def patch(self, stream_id: str, text: str, options: ChangeOptions) -> ChangeImpact:
         """Merge a document into a stream's config; see `update`."""
@@ -275,7 +274,7 @@ class Deploys:
             if timeout is None and managed.view.current_state().problem:
                 # What is stuck will not finish in time, and nothing of it is kept.
                 timeout = _STUCK_TIMEOUT_S
-            managed.supervisor.stop(timeout)
+            managed.stop(timeout)
             registry.delete_stream(managed)
             registry.audit.record(options.author, "delete", stream=stream_id)
 
@@ -324,7 +323,7 @@ class Deploys:
             registry.check_open()
             managed = registry.get(stream_id)
             self._store.set_desired_state(stream_id, PAUSED)
-            managed.supervisor.stop(options.timeout, LifecycleState.PAUSED)
+            managed.stop(options.timeout, LifecycleState.PAUSED)
             registry.audit.record(options.author, "pause", stream=stream_id)
 
     def resume(self, stream_id: str, options: ChangeOptions) -> None:
@@ -337,11 +336,10 @@ class Deploys:
         with registry.locks.hold(stream_id):
             registry.check_open()
             managed = registry.get(stream_id)
-            former_state = managed.supervisor.state
+            former_state = managed.lifecycle.state
             try:
-                managed.supervisor.start()
+                managed.start()
             except Exception as e:
-                managed.supervisor.stop(state=former_state)
                 raise start_error(managed, e, f"it is still {former_state}") from None
             self._store.set_desired_state(stream_id, RUNNING)
             registry.audit.record(options.author, "resume", stream=stream_id)
@@ -381,7 +379,10 @@ def check_reset(judgement: ChangeImpact, on_reset: str) -> OnReset | None:
 
 
 def begin_new_generation(
-    checkpoint_location: str | RemoteCheckpoint, config: Config, stream_id: str, change: Change
+    checkpoint_location: str | RemoteCheckpoint,
+    config: Config,
+    stream_id: str,
+    change: RevisionChange,
 ) -> None:
     """Let the checkpoint of a stream that does not run begin anew, from the offsets it has."""
     from streamer.spark.checkpoint.checkpoint import Checkpoint
@@ -389,7 +390,7 @@ def begin_new_generation(
 
     checkpoint = Checkpoint(checkpoint_location)
     try:
-        fingerprint = plan_of(config, stream_id, "INFO").fingerprint
+        fingerprint = make_plan(config, name=stream_id).fingerprint
         begin_generation(checkpoint, fingerprint, change.judgement.keeps_input, change.revision)
         delete_old_generations(checkpoint)
     finally:

@@ -117,6 +117,6 @@ class FileStreams:
         managed = self._registry.get(stream_id)
         if managed.revision.source == API_SOURCE:
             raise UnknownStreamError(stream_id)
-        managed.supervisor.stop(self._options.timeout)
+        managed.stop(self._options.timeout)
         self._registry.remove_stream(managed)
         return "The stream's file is gone, and it has stopped; its checkpoint stays"

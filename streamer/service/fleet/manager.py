@@ -74,17 +74,12 @@ class Manager:
             return
         self._is_stopped = True
         streams = self.registry.begin_closing()
+        # What each should do after the next start stays as it is.
         with ThreadPoolExecutor(max(len(streams), 1), "stop") as together:
-            list(together.map(_stop_stream, streams))
+            list(together.map(ManagedStream.close, streams))
 
     def close(self) -> None:
         """Close what keeps the streams; all of them are stopped, if they are not yet."""
         self.stop()
         self.registry.audit.close()
         self.registry.store.close()
-
-
-def _stop_stream(managed: ManagedStream) -> None:
-    # What it should do after the next start stays as it is.
-    managed.supervisor.stop(state=managed.supervisor.state)
-    managed.supervisor.close()

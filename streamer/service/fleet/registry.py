@@ -28,9 +28,10 @@ from streamer.service.fleet.deployment_store import (
     StoredResource,
 )
 from streamer.service.fleet.errors import RefusedError, UnknownStreamError
-from streamer.service.fleet.managed_stream import MakeRun, ManagedStream
+from streamer.service.fleet.managed_stream import FleetContext, ManagedStream
 from streamer.service.fleet.named_locks import NamedLocks
-from streamer.service.fleet.supervisor import LifecycleState, RestartPolicy, StartLimiter
+from streamer.service.fleet.restart_schedule import RestartPolicy, StartLimiter
+from streamer.service.fleet.run_handle import StartRun
 from streamer.service.monitoring.stream_view import StreamView
 
 # Where many streams share the machine, all looks at them together come to about so many a second.
@@ -97,7 +98,7 @@ class Registry:
         reader: ConfigReader,
         store: DeploymentStore,
         checkpoints: Checkpoints,
-        make: MakeRun,
+        start_run: StartRun,
         log: LogLine,
         restarts: RestartPolicy,
         clock: Callable[[], int] = time.time_ns,
@@ -109,7 +110,7 @@ class Registry:
             reader: reads configs.
             store: what is deployed.
             checkpoints: where the streams keep theirs.
-            make: makes runs.
+            start_run: starts runs.
             log: takes lines of the service's log.
             restarts: how often a stream that fails is started again.
             clock: the wall clock, Unix ns.
@@ -122,18 +123,25 @@ class Registry:
         self.clock = clock
         self.log = log
         self._reader = reader
-        self._make = make
-        self._restarts = restarts
         self._lock = threading.Lock()
         self._streams: dict[str, ManagedStream] = {}
-        self._prefixed = prefixed
         # Those too that are about to start, and are not among the others yet.
         self._all: weakref.WeakSet[ManagedStream] = weakref.WeakSet()
         self._closing = False
         self._cores = count_cores(reader.root.spark["master"])
         self._rates_updated_at = 0.0
-        self._start_limiter = StartLimiter(MAX_CONCURRENT_STARTS)
         self.resources = [self.resource_text(one) for one in store.resources()]
+        self._context = FleetContext(
+            start_run,
+            log,
+            restarts,
+            StartLimiter(MAX_CONCURRENT_STARTS),
+            self._poll_interval,
+            self._other_endpoints,
+            prefixed,
+            on_end=lambda stream_id: store.set_desired_state(stream_id, ENDED),
+            on_rollback=self._on_rollback,
+        )
 
     @property
     def root_path(self) -> str:
@@ -192,23 +200,10 @@ class Registry:
 
     def make_stream(self, stream_id: str, config: Config, revision: Revision) -> ManagedStream:
         """Return a stream that is stopped, and not among the others yet."""
-        managed = ManagedStream(
-            stream_id,
-            config,
-            revision,
-            str(self.checkpoints.directory_of(stream_id)),
-            self._make,
-            self.log,
-            self._restarts,
-            self._poll_interval,
-            self._start_limiter,
-            self._on_state,
-            self._on_rollback,
-        )
+        directory = str(self.checkpoints.directory_of(stream_id))
+        managed = ManagedStream(stream_id, config, revision, directory, self._context)
         with self._lock:
             self._all.add(managed)
-        managed.list_other_endpoints = lambda: self._other_endpoints(stream_id)
-        managed.prefixed = self._prefixed
         return managed
 
     def _other_endpoints(self, stream_id: str) -> list[tuple[str, EndpointRegistry]]:
@@ -226,7 +221,7 @@ class Registry:
     def delete_stream(self, managed: ManagedStream) -> None:
         """Let a stream that is stopped be gone, with all that it has."""
         stream_id = managed.stream_id
-        managed.supervisor.close()
+        managed.close()
         with self._lock:
             self._streams.pop(stream_id, None)
         self.store.remove(stream_id)
@@ -238,7 +233,7 @@ class Registry:
 
     def remove_stream(self, managed: ManagedStream) -> None:
         """Let a stream that is stopped be gone, and leave what it has for when it comes back."""
-        managed.supervisor.close()
+        managed.close()
         with self._lock:
             self._streams.pop(managed.stream_id, None)
         self._update_poll_rates()
@@ -266,16 +261,10 @@ class Registry:
     def _update_poll_rates(self) -> None:
         self._rates_updated_at = time.monotonic()
         streams = self.streams().values()
-        rates = compute_poll_rates(
-            len(streams), sum(one.supervisor.is_busy for one in streams), self._cores
-        )
+        rates = compute_poll_rates(len(streams), sum(one.is_busy for one in streams), self._cores)
         for managed in streams:
-            rest = rates.busy_s if managed.supervisor.is_busy else rates.idle_s
-            managed.supervisor.set_poll_rates(rest, rates.min_wait_s)
-
-    def _on_state(self, stream_id: str, state: LifecycleState) -> None:
-        if state == LifecycleState.ENDED:
-            self.store.set_desired_state(stream_id, ENDED)
+            rest = rates.busy_s if managed.is_busy else rates.idle_s
+            managed.set_poll_rates(rest, rates.min_wait_s)
 
     def _on_rollback(self, managed: ManagedStream, config: Config) -> None:
         """Note that a revision has failed on probation: what ran before it is deployed again."""

@@ -18,9 +18,9 @@ from streamer.service.fleet.deployment_store import (
     StoredStream,
 )
 from streamer.service.fleet.errors import BadConfigError
+from streamer.service.fleet.lifecycle import LifecycleState
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.registry import MAX_CONCURRENT_STARTS, Registry
-from streamer.service.fleet.supervisor import LifecycleState
 
 
 def read_config_files(
@@ -129,14 +129,14 @@ class Startup:
         if desired_state == RUNNING:
             yield managed
         else:
-            managed.supervisor.stop(
+            managed.stop(
                 state=LifecycleState.PAUSED if desired_state == PAUSED else LifecycleState.ENDED
             )
 
     def _start_stream(self, managed: ManagedStream) -> None:
         revision = managed.revision
         try:
-            managed.supervisor.start(should_retry=revision.proved)
+            managed.start(should_retry=revision.proved)
         except Exception as e:
             # The program was ended in the middle of its deploy, which would have failed.
             managed.log("ERROR", f"The revision {revision.number} does not start: {e}", {})
@@ -154,4 +154,4 @@ class Startup:
         self._store.revert(stream_id, former.number)
         config = registry.read_config(stream_id, former)
         managed.set_revision(config, former)
-        managed.supervisor.start(should_retry=True)
+        managed.start(should_retry=True)

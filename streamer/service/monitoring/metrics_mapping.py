@@ -16,9 +16,10 @@ from streamer.bloblang import BloblangError, compile_mapping
 from streamer.bloblang import Mapping as Bloblang
 from streamer.core.durations import MILLISECOND
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
 from streamer.core.limits import DEFAULT_LIMITS, stream_limits
-from streamer.core.message import Execution, Message
-from streamer.core.value import dump_json
+from streamer.core.message import Message
 from streamer.sdk.spec import MetricsMapping
 from streamer.service.monitoring.metric_samples import Sample, collect_samples
 from streamer.service.monitoring.stream_view import MetricName, StreamView

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from streamer.config import Config
 from streamer.config.lint.http_paths import find_served_paths
 from streamer.connectors.http_server.registry import EndpointRegistry
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
 from streamer.engine.report.latency import LatencySnapshot

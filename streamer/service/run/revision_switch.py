@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
@@ -23,10 +23,12 @@ from streamer.plan.uses_sync_response import is_answered
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 from streamer.sdk.worker_resources import new_run_id
+from streamer.service.run.stream_host import StreamHost
 from streamer.tools.dry_run.components import check_components
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import Checkpoint
+    from streamer.spark.query.input_session import InputSession
     from streamer.spark.query.stream import Stream
 
 _POLL_INTERVAL_S: Final = 0.02
@@ -65,22 +67,24 @@ class DeployResult:
     discarded: int = 0
 
 
-class StreamHost(Protocol):
-    """Where a stream runs: what makes one, and what knows that there is another now."""
+@dataclass(frozen=True, slots=True)
+class RevisionChange:
+    """Another revision for a run.
 
-    checkpoint: Checkpoint
+    Attributes:
+        config: what is to run.
+        judgement: of the change from what runs.
+        on_reset: what becomes of open windows that must begin anew; None when they need not.
+        revision: what it is called; a checkpoint that begins anew remembers it.
+        probation: seconds in which it may fail, so that what ran before comes back; None when it is
+            to stay whatever happens.
+    """
 
-    @property
-    def stream(self) -> Stream:
-        """The stream that was made last."""
-
-    def make_stream(
-        self, plan: Plan, former: Stream | None = None, drain_limit: Any = None
-    ) -> Stream:
-        """Make a stream, which is `stream` from now on."""
-
-    def start_query(self, stream: Stream) -> None:
-        """Start its query."""
+    config: Config
+    judgement: ChangeImpact
+    on_reset: OnReset | None = None
+    revision: str = ""
+    probation: float | None = None
 
 
 def check_connections(plan: Plan, running: Plan) -> None:
@@ -157,95 +161,90 @@ class RevisionSwitch:
         self._timeout = timeout
         self._should_stop = should_stop
 
-    def replace(
-        self, plan: Plan, judgement: ChangeImpact, on_reset: OnReset | None, revision: str = ""
-    ) -> DeployResult:
+    def replace(self, plan: Plan, change: RevisionChange) -> DeployResult:
         """Switch the running stream to `plan`: in place, or with new state after a drain.
 
         Args:
             plan: what is to run.
-            judgement: of the change from what runs.
-            on_reset: what becomes of open windows, where these must begin anew.
-            revision: what the deploy is called.
+            change: the same as a change from what runs.
 
         Raises:
             DeployError: it was refused, or did not start; what ran before does so again.
-            BrokenOffError: the stream is to stop while windows are let out.
+            DrainInterruptedError: the stream is to stop while windows are let out.
         """
+        judgement = change.judgement
         if judgement.effect in (None, Effect.RESTART):
             return DeployResult(judgement.effect)
         if not judgement.resets:
             return self._switch_in_place(plan, judgement)
-        if on_reset is None:
+        if change.on_reset is None:
             raise DeployError(
                 f"the change loses {' and '.join(judgement.losses)}; deploy it with on_reset=drain "
                 "to let open windows out first, or on_reset=discard to drop them"
             )
-        return self._switch_with_new_state(plan, judgement, on_reset, revision)
+        return self._switch_with_new_state(plan, change)
 
     def _switch_in_place(self, plan: Plan, judgement: ChangeImpact) -> DeployResult:
         old = self._host.stream
         began = time.monotonic()
         # Whoever waits for an answer waits at the input: who answers is known when it is opened.
-        keeps_input = is_answered(plan) == old.holds_requests or _reads_stdin(plan)
+        keeps_input = is_answered(plan) == old.input.holds_requests or _reads_stdin(plan)
         if keeps_input:
             old.retire(self._timeout)
         else:
             self._stop_stream(old)
-        former = old if keeps_input else None
-        with self._rollback_on_error(old.plan, former):
-            self._start_stream(plan, former)
+        kept_input = old.input if keeps_input else None
+        with self._rollback_on_error(old.plan, kept_input):
+            self._start_stream(plan, kept_input)
         return DeployResult(judgement.effect, time.monotonic() - began)
 
-    def _switch_with_new_state(
-        self, plan: Plan, judgement: ChangeImpact, on_reset: OnReset, revision: str
-    ) -> DeployResult:
+    def _switch_with_new_state(self, plan: Plan, change: RevisionChange) -> DeployResult:
         from streamer.spark.checkpoint.generations import (
             begin_generation,
             delete_old_generations,
             restore_record,
         )
 
-        host, old = self._host, self._host.stream
-        checkpoint = host.checkpoint
+        old, checkpoint = self._host.stream, self._host.checkpoint
+        judgement = change.judgement
         began = time.monotonic()
         if judgement.keeps_input:
             old.retire(self._timeout)
         else:
             # What has come in is on the disk; nothing more is to come from there.
             self._stop_stream(old)
-        former = old if judgement.keeps_input else None
+        kept_input = old.input if judgement.keeps_input else None
         previous_record = checkpoint.read_record()
         discarded = 0
-        with self._rollback_on_error(old.plan, former):
-            if on_reset == OnReset.DRAIN:
-                drained_stream = self._drain(old, judgement.keeps_input)
-                former = drained_stream if judgement.keeps_input else None
+        with self._rollback_on_error(old.plan, kept_input):
+            if change.on_reset == OnReset.DRAIN:
+                self._drain(old, judgement.keeps_input)
             else:
                 discarded = self._count_discarded(old)
-            begin_generation(checkpoint, plan.fingerprint, judgement.keeps_input, revision)
+            keeps_input = judgement.keeps_input
+            begin_generation(checkpoint, plan.fingerprint, keeps_input, change.revision)
             try:
-                self._start_stream(plan, former)
+                self._start_stream(plan, kept_input)
             except BaseException:
                 restore_record(checkpoint, previous_record)
                 raise
         delete_old_generations(checkpoint)
         return DeployResult(judgement.effect, time.monotonic() - began, discarded)
 
-    def _drain(self, old: Stream, keeps_input: bool) -> Stream:
+    def _drain(self, old: Stream, keeps_input: bool) -> None:
         """Let open windows out by the former plan."""
         from streamer.spark.checkpoint.generations import Drain, begin_drain, cancel_drain
 
         checkpoint = self._host.checkpoint
         begin_drain(checkpoint, Drain(with_new_run(old.plan), keeps_input))
         try:
-            return drain_windows(
+            drain_windows(
                 self._host,
                 with_new_run(old.plan),
                 keeps_input,
                 self._timeout,
                 self._should_stop,
-                old,
+                old.input,
             )
         except DrainInterruptedError:
             raise
@@ -263,21 +262,21 @@ class RevisionSwitch:
             self._log("WARN", text, {"windows": last.open_windows, "messages": last.held})
         return last.held
 
-    def _start_stream(self, plan: Plan, former: Stream | None) -> None:
-        stream = self._host.make_stream(plan, former)
+    def _start_stream(self, plan: Plan, kept_input: InputSession | None) -> None:
+        stream = self._host.make_stream(plan, kept_input)
         self._host.start_query(stream)
 
-    def _rollback_on_error(self, plan: Plan, former: Stream | None) -> _RollbackOnError:
-        return _RollbackOnError(self, plan, former)
+    def _rollback_on_error(self, plan: Plan, kept_input: InputSession | None) -> _RollbackOnError:
+        return _RollbackOnError(self, plan, kept_input)
 
     def _stop_stream(self, stream: Stream) -> None:
         if not stream.stop(self._timeout):
-            stream.abandon()
+            stream.run.abandon()
         if not _reads_stdin(stream.plan):
             stream.wait_input_closed(_CLOSE_TIMEOUT_S)
 
     def roll_back(
-        self, plan: Plan, former: Stream | None, failed: Stream, error: BaseException
+        self, plan: Plan, kept_input: InputSession | None, failed: Stream, error: BaseException
     ) -> None:
         """Start what ran before.
 
@@ -288,11 +287,11 @@ class RevisionSwitch:
         newest = self._host.stream
         if newest is not failed:
             # It was made, and its query did not start.
-            if former is not None:
+            if kept_input is not None:
                 newest.retire(0.0)
             else:
                 self._stop_stream(newest)
-        self._start_stream(with_new_run(plan), former)
+        self._start_stream(with_new_run(plan), kept_input)
         text = (
             str(error) if isinstance(error, StreamerError) else f"{type(error).__name__}: {error}"
         )
@@ -302,10 +301,10 @@ class RevisionSwitch:
 class _RollbackOnError:
     """Starts the former revision again when the block does not come to its end."""
 
-    def __init__(self, switch: RevisionSwitch, plan: Plan, former: Stream | None) -> None:
+    def __init__(self, switch: RevisionSwitch, plan: Plan, kept_input: InputSession | None) -> None:
         self._switch = switch
         self._plan = plan
-        self._former = former
+        self._kept_input = kept_input
         self._running = switch._host.stream
 
     def __enter__(self) -> None:
@@ -314,7 +313,7 @@ class _RollbackOnError:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, DrainInterruptedError) or not isinstance(error, Exception):
             return
-        self._switch.roll_back(self._plan, self._former, self._running, error)
+        self._switch.roll_back(self._plan, self._kept_input, self._running, error)
 
 
 def with_new_run(plan: Plan) -> Plan:
@@ -328,7 +327,7 @@ def drain_windows(
     keeps_input: bool,
     timeout: float,
     should_stop: Callable[[], bool],
-    former: Stream | None = None,
+    input_session: InputSession | None = None,
 ) -> Stream:
     """Let open windows out, and stop.
 
@@ -338,20 +337,20 @@ def drain_windows(
         keeps_input: whether the input goes on; if not, what has come in is read to its end.
         timeout: seconds that the micro-batch in hand may take.
         should_stop: whether the stream is to stop.
-        former: the stream that has the input.
+        input_session: the input; None to open it.
 
     Returns:
         The stream that has let them out, retired.
 
     Raises:
-        BrokenOffError: the stream is to stop.
+        DrainInterruptedError: the stream is to stop.
         StreamerError: they cannot be written.
     """
     from streamer.spark.query.drain_source import DrainLimit, with_flush_at_end
 
     spool = host.checkpoint.spool
     to_end = not keeps_input and next(spool.rglob("*.seg"), None) is not None
-    stream = host.make_stream(with_flush_at_end(plan), former, DrainLimit(to_end))
+    stream = host.make_stream(with_flush_at_end(plan), input_session, DrainLimit(to_end))
     host.start_query(stream)
     while not stream.poll():
         if should_stop():
@@ -401,7 +400,7 @@ def prepare_start(
 
 def finish_drain(
     host: StreamHost, plan: Plan, timeout: float, should_stop: Callable[[], bool], log: LogLine
-) -> Stream | None:
+) -> InputSession | None:
     """Finish a drain that was broken off, so that the generation after it can begin.
 
     Args:
@@ -412,7 +411,7 @@ def finish_drain(
         log: takes log lines.
 
     Returns:
-        The stream that has the input, retired; None when the input is to be opened.
+        The input; None when it is to be opened.
     """
     from streamer.spark.checkpoint.generations import (
         begin_generation,
@@ -436,4 +435,4 @@ def finish_drain(
             stream.wait_input_closed(_CLOSE_TIMEOUT_S)
     begin_generation(host.checkpoint, plan.fingerprint, drain.keeps_input)
     delete_old_generations(host.checkpoint)
-    return stream if drain.keeps_input else None
+    return stream.input if drain.keeps_input else None

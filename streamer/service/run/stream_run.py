@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from streamer.config import Config
@@ -12,28 +13,47 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.delivery import LogLine
 from streamer.engine.report.batch_progress import BatchProgress
+from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.start_progress import StartPhase
-from streamer.plan import Plan
-from streamer.plan.change_impact import ChangeImpact, judge
+from streamer.plan import Plan, make_plan
+from streamer.plan.change_impact import judge
 from streamer.plan.plan import guesses_shards
 from streamer.service.monitoring.outage import adjust_counts_in_outage
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.tracing import make_tracer
+from streamer.service.monitoring.window_listing import list_open_windows
 from streamer.service.run.probation import Probation, RevisionHealth
 from streamer.service.run.revision_switch import (
     DeployResult,
     OnReset,
+    RevisionChange,
     RevisionSwitch,
     check_connections,
     finish_drain,
     prepare_start,
     with_new_run,
 )
+from streamer.service.run.stream_host import StreamHost
 
 if TYPE_CHECKING:
-    from streamer.spark.checkpoint.checkpoint import Checkpoint, RemoteCheckpoint
+    from streamer.spark.checkpoint.checkpoint import RemoteCheckpoint
     from streamer.spark.query.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A revision on probation.
+
+    Attributes:
+        probation: its time.
+        config: what ran before, and comes back if it fails.
+        plan: the plan of that.
+    """
+
+    probation: Probation
+    config: Config
+    plan: Plan
 
 
 class StreamRun:
@@ -50,6 +70,7 @@ class StreamRun:
         is_resumable: whether an earlier run left something to go on with.
         should_stop: tells whether the run is to stop, while something is waited for.
         on_rollback: hears of the config that runs after one that has failed on probation.
+        on_close: called when the run is over, before the checkpoint is released.
     """
 
     def __init__(
@@ -67,45 +88,48 @@ class StreamRun:
             plan: its plan.
             directory: the checkpoint directory, or one elsewhere that is held already.
             log: takes log lines.
-            view: is told when the stream runs, and when it has ended.
+            view: hears when the stream runs, and when it has ended.
 
         Raises:
             StreamerError: the checkpoint is of no use, or another program has it.
         """
         view.start.begin(StartPhase.CHECKPOINT)
         from streamer.spark.checkpoint.checkpoint import Checkpoint
+
+        self.config, self.plan = config, plan
+        self._interrupted = threading.Event()
+        self.should_stop: Callable[[], bool] = self._interrupted.is_set
+        self.on_rollback: Callable[[Config], None] = lambda config: None
+        self.on_close: Callable[[], None] = lambda: None
+        self._log = log
+        self._view = view
+        self._on_reset: OnReset | None = None
+        self._trial: _Trial | None = None
+        self._tracer = make_tracer(config.tracer, plan.name)
+        self._backlog = 0
+        self._is_leaving = self._is_draining = False
+        view.unready_reason = self._unready_reason
+        self.checkpoint = Checkpoint(directory)
+        self._host = StreamHost(self.checkpoint, log, view, self._tracer)
+        try:
+            self._check_checkpoint()
+        except BaseException:
+            self.checkpoint.close()
+            raise
+
+    def _check_checkpoint(self) -> None:
         from streamer.spark.checkpoint.consistency import check_consistent
         from streamer.spark.checkpoint.generations import delete_used_seed
         from streamer.spark.checkpoint.relocation import update_moved_paths
 
-        self.config = config
-        self.should_stop: Callable[[], bool] = lambda: False
-        self.on_rollback: Callable[[Config], None] = lambda config: None
-        self._log = log
-        self._view = view
-        self._stream: Stream | None = None
-        self._session: Any = None
-        self._overlay: Any = None
-        self._on_reset: OnReset | None = None
-        self._probation: Probation | None = None
-        self._previous: tuple[Config, Plan] | None = None
-        self._tracer = make_tracer(config.tracer, plan.name)
-        self.plan = plan
-        self._backlog = 0
-        self._is_leaving = self._is_draining = False
-        view.unready_reason = self._unready_reason
-        self.checkpoint: Checkpoint = Checkpoint(directory)
-        try:
-            self.is_renewed = self.checkpoint.clear_finished_run()
-            check_consistent(self.checkpoint)
-            delete_used_seed(self.checkpoint)
-            self.is_resumable = self.checkpoint.is_resumable
-            if update_moved_paths(self.checkpoint.spark):
-                text = "The checkpoint was moved; what Spark notes of its place follows"
-                log("INFO", text, {"checkpoint": str(self.checkpoint)})
-        except BaseException:
-            self.checkpoint.close()
-            raise
+        checkpoint = self.checkpoint
+        self.is_renewed = checkpoint.clear_finished_run()
+        check_consistent(checkpoint)
+        delete_used_seed(checkpoint)
+        self.is_resumable = checkpoint.is_resumable
+        if update_moved_paths(checkpoint.spark):
+            text = "The checkpoint was moved; what Spark notes of its place follows"
+            self._log("INFO", text, {"checkpoint": str(checkpoint)})
 
     def _unready_reason(self) -> str:
         if self._is_leaving or self.should_stop():
@@ -145,63 +169,36 @@ class StreamRun:
         Raises:
             StreamerError: the checkpoint does not fit, or what is to be read is not there.
         """
-        self._overlay = overlay
+        self._host.overlay = overlay
         self._on_reset = on_reset
         if on_reset is not None:
             prepare_start(self.checkpoint, self.config, self.plan, on_reset, self._log)
         # What a deploy has begun is finished first, for which Spark is needed.
         if "draining" not in self.checkpoint.read_record():
-            self.make_stream(self.plan)
+            self._host.make_stream(self.plan)
         # Spark may be on its way, and is waited for from now on.
         self._view.start.end(StartPhase.CONNECT)
-
-    def make_stream(
-        self, plan: Plan, former: Stream | None = None, drain_limit: Any = None
-    ) -> Stream:
-        """Make a stream, which is the run's from now on; see `Stream`."""
-        from streamer.spark.query.stream import Stream
-
-        self._stream = Stream(
-            plan,
-            self.checkpoint,
-            self._log,
-            overlay=self._overlay,
-            endpoints=self._view.endpoints,
-            former=former,
-            drain_limit=drain_limit,
-            progress=self._view.start,
-        )
-        if self._tracer is not None:
-            self._stream.set_trace_listener(self._tracer.trace_batch)
-        return self._stream
-
-    def start_query(self, stream: Stream) -> None:
-        """Start the query of a stream that was made."""
-        progress = self._view.start
-        progress.begin(StartPhase.QUERY)
-        stream.start(self._session)
-        progress.begin(StartPhase.FIRST_BATCH)
 
     @property
     def is_opened(self) -> bool:
         """Whether there is a stream."""
-        return self._stream is not None
+        return self._host.current_stream is not None
 
     @property
     def stream(self) -> Stream:
         """The stream, once it is opened."""
-        assert self._stream is not None
-        return self._stream
+        return self._host.stream
 
     def start(self, session: Any) -> None:
         """Start the query in a Spark session."""
-        self._session = session
-        if self._stream is None:
-            former = finish_drain(
-                self, self.plan, self._stop_timeout_s, lambda: self.should_stop(), self._log
+        host = self._host
+        host.session = session
+        if not self.is_opened:
+            input_session = finish_drain(
+                host, self.plan, self._stop_timeout_s, lambda: self.should_stop(), self._log
             )
-            self.make_stream(self.plan, former)
-        self.start_query(self.stream)
+            host.make_stream(self.plan, input_session)
+        host.start_query(self.stream)
         self._save_running()
         self._view.set_running(self._read_state)
         self._view.batch_progress = self.batch_progress
@@ -212,43 +209,33 @@ class StreamRun:
 
             save_running(self.checkpoint, self.config, self.plan)
 
-    def replace(
-        self,
-        config: Config,
-        plan: Plan,
-        judgement: ChangeImpact,
-        on_reset: OnReset | None = None,
-        revision: str = "",
-        probation: float | None = None,
-    ) -> DeployResult:
+    def replace(self, change: RevisionChange, level: str = "") -> DeployResult:
         """Let another revision take the place of what runs; in the thread that polls.
 
         Args:
-            config: what is to run.
-            plan: its plan.
-            judgement: of the change from `config` as it is now.
-            on_reset: what becomes of open windows, where these must begin anew.
-            revision: what the deploy is called; a checkpoint that begins anew remembers it.
-            probation: seconds in which the revision may fail, so that what ran before comes back;
-                None when it is to stay whatever happens.
+            change: the revision.
+            level: the log level of its plan; that of the present one when it is empty.
 
         Raises:
             DeployError: it was refused, or did not start; what ran before does so again.
-            BrokenOffError: the run is to stop while open windows are let out.
+            DrainInterruptedError: the run is to stop while open windows are let out.
         """
+        plan = make_plan(change.config, level or self.plan.level, self.plan.name)
         check_connections(plan, self.plan)
-        previous = (self.config, self.plan)
-        switch = RevisionSwitch(self, self._log, self._stop_timeout_s, lambda: self.should_stop())
-        self._is_draining = bool(judgement.resets) and on_reset == OnReset.DRAIN
+        former = self.config, self.plan
+        self._is_draining = bool(change.judgement.resets) and change.on_reset == OnReset.DRAIN
         try:
-            result = switch.replace(plan, judgement, on_reset, revision)
+            result = self._switch(self._stop_timeout_s).replace(plan, change)
         finally:
             self._is_draining = False
-        self._adopt_revision(config, plan)
-        self._probation, self._previous = None, None
-        if probation is not None and result.effect is not None:
-            self._probation, self._previous = Probation(time.monotonic() + probation), previous
+        self._adopt_revision(change.config, plan)
+        self._trial = None
+        if change.probation is not None and result.effect is not None:
+            self._trial = _Trial(Probation(time.monotonic() + change.probation), *former)
         return result
+
+    def _switch(self, timeout: float) -> RevisionSwitch:
+        return RevisionSwitch(self._host, self._log, timeout, lambda: self.should_stop())
 
     def _adopt_revision(self, config: Config, plan: Plan) -> None:
         self.config, self.plan = config, plan
@@ -266,12 +253,12 @@ class StreamRun:
         trouble, backlog = stream.trouble, None if stream.has_outage else self._backlog
         if trouble.text:
             counts = adjust_counts_in_outage(
-                counts, stream.recent.event_time, time.time_ns(), has_outage=stream.has_outage
+                counts, stream.input.recent.event_time, time.time_ns(), has_outage=stream.has_outage
             )
-        figures = stream.snapshot(), counts, trouble.text, times, stream.read_gauges
+        figures = stream.snapshot(), counts, trouble.text, times, stream.run.read_gauges
         return StreamState(
-            *(*figures, trouble.place, backlog, stream.last_delivery),
-            rejected=stream.rejections.oldest(),
+            *(*figures, trouble.place, backlog, stream.input.last_delivery),
+            rejected=stream.run.rejections.oldest(),
         )
 
     def poll(self) -> bool:
@@ -283,43 +270,46 @@ class StreamRun:
         """
         # It is in a file. Who asks about a hundred streams would read a hundred of them, and wait
         # after each for the other threads.
-        self._backlog = self.stream.backlog
+        self._backlog = self.stream.run.signals.backlog()
         if self.stream.delivered_batches:
             self._view.start.finish()
-        if self._probation is None:
+        trial = self._trial
+        if trial is None:
             return self.stream.poll()
         try:
             has_ended = self.stream.poll()
         except StreamerError as e:
             if self.should_stop():
                 raise
-            self._roll_back(str(e))
+            self._roll_back(trial, str(e))
             return False
         stream, now = self.stream, time.monotonic()
-        rejected = stream.rejected_batches
+        delivery = stream.run.delivery
         health = RevisionHealth(
-            stream.failures, stream.delivered_batches, stream.trouble.text, *rejected
+            stream.failures,
+            stream.delivered_batches,
+            stream.trouble.text,
+            rejected=delivery.rejected_batches,
+            reason=delivery.rejected_reason,
         )
-        reason = self._probation.failure_reason(health, now)
+        reason = trial.probation.failure_reason(health, now)
         if reason:
-            self._roll_back(reason)
+            self._roll_back(trial, reason)
             return False
-        if self._probation.has_ended(now):
-            self._probation, self._previous = None, None
+        if trial.probation.has_ended(now):
+            self._trial = None
         return has_ended
 
-    def _roll_back(self, reason: str) -> None:
+    def _roll_back(self, trial: _Trial, reason: str) -> None:
         """Let the former revision take its place again, from the offsets that are committed."""
-        assert self._previous is not None
-        config, plan = self._previous
-        self._probation, self._previous = None, None
+        self._trial = None
         self._log(
             "ERROR", f"The new revision has failed, and the former one comes back: {reason}", {}
         )
-        switch = RevisionSwitch(self, self._log, 0.0, lambda: self.should_stop())
-        switch.replace(with_new_run(plan), judge(self.config, config), OnReset.DISCARD)
-        self._adopt_revision(config, plan)
-        self.on_rollback(config)
+        change = RevisionChange(trial.config, judge(self.config, trial.config), OnReset.DISCARD)
+        self._switch(0.0).replace(with_new_run(trial.plan), change)
+        self._adopt_revision(trial.config, trial.plan)
+        self.on_rollback(trial.config)
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing."""
@@ -357,8 +347,55 @@ class StreamRun:
             self.stream.finish()
         return whole
 
+    @property
+    def newest_batch(self) -> int:
+        """The number of the newest micro-batch; -1 before the first."""
+        return self.stream.run.delivery.batch
+
+    def list_windows(self) -> Mapping[str, Any]:
+        """Return the open windows; see `list_open_windows`."""
+        return list_open_windows(self.plan.window, self.stream.statuses(), self.stream.input.recent)
+
+    def tap(self) -> MessageSamples:
+        """Return the samples of messages."""
+        return self.stream.input.tap
+
+    def set_poll_rates(self, rest_s: float, min_wait_s: float) -> None:
+        """Set how often the stream polls for data, and takes it; see `Stream`."""
+        self.stream.set_poll_settings(rest_s, min_wait_s)
+
+    def interrupt(self) -> None:
+        """Abandon the wait for what fails, from another thread; `stop` comes next."""
+        self._interrupted.set()
+        self.stream.interrupt()
+
+    def stop(self, timeout: float | None = None, has_ended: bool = False) -> None:
+        """Stop the run, and free its resources.
+
+        Args:
+            timeout: seconds for the micro-batch in hand; the config's `shutdown_timeout` when None.
+            has_ended: whether its input has ended, so that the next start begins anew.
+        """
+        try:
+            if self.is_opened:
+                self._stop_stream(timeout, has_ended)
+        finally:
+            self.close()
+
+    def _stop_stream(self, timeout: float | None, has_ended: bool) -> None:
+        finished = self.stop_gracefully(None if timeout is None else round(timeout * SECOND))
+        if finished and has_ended:
+            self.finish()
+        if not finished:
+            text = "The micro-batch in hand did not finish in time; it will be replayed"
+            if self.stream.run.is_undelivered:
+                text = "The output has not taken the micro-batch in hand; it will be replayed"
+            self._log("WARN", text, {})
+            self.stream.run.abandon()
+
     def close(self) -> None:
-        """Say that the run is over, and give the checkpoint back."""
+        """End the run: report it, and release the checkpoint."""
+        self.on_close()
         self._view.set_ended()
         if self._tracer is not None:
             self._tracer.flush()

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis
 from streamer.engine.driver.kafka_connection import CountConnection, KafkaConnections
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, SetGauge
 from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput, read_newest_planned, read_planned
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.offset_log import read_newest_planned, read_planned
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.stage.kafka_messages import NeededColumns
@@ -36,6 +37,23 @@ _LOG_INTERVAL_S: Final = 60.0
 LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
+@dataclass(frozen=True, slots=True)
+class InputReport:
+    """Where a stream's Kafka inputs report.
+
+    Attributes:
+        set_gauge: sets a gauge of the input, by its name and labels.
+        count: adds one to a counter of the input, by its name.
+        count_read: returns how many messages of the micro-batch in hand have been read.
+        log: takes log lines.
+    """
+
+    set_gauge: SetGauge
+    count: CountConnection
+    count_read: Callable[[], int]
+    log: LogLine
+
+
 class KafkaDriver:
     """The Kafka inputs of one stream, on its driver."""
 
@@ -45,10 +63,7 @@ class KafkaDriver:
         plan: Plan,
         spark: Location,
         signals: PlannerChannel,
-        gauge: SetGauge,
-        count: CountConnection,
-        count_read: Callable[[], int],
-        log: LogLine,
+        report: InputReport,
         start_offsets: Sequence[Offsets] = (),
     ) -> None:
         """Begin to look after them.
@@ -58,10 +73,7 @@ class KafkaDriver:
             plan: the stream's plan.
             spark: Spark's checkpoint directory.
             signals: how the process that plans micro-batches is talked to.
-            gauge: sets a gauge, by its name and labels.
-            count: adds one to a counter of the input, by its name.
-            count_read: returns how many messages of the micro-batch in hand have been read.
-            log: takes log lines.
+            report: takes log lines and figures of the input.
             start_offsets: where a fresh checkpoint goes on from, for each input; none for the
                 beginning.
         """
@@ -74,13 +86,18 @@ class KafkaDriver:
         self.needed_columns = NeededColumns(find_read_metadata(plan))
         self._spark = spark
         self._signals = signals
-        self._log = log
+        self._log = report.log
         self._trouble = ""
         self._logged_at = 0.0
         self._offset_committer = KafkaOffsetCommitter(
-            self.children, spark, gauge, log, count_read, count=count
+            self.children,
+            spark,
+            report.set_gauge,
+            report.log,
+            report.count_read,
+            count=report.count,
         )
-        self._connections = KafkaConnections(self.children, count)
+        self._connections = KafkaConnections(self.children, report.count)
 
     def stage_rows(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
         """Return what stage 1 makes of each, for a query in a session of the stream's own."""

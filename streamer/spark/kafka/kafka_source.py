@@ -13,7 +13,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamer.engine.planner.aggregation_switch import read_aggregates_from
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch, StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.trigger import batch_time
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.result_frame import Frame

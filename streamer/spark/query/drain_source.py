@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
 from streamer.window.settings.event_time_window import EventWindow

@@ -19,14 +19,15 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.durations import SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.aggregation_switch import next_aggregates_from, read_aggregates_from
 from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput, is_before
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.offset_log import is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.planner.trigger import IdlePause, TriggerPolicy, next_tick
 from streamer.sdk.input.replayable import Limit, MeasurableSource, ReplayableSource, extent_of

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -184,10 +185,33 @@ def start_session(
         NoJavaError: there is no Java.
         StreamerError: the JVM or Spark did not start; the text has its last words.
     """
-    start = SessionStart(
-        name, master, conf, log, level, keep_open, checks_workers, progress=progress
-    )
-    return start.finish()
+    application = SparkApplication(name, master, conf, level, keep_open, checks_workers)
+    return SessionStart(application, log, progress=progress).finish()
+
+
+@dataclass(frozen=True, slots=True)
+class SparkApplication:
+    """An application of Spark's, as it is started.
+
+    Attributes:
+        name: its name.
+        master: a Spark master URL.
+        conf: the user's Spark settings, which win over ours.
+        level: the program's log level; decides how much Spark logs.
+        keep_open: file descriptors that the JVM inherits, so that a lock outlives a killed driver
+            for as long as its JVM does.
+        checks_workers: check that a cluster's workers can run streamer; if not,
+            `check_cluster_workers` does later.
+        has_state: whether a stream keeps state, so that RocksDB is made ready beside the rest.
+    """
+
+    name: str
+    master: str
+    conf: Mapping[str, str]
+    level: str
+    keep_open: tuple[int, ...] = ()
+    checks_workers: bool = True
+    has_state: bool = True
 
 
 class SessionStart:
@@ -200,72 +224,40 @@ class SessionStart:
 
     def __init__(
         self,
-        name: str,
-        master: str,
-        conf: Mapping[str, str],
+        application: SparkApplication,
         log: LogLine,
-        level: str,
-        keep_open: tuple[int, ...] = (),
-        checks_workers: bool = True,
         on_connected: Callable[[], None] = lambda: None,
-        has_state: bool = True,
         progress: StartProgress = NO_PROGRESS,
     ) -> None:
         """Find a Java and start the JVM; `finish` waits for it.
 
         Args:
-            name: the application's name.
-            master: a Spark master URL.
-            conf: the user's Spark settings, which win over ours.
+            application: what is started.
             log: takes what Spark has to say.
-            level: the program's log level; decides how much Spark says.
-            keep_open: file descriptors that the JVM inherits, so that a lock outlives a killed
-                driver for as long as its JVM does.
-            checks_workers: see that a cluster's workers can run streamer; if not,
-                `check_cluster_workers` does later.
             on_connected: called when the JVM has booted, and is going to start Spark.
-            has_state: whether a stream keeps state, so that RocksDB is made ready beside the rest.
             progress: hears when Java is started, and when Spark is.
 
         Raises:
             NoJavaError: there is no Java.
             StreamerError: the JVM did not start.
         """
-        self._master, self._conf, self._log, self._level = master, conf, log, level
-        self._checks_workers, self._on_connected, self._has_state = (
-            checks_workers,
-            on_connected,
-            has_state,
-        )
-        self._draft, self._progress = draft_path(os.environ), progress
+        self._application, self._log = application, log
+        self._on_connected, self._progress = on_connected, progress
+        self._draft = draft_path(os.environ)
         self.archive: ClassArchive | None = None
         self.uses_archive = False
         progress.begin(StartPhase.JAVA)
-        # Workers import this very package, installed or not.
-        root = str(Path(streamer.__file__).resolve().parent.parent)
+        master, level = application.master, application.level
         if master == YARN:
             check_configuration(os.environ)
         self._java = find_java(os.environ)
-        os.environ["JAVA_HOME"] = str(self._java.home)
-        local = master.startswith("local")
-        setup = (
-            WorkerSetup(_write_python_launcher(root))
-            if local
-            else prepare_worker_setup(conf, log, master)
+        setup = _prepare_environment(application, self._java.home, log)
+        self._settings = _build_settings(
+            application.name, master, {**application.conf, **setup.settings}, level
         )
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = setup.python
-        for variable, text in _ENVIRONMENT_VARIABLES.items():
-            os.environ.setdefault(variable, text)
-        # A packed PySpark has no jars: there, Spark is the worker's.
-        if (spark_home() / "jars").is_dir():
-            os.environ.pop("SPARK_HOME", None)
-        os.environ["PYTHONPATH"] = os.pathsep.join(
-            dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
-        )
-        self._settings = _build_settings(name, master, {**conf, **setup.settings}, level)
         self._jvm_log = JvmLog(log, logs_other_lines=level in SPARK_LEVELS)
         self._popen: dict[str, Any] = {
-            "pass_fds": keep_open,
+            "pass_fds": application.keep_open,
             "cwd": setup.directory,
             # Ctrl-C is for the program alone: it stops the JVM when a micro-batch is done.
             "start_new_session": True,
@@ -315,15 +307,15 @@ class SessionStart:
             gateway = self._connect_gateway()
             self._on_connected()
             self._progress.begin(StartPhase.SPARK)
-            preload = ClassPreload(gateway.jvm, self._has_state)
-            if self._master == YARN:
-                check_manager(gateway.jvm, self._conf)
+            preload = ClassPreload(gateway.jvm, self._application.has_state)
+            if self._application.master == YARN:
+                check_manager(gateway.jvm, self._application.conf)
                 # A queue that is full lets it wait for as long as that lasts.
                 self._log("INFO", "Waiting for YARN to start the application", {})
             context = SparkContext(conf=self._settings, gateway=gateway)
             context.environment.update(_WORKER_VARIABLES)
             # Spark takes PySpark for a shell, whose level it sets to WARN.
-            context.setLogLevel(SPARK_LEVELS.get(self._level, "off").upper())
+            context.setLogLevel(SPARK_LEVELS.get(self._application.level, "off").upper())
             if self._draft is not None and self._process is not None:
                 # Java writes the archive when it ends, which takes longer than a run.
                 atexit.register(self._process.wait)
@@ -334,11 +326,13 @@ class SessionStart:
             self._listener.join(1.0)
             self.cancel()
             reason = _failure_reason(e, self._jvm_log)
-            raise StreamerError(f"Spark did not start (master {self._master}):\n  {reason}") from e
+            raise StreamerError(
+                f"Spark did not start (master {self._application.master}):\n  {reason}"
+            ) from e
         note_missing_modules((*PLANNERS, *DAEMONS, *WORKER_MODULES))
         preload.join()
         session = SparkSession(context)
-        if self._checks_workers:
+        if self._application.checks_workers:
             check_cluster_workers(session, self._log)
         return session
 
@@ -398,6 +392,28 @@ def _failure_reason(error: Exception, jvm_log: JvmLog) -> str:
         lines = str(error).splitlines()
         return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
     return "\n  ".join(jvm_log.last_lines) or str(error)
+
+
+def _prepare_environment(application: SparkApplication, java: Path, log: LogLine) -> WorkerSetup:
+    """Set the variables that the JVM and workers start with; return how workers start Python."""
+    # Workers import this very package, installed or not.
+    root = str(Path(streamer.__file__).resolve().parent.parent)
+    os.environ["JAVA_HOME"] = str(java)
+    setup = (
+        WorkerSetup(_write_python_launcher(root))
+        if application.master.startswith("local")
+        else prepare_worker_setup(application.conf, log, application.master)
+    )
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = setup.python
+    for variable, text in _ENVIRONMENT_VARIABLES.items():
+        os.environ.setdefault(variable, text)
+    # A packed PySpark has no jars: there, Spark is the worker's.
+    if (spark_home() / "jars").is_dir():
+        os.environ.pop("SPARK_HOME", None)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys([root, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+    )
+    return setup
 
 
 def check_cluster_workers(session: SparkSession, log: LogLine) -> None:

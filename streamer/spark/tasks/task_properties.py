@@ -7,8 +7,8 @@ from typing import Final
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from streamer.core.message import MicroBatch
-from streamer.engine.planner.kafka_inputs import PlannedBatch
+from streamer.core.execution import MicroBatch
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.report.reading_reporter import ReadingReporter
 from streamer.engine.stage.crash_search import CrashInstructions, parse_instructions
 

@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple
 from streamer.bloblang import Mapping
 from streamer.bloblang.methods.parsing import indent_json
 from streamer.core.errors import MessageError
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
-from streamer.core.message import Execution, Message
-from streamer.core.value import DELETED, NOTHING, dump_json, dump_json_each
+from streamer.core.json.dump import dump_json, dump_json_each
+from streamer.core.message import Message
+from streamer.core.value import DELETED, NOTHING
 
 # Benthos's command leaves the place of the assignment out when there is no document to look at.
 _NO_DOCUMENT: Final = re.compile(

@@ -15,8 +15,9 @@ from streamer.bloblang import BloblangError, Mapping, compile_mapping
 from streamer.bloblang.diagnostics import format_caret
 from streamer.bloblang.methods.parsing import indent_json
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Execution, Message
-from streamer.core.value import dump_json
+from streamer.core.execution import Execution
+from streamer.core.json.dump import dump_json
+from streamer.core.message import Message
 from streamer.tools.playground.apply import DocumentStyle, format_failure, format_result
 from streamer.tools.playground.mapping_environment import (
     find_import_directory,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json
 from streamer.core.log_format import escape_controls
 from streamer.core.message import Batch, Message
-from streamer.core.value import dump_json, parse_json
 from streamer.tools.tap.stages import Stage
 
 Style = Callable[[str, str], str]

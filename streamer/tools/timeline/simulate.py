@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from streamer.bloblang import BloblangError, Mapping, compile_mapping
 from streamer.core.errors import MessageError, StreamerError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.engine.offline.scripted import BatchOutcome
 from streamer.engine.offline.window_simulator import (

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.conditions import check_message
 from streamer.tools.unit_tests.failure import (

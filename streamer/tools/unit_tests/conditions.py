@@ -14,8 +14,9 @@ import re2
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.golib.operations import is_equal
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
-from streamer.core.value import parse_json
+from streamer.core.execution import Execution
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Message
 from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.difference import (

@@ -10,7 +10,8 @@ from typing import Final
 from streamer.bloblang import BloblangError, compile_mapping, tree
 from streamer.bloblang.parser import parse_mapping
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.tools.unit_tests.failure import Line, label_lines, to_json_text
 
 _COMPARISON_OPERATORS: Final = ("==", "!=", "<", "<=", ">", ">=")

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
+from streamer.core.json.dump import dump_json
 from streamer.core.message import Batch, Message
-from streamer.core.value import dump_json
 
 Tone = Literal["plain", "expected", "received"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamer.core.errors import StreamerError
+from streamer.core.json.dump import dump_json
 from streamer.core.message import Batch, Message
-from streamer.core.value import dump_json
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.files import read_relative_file
 

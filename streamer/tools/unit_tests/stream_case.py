@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from streamer.config.unit_tests.definitions import Case
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.engine.driver.rejected_frames import RejectedError
 from streamer.engine.offline.scripted import ScriptedStream
 from streamer.plan import make_plan

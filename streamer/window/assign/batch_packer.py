@@ -13,8 +13,9 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from streamer.core.errors import StreamerError
+from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.message import Batch, Message
 from streamer.window.contract.shuffle_row import ShuffleRow
 from streamer.window.pack.metadata_codec import encode_meta
 from streamer.window.pack.pack_codec import lengths_of

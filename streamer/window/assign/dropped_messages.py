@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
 from streamer.window.pack.message_columns import MessageColumns
 from streamer.window.pack.metadata_codec import encode_meta

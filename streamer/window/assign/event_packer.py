@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
 from streamer.window.aggregate.accumulator import ValueColumn, select_values

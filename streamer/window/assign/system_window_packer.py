@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.assign.batch_packer import BatchPacker, MessageGetter

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import orjson
 
+from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import parse_event_time
-from streamer.core.value import parse_json
 from streamer.window.evaluate.queries import (
     CompiledInterpolation,
     CompiledMapping,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 
 
 class CompiledMapping(Protocol):

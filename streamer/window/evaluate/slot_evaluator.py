@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from streamer.core.value import parse_json
+from streamer.core.json.parse import parse_json
 from streamer.window.evaluate.queries import (
     CompiledInterpolation,
     CompiledMapping,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.step_report import StepReport
 

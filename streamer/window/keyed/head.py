@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.errors import StreamerError
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import Counters

@@ -11,9 +11,9 @@ import numpy as np
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import MessageError
 from streamer.core.json.bulk import choose_parser
+from streamer.core.json.parse import parse_json
 from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
-from streamer.core.value import parse_json
 from streamer.window.contract.emission import Emission, WindowReason
 from streamer.window.keyed.join_matching import EventColumns, MatchedPairs, Side
 from streamer.window.keyed.join_side import UnmatchedRow

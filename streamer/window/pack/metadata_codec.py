@@ -12,9 +12,10 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.errors import StreamerError
+from streamer.core.json.dump import copy_to_size
 from streamer.core.message import NO_META, Failure
 from streamer.core.timestamps import Timestamp
-from streamer.core.value import Number, UInt, copy_to_size
+from streamer.core.value import Number, UInt
 
 # A map with this key alone is a marked value: [what, ...]. A user's map with it is marked itself.
 _VALUE_MARK: Final = "\u0000"

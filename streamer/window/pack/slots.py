@@ -8,8 +8,9 @@ from typing import Any, Final, Protocol
 
 import orjson
 
+from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.timestamps import parse_event_time
-from streamer.core.value import DELETED, NOTHING, dump_json, dump_json_texts
+from streamer.core.value import DELETED, NOTHING
 from streamer.window.contract.shuffle_row import RowKind
 from streamer.window.settings.grid import Grid
 

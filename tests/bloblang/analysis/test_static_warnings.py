@@ -7,7 +7,8 @@ import pytest
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 
 
 def told(text: str) -> list[str]:

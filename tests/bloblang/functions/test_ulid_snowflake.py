@@ -6,7 +6,8 @@ import pytest
 from ulid import ULID
 
 from streamer.bloblang import BloblangError, compile_mapping
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from tests.bloblang.running import NOW, run
 
 MILLISECONDS = NOW // 1_000_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.golib.yaml_reader import read_yaml
 from streamer.bloblang.golib.yaml_writer import write_yaml
-from streamer.core.value import parse_json
+from streamer.core.json.parse import parse_json
 from tests.bloblang.running import run
 from tests.examples import examples
 

@@ -13,7 +13,8 @@ from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.core.durations import HOUR, MINUTE, SECOND
 from streamer.core.errors import ConfigError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.window.settings.system_window import SystemWindow
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import Cache
 from streamer.sdk.spec import Kind
 

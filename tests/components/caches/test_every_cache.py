@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import Cache, CacheItem, KeyAlreadyExistsError, KeyNotFoundError, set_many
 from tests.components.caches.conftest import Caches, Run
 

@@ -11,7 +11,7 @@ from pymemcache.client.base import Client
 
 from streamer.config import parse_config
 from streamer.core.errors import ConfigError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import Cache, CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from tests.components.caches.conftest import Caches, Run
 from tests.servers.memcached import memcached_server

@@ -11,7 +11,7 @@ import redis as library
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.cache import Cache, CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.rate_limit import RateLimit, RateLimitError
 from streamer.sdk.spec import Kind

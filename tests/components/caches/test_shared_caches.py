@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamer.config import parse_config
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.plan import Plan, make_plan
 from streamer.sdk.cache import (
     CacheCall,

@@ -21,8 +21,9 @@ from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.connectors.http_server.requests import go_cipher_name
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
+from streamer.core.execution import Execution
 from streamer.core.limits import DEFAULT_LIMITS, Limits
-from streamer.core.message import Execution, Message
+from streamer.core.message import Message
 from streamer.sdk.input.input_context import open_input
 from streamer.sdk.input.replayable import Limit
 from streamer.sdk.sync_response import REQUEST, PendingRequests, add_answers

@@ -10,9 +10,9 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, LATEST
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule
 from streamer.core.errors import ConfigError, StreamerError
 from tests.components.inputs.reading import built

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.engine.stage.run_chunk import run_chunk
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import Limit

@@ -7,8 +7,9 @@ from typing import Any
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.core.component_stats import ComponentStats
-from streamer.core.message import Batch, Execution, Message
-from streamer.sdk.output import Output, SendError
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.sdk.output.protocols import Output, SendError
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.spec import Kind, ParsedComponent
 

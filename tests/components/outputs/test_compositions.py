@@ -10,7 +10,8 @@ from streamer.components.outputs.broker import FanOut, Greedy, RoundRobin, Seque
 from streamer.components.outputs.drop_on import DropOnOutput
 from streamer.components.outputs.reject_errored import RejectErroredOutput
 from streamer.core.errors import ConfigError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.backoff import Backoff
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.retry import RetryingOutput

@@ -18,7 +18,8 @@ from aiohttp import web
 from streamer.config import parse_config
 from streamer.connectors.http_server.component_server import ServerSettings, serve_paths
 from streamer.connectors.http_server.registry import EndpointRegistry
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.writers import make_writers, open_writers

@@ -15,7 +15,8 @@ from websockets.sync.client import connect
 
 from streamer.config import parse_config
 from streamer.core.errors import ConfigError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.writers import make_writers, open_writers

@@ -11,8 +11,9 @@ from streamer.components.outputs.file import clean_path
 from streamer.config import parse_config
 from streamer.connectors.formats.codec import read_codec
 from streamer.core.errors import ConfigError
-from streamer.core.message import Execution, Message
-from streamer.sdk import output as sending
+from streamer.core.execution import Execution
+from streamer.core.message import Message
+from streamer.sdk.output import protocols as sending
 
 
 def output(yaml: str) -> Any:

@@ -9,7 +9,8 @@ import pytest
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.processing import Processor
 
 

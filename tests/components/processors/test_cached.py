@@ -13,7 +13,8 @@ import pytest
 from streamer.components.catalog import build_context
 from streamer.components.processors.cached import pack_payloads, unpack_payloads
 from streamer.config import parse_config
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.processing import run
 
 SECOND = 10**9

@@ -16,7 +16,8 @@ import yaml
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Batch, Execution, Failure, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Failure, Message
 from streamer.sdk.processing import run
 
 CASES: list[dict[str, Any]] = yaml.safe_load(

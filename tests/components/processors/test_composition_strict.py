@@ -8,7 +8,8 @@ import pytest
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.processing import run
 
 THROW = "mapping: 'root = throw(\"x\")'"

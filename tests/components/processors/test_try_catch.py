@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 
 from .conftest import Make, Run, messages, payloads
 

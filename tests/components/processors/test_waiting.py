@@ -8,7 +8,7 @@ import pytest
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 
 from .conftest import messages, payloads
 

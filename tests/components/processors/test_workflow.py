@@ -16,7 +16,8 @@ from streamer.components.catalog import build_context
 from streamer.components.processors.workflow import WorkflowProcessor
 from streamer.config import parse_config
 from streamer.core.errors import ConfigError, StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.processing.branch_order import LayerError, sort_into_layers
 
 from .conftest import Make, Run, messages

@@ -11,7 +11,8 @@ import pytest
 from streamer.components.catalog import build_context
 from streamer.components.rate_limits.local import LocalRateLimit
 from streamer.config import parse_config
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.plan import make_plan
 from streamer.sdk.rate_limit import RateLimit, RateLimitError, wait_for_access
 from streamer.sdk.spec import Kind
@@ -105,7 +106,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 ASKING = """
 import sys
 from pathlib import Path
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.components.rate_limits.local import LocalRateLimit
 limit, ex = LocalRateLimit(100, 10**15, lambda: Path(sys.argv[1])), Execution(lambda: 0)
 print("ready", flush=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.input.scanning import START_MARK, ScanInput, ScanMark, ScannedCut, Scanner
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamer.components.scanners.lines import LineScanner, build
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.golib.gocsv import read_csv
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.sdk.input.scanning import START_MARK, ScanError, ScanMark
 
 from .cutting import all_of, cuts, messages, scanner, stored

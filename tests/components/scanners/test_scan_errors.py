@@ -11,7 +11,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.core import zstd
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.scanning import ScanError
 
 from .cutting import all_of, cuts, messages, scanner

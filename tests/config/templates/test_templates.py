@@ -15,7 +15,8 @@ from streamer.config import Config, lint_config, load_config
 from streamer.config.templates.file import lint_template, read_template
 from streamer.config.templates.installation import install_templates
 from streamer.core.errors import ConfigError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.sdk.spec import Kind
 
 SHOUT = """\

@@ -12,7 +12,8 @@ from streamer.connectors.http_client.multipart import (
     write_multipart,
 )
 from streamer.connectors.http_client.request import RequestMaker
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from tests.components.outputs.scripted import Seen
 from tests.connectors.http_client.client import client
 from tests.servers.http import Reply, http_server

@@ -7,7 +7,8 @@ import pytest
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.http_client.url_text import UrlTemplate
 from streamer.core.errors import MessageError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 
 TENANT = 'http://h:1/p/${! json("v") }'
 

@@ -14,13 +14,14 @@ import pytest
 from streamer.config import parse_config
 from streamer.connectors.kafka.cluster.connection_fields import read_connection
 from streamer.connectors.kafka.cluster.topic_selection import TopicSelection
-from streamer.connectors.kafka.input.input_protocol import DataLostError
+from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Message
 from streamer.engine.stage.output_stage import OutputStage
 from streamer.plan import make_plan
-from streamer.sdk.output import SendAbortedError
+from streamer.sdk.output.protocols import SendAbortedError
 from tests.connectors.kafka.parsing import connection_fields
 from tests.servers.kafka import Broker
 

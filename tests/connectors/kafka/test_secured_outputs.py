@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import MicroBatch
-from streamer.sdk.output import SendAbortedError
+from streamer.core.execution import MicroBatch
+from streamer.sdk.output.protocols import SendAbortedError
 from tests.components.outputs.scripted import Seen, batches, built
 from tests.servers.kafka.secured import KEY_PASSWORD, LISTENERS, PASSWORDS, Secured
 

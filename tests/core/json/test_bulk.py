@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from streamer.core.json.bulk import documents_of, parse_batch, payloads_of, serialise_batch
+from streamer.core.json.dump import dump_json
 from streamer.core.message import Batch, Message
-from streamer.core.value import Number, dump_json
+from streamer.core.value import Number
 
 PAYLOADS = [b'{"a":1}', b"1.50", b"2", b'"x"', b"[1e3]", b"18446744073709551616", b" null "]
 

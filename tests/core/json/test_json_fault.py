@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamer.core.json.json_fault import find_json_fault
-from streamer.core.value import parse_json
+from streamer.core.json.parse import parse_json
 
 ROWS = [
     json.loads(line)

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
+from streamer.engine.driver.delivery_setup import DeliveredStream, DeliveryClocks, DeliveryListeners
 from streamer.engine.driver.writers import FileWriter, StreamWriter
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import (
@@ -104,7 +105,7 @@ def test_a_failing_output_is_tried_again_and_said_so():
         [writer],
         lambda level, text, fields: said.append(text) if level == "ERROR" else None,
         lambda: False,
-        sleep=lambda s: None,
+        clocks=DeliveryClocks(sleep=lambda s: None),
     )
     delivery.deliver(0, [data(b"x")])
     assert writer.written == [b"x"]
@@ -119,9 +120,11 @@ def test_the_output_that_fails_is_named_while_it_does() -> None:
         [Failing(1)],
         lambda level, text, fields: said.append(dict(fields)) if level == "ERROR" else None,
         lambda: False,
-        on_trouble=lambda text, place: heard.append((text, dict(place))),
-        sleep=lambda s: None,
-        endpoint_labels=EndpointLabels({}, None, (place,)),
+        listeners=DeliveryListeners(
+            on_trouble=lambda text, place: heard.append((text, dict(place)))
+        ),
+        clocks=DeliveryClocks(sleep=lambda s: None),
+        stream=DeliveredStream(endpoint_labels=EndpointLabels({}, None, (place,))),
     )
     delivery.deliver(4, [data(b"x")])
     why = "Failed to write to the output: [Errno 28] No space left on device"
@@ -130,7 +133,9 @@ def test_the_output_that_fails_is_named_while_it_does() -> None:
 
 
 def test_a_failing_output_gives_up_when_the_program_stops():
-    delivery = Delivery([Failing(99)], no_log, lambda: True, sleep=lambda s: None)
+    delivery = Delivery(
+        [Failing(99)], no_log, lambda: True, clocks=DeliveryClocks(sleep=lambda s: None)
+    )
     with pytest.raises(DeliveryStoppedError):
         delivery.deliver(0, [data(b"x")])
     assert delivery.batch == -1
@@ -261,9 +266,10 @@ def test_an_output_s_connection_is_what_writing_to_it_shows():
         [writer := Failing(0)],
         no_log,
         lambda: False,
-        sleep=lambda s: None,
-        endpoint_labels=EndpointLabels({}, None, ({"label": "", "path": "root.output"},)),
-        now=lambda: float(next(clock)),
+        clocks=DeliveryClocks(sleep=lambda s: None, now=lambda: float(next(clock))),
+        stream=DeliveredStream(
+            endpoint_labels=EndpointLabels({}, None, ({"label": "", "path": "root.output"},))
+        ),
     )
 
     def counted() -> list[int]:

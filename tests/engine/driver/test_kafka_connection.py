@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.engine.driver.kafka_connection import KafkaConnections
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
 

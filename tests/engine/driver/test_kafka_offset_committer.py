@@ -10,13 +10,8 @@ from typing import Any
 
 import pytest
 
-from streamer.connectors.kafka.input.input_protocol import (
-    Backlog,
-    DataLostError,
-    MetadataSettings,
-    Offsets,
-    SkippedMessages,
-)
+from streamer.connectors.kafka.input.data_loss import DataLostError, SkippedMessages
+from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
 
@@ -46,10 +41,7 @@ class Reading:
     def backlog(self, known: Offsets) -> Backlog:
         if not self.kept:
             raise DataLostError("t:0 stands at 20 and is gone")
-        return Backlog(0, False, known)
-
-    def consumer_lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
-        return {("t", "0"): self.newest}
+        return Backlog(0, False, {"t": {"0": known["t"]["0"] + self.newest}})
 
     def close(self) -> None:
         pass

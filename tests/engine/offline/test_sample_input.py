@@ -11,7 +11,8 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
 from streamer.plan import make_plan
 

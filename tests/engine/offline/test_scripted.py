@@ -10,7 +10,8 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.engine.report.emission_stats import EmissionStats
 from streamer.plan import make_plan

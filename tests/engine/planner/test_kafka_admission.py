@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from streamer.connectors.kafka.input.input_protocol import Backlog, DataLostError, MetadataSettings
+from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_admission import POLL_INTERVAL_S, KafkaAdmission, StoppedError
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput

@@ -11,7 +11,14 @@ import pytest
 
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
-from streamer.engine.driver.delivery import Delivery, Resend
+from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.delivery_setup import (
+    DeliveredStream,
+    DeliveryClocks,
+    DeliveryListeners,
+    DeliverySinks,
+    Resend,
+)
 from streamer.engine.report.batch_work import (
     AFTER_WINDOWS,
     BEFORE_WINDOWS,
@@ -87,13 +94,12 @@ def delivered(
         [output],  # type: ignore[list-item]
         lambda *line: lines.append(line),
         lambda: False,
-        sleep=machine.pass_by,
-        now=lambda: machine.at / SECOND,
-        window=WINDOW,
-        on_work=found.append,
-        parallel_tasks=lambda: 2,
-        running=machine.clock,
-        resend=resend,
+        clocks=DeliveryClocks(
+            sleep=machine.pass_by, now=lambda: machine.at / SECOND, running=machine.clock
+        ),
+        stream=DeliveredStream(window=WINDOW, parallel_tasks=lambda: 2),
+        listeners=DeliveryListeners(on_work=found.append),
+        sinks=DeliverySinks(resend=resend),
     )
     status = {"now": T, "closed": [], "next_due": None, "open": [], "held": 0, "ended": False}
     status["counters"] = asdict(Counters())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamer.core.component_stats import MAX_FINE_STEPS, ComponentStats, bucket_middle, bucket_of
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.engine.report.latency import LatencyHistogram, LatencySnapshot
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.sdk.component_ref import ComponentRef

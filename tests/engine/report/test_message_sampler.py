@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.engine.report.message_sampler import MAX_PAYLOAD_CHARS, Sampler
 
 KEY = ("processor", "check", "root.pipeline.processors.0")

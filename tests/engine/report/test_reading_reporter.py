@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.report.task_report import TaskReport

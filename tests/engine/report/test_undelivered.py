@@ -12,6 +12,12 @@ from streamer.core.durations import MILLISECOND
 from streamer.core.message import Failure, IndexedMessage, Message
 from streamer.core.timestamps import Timestamp
 from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
+from streamer.engine.driver.delivery_setup import (
+    DeliveredStream,
+    DeliveryClocks,
+    DeliveryListeners,
+    DeliverySinks,
+)
 from streamer.engine.driver.writers import make_writers
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.rejected_messages import decode_rejected
@@ -70,11 +76,12 @@ class Blocked:
             make_writers(self.run.plan, tmp_path, None),
             lambda *line: self.run.log.append(line),
             lambda: self.is_stopping,
-            on_trouble=lambda text, place: self.troubles.append((text, dict(place))),
-            sleep=self.pauses.append,
-            rejections=self.run.rejections,
-            endpoint_labels=EndpointLabels.of(self.run.plan),
-            resend=again,
+            listeners=DeliveryListeners(
+                on_trouble=lambda text, place: self.troubles.append((text, dict(place)))
+            ),
+            clocks=DeliveryClocks(sleep=self.pauses.append),
+            sinks=DeliverySinks(rejections=self.run.rejections, resend=again),
+            stream=DeliveredStream(endpoint_labels=EndpointLabels.of(self.run.plan)),
         )
 
 
@@ -163,7 +170,9 @@ def test_what_falls_back_does_so_and_nothing_waits(source):
 def test_a_stop_ends_it(source):
     with http_server(Server()) as server:
         blocked = Blocked(http(server), source, tries=0, up=lambda: None)
-        blocked.run.delivery._sleep = lambda s: setattr(blocked, "is_stopping", True)
+        blocked.run.delivery._clocks = DeliveryClocks(
+            sleep=lambda s: setattr(blocked, "is_stopping", True)
+        )
         with pytest.raises(DeliveryStoppedError, match="503"):
             blocked.run.step(0)
     assert not blocked.portions

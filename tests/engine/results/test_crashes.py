@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from streamer.engine.driver.delivery import Delivery
+from streamer.engine.driver.delivery_setup import DeliveryClocks, DeliverySinks
 from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.results.layout import RetentionError
 from streamer.engine.results.result_store import COMPACT_AFTER_FILES, GRACE_NS
@@ -122,8 +123,8 @@ def test_a_full_disk_holds_the_stream_up_and_nothing_is_lost(tmp_path: Path) -> 
             [],
             lambda level, text, fields: lines.append(text),
             lambda: False,
-            sleep=slept,
-            results=kept,
+            clocks=DeliveryClocks(sleep=slept),
+            sinks=DeliverySinks(results=kept),
         )
         content = random.Random(1).randbytes(60_000)
         for batch in range(3):

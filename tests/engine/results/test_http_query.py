@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streamer.core.durations import SECOND
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.engine.results.http_query import answer_query
 from streamer.engine.results.layout import NoResultsError
 from streamer.engine.results.query_model import ResultQueryError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamer.core.durations import DAY, MINUTE, SECOND
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.engine.results import query
 from streamer.engine.results.layout import RetentionError
 from streamer.engine.results.query import find_results, iterate_results

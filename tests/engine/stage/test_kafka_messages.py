@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamer.config import parse_config
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
-from streamer.core.message import Execution
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, PlannedBatch
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
+from streamer.core.execution import Execution
+from streamer.engine.planner.kafka_inputs import KafkaInputRef
+from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.stage.kafka_messages import (
     FIRST_PIECE_NUMBER,
     KafkaMessageReader,

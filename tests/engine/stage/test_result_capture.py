@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ class Keeping:
             afresh=state is None,
             log=lambda *line: self.lines.append(line),
         )
-        self.run.delivery._results = self.store
+        delivery = self.run.delivery
+        delivery._sinks = replace(delivery._sinks, results=self.store)
         self.directory = directory / "results"
 
     def results(self, **asked: Any) -> list[WindowResult]:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.core.message import Batch, Execution, IndexedMessage, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, IndexedMessage, Message
 from streamer.engine.stage.output_stage import OutputStage
 from streamer.engine.stage.task_transaction import TaskTransaction
 from streamer.plan import make_plan
-from streamer.sdk.output import Output, SendAbortedError, SendError
+from streamer.sdk.output.protocols import Output, SendAbortedError, SendError
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.output.wait_budget import WaitBudget
 from tests.components.outputs.scripted import batches

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import Backoff
-from streamer.sdk.output import BulkOutput, NotConnectedError, Output, SendError
+from streamer.sdk.output.protocols import BulkOutput, NotConnectedError, Output, SendError
 from streamer.sdk.output.retry import GIVE_UP_TEXT, RetryingOutput
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing.batching import BatchPolicy

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.sdk.processing import run, run_each, run_processor
 
 Step = Callable[[Batch], list[Batch]]

@@ -15,8 +15,8 @@ from typing import Any
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.stream_metrics import series_key
 from streamer.engine.report.window_history import LAG_METRIC_KEY, WindowHistory
-from streamer.service.fleet.window_listing import list_open_windows
 from streamer.service.monitoring.stream_view import StreamState
+from streamer.service.monitoring.window_listing import list_open_windows
 from streamer.window import SystemWindow
 from tests.service.api.asking import asking
 from tests.service.fleet.pretending import GENERATE, Stage

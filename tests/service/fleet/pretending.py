@@ -12,7 +12,6 @@ from typing import Any
 
 from streamer.config import Config, parse_config
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.snapshot import Snapshot
 from streamer.service.fleet.api_permissions import ApiPermissions
@@ -21,8 +20,10 @@ from streamer.service.fleet.config_reader import ConfigReader
 from streamer.service.fleet.deployment_store import DeploymentStore
 from streamer.service.fleet.manager import Manager
 from streamer.service.fleet.registry import Registry
-from streamer.service.fleet.supervisor import Change, RestartPolicy
-from streamer.service.monitoring.stream_view import StreamState, StreamView
+from streamer.service.fleet.restart_schedule import RestartPolicy
+from streamer.service.fleet.run_handle import RunRequest
+from streamer.service.monitoring.stream_view import StreamState
+from streamer.service.run.revision_switch import RevisionChange
 
 ROOT = "http: { address: '127.0.0.1:0' }\nspark: { master: 'local[1]' }\n"
 GENERATE = "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n"
@@ -67,25 +68,15 @@ class Stage:
 
 
 class PretendedRun:
-    def __init__(
-        self,
-        stage: Stage,
-        checkpoints: Checkpoints,
-        stream_id: str,
-        config: Config,
-        log: LogLine,
-        view: StreamView,
-        back: Callable[[Config], None],
-        of_api: bool,
-    ) -> None:
+    def __init__(self, stage: Stage, checkpoints: Checkpoints, request: RunRequest) -> None:
         self.stage = stage
-        self.stream_id = stream_id
-        self.config = config
-        self.directory = checkpoints.directory_of(stream_id)
-        self.log = log
-        self.view = view
-        self.back = back
-        self.of_api = of_api
+        self.stream_id = request.stream_id
+        self.config = request.config
+        self.directory = checkpoints.directory_of(request.stream_id)
+        self.log = request.log
+        self.view = request.view
+        self.back = request.on_rollback
+        self.of_api = request.is_of_api
         self.former: Config | None = None
         self.number = -1
         self.interrupted = False
@@ -96,7 +87,7 @@ class PretendedRun:
         text = (config or self.config).text
         return any(one in text for one in texts)
 
-    def start(self) -> None:
+    def begin(self) -> PretendedRun:
         if self.stage.wait is not None:
             self.stage.wait.wait(30)
         if self._has(self.stage.fails):
@@ -107,6 +98,7 @@ class PretendedRun:
         self.stage.on[self.stream_id] = self.config.text
         self.stage.started.append((self.stream_id, self.config.text))
         self.view.set_running(lambda: self.stage.now(self.stream_id, self.number))
+        return self
 
     def poll(self) -> bool:
         if self._has(self.stage.breaks):
@@ -118,6 +110,7 @@ class PretendedRun:
             self.back(self.config)
         return self._has(self.stage.ends)
 
+    @property
     def newest_batch(self) -> int:
         return self.number
 
@@ -133,7 +126,7 @@ class PretendedRun:
     def interrupt(self) -> None:
         self.interrupted = True
 
-    def replace(self, change: Change) -> None:
+    def replace(self, change: RevisionChange) -> None:
         if self._has(self.stage.fails, change.config):
             raise self.stage.error("it cannot be started")
         self.former = self.config if change.probation is not None else None
@@ -161,7 +154,7 @@ class Pretended:
     directory: Path
 
     def state(self, stream_id: str) -> str:
-        return str(self.manager.registry.get(stream_id).supervisor.state)
+        return str(self.manager.registry.get(stream_id).lifecycle.state)
 
     def wait_for(self, stream_id: str, state: str) -> None:
         until = time.monotonic() + 20
@@ -191,7 +184,7 @@ def pretended(
         ConfigReader(parse_config(root, "root.yaml"), allowance, templates=templates),
         store,
         checkpoints,
-        lambda *given: PretendedRun(stage, checkpoints, *given),
+        lambda request: PretendedRun(stage, checkpoints, request).begin(),
         lambda *line: lines.append(line),
         QUICK,
         prefixed=prefixed,

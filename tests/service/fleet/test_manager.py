@@ -26,7 +26,7 @@ from streamer.service.fleet.errors import (
     UnknownStreamError,
 )
 from streamer.service.fleet.registry import compute_poll_rates
-from streamer.service.fleet.supervisor import StartLimiter
+from streamer.service.fleet.restart_schedule import StartLimiter
 from tests.service.fleet.pretending import GENERATE, Stage, config_text, pretended
 
 WISH = ChangeOptions("ann")
@@ -116,7 +116,7 @@ def test_what_should_run_runs_again_after_a_restart_and_what_should_not_does_not
         deploys.delete("gone", WISH)
     with pretended(tmp_path) as service:
         streams = service.manager.registry.streams()
-        assert {name: str(one.supervisor.state) for name, one in streams.items()} == {
+        assert {name: str(one.lifecycle.state) for name, one in streams.items()} == {
             "over": "ended",
             "rests": "paused",
             "runs": "running",

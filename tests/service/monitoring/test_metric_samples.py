@@ -6,7 +6,7 @@ from streamer.components.metrics.metric_names import METRICS
 from streamer.config import parse_config
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.stream_metrics import StreamMetrics
-from streamer.service.fleet.supervisor import LifecycleState
+from streamer.service.fleet.lifecycle import LifecycleState
 from streamer.service.monitoring.exposition import (
     make_exposition,
     make_fleet_exposition,

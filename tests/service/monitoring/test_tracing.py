@@ -174,7 +174,7 @@ def test_the_spans_that_messages_come_from_are_linked(source: Path) -> None:
     noted.add_links([[Message(b"1", {"traceparent": PARENT}), Message(b"2")]])
     noted.add_links(RawMessages([b"3"], {"traceparent": PARENT}))
     noted.add_links(RawMessages([b"4"], {"traceparent": "nonsense"}))
-    from streamer.core.message import Execution
+    from streamer.core.execution import Execution
     from streamer.engine.report.spans import BatchTrace, TaskSpan
 
     task = TaskSpan.from_json(noted.to_json(Execution(lambda: T), T + 5))

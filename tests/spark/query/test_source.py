@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.connectors.kafka.input.input_protocol import Backlog, MetadataSettings, Offsets
+from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.core.durations import SECOND
 from streamer.engine.planner.batch_clock import BatchClock
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput

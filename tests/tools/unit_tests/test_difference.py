@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamer.core.value import dump_json, parse_json
+from streamer.core.json.dump import dump_json
+from streamer.core.json.parse import parse_json
 from streamer.tools.unit_tests.difference import (
     find_differences,
     format_differences,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streamer.core.message import Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.tools.unit_tests.failed_comparison import explain_false_query
 
 MESSAGE = Message(b'{"id":17,"name":"a == b","list":[1,2]}', {"k": "v"})

@@ -9,7 +9,8 @@ import pytest
 
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.core.durations import SECOND
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.window import DictStore, MicroBatchInfo, Shard, SystemWindow, SystemWindowPacker
 from streamer.window.pack.pack_codec import Pack
 

@@ -4,8 +4,9 @@ import zlib
 
 import pytest
 
+from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.timestamps import Timestamp
-from streamer.core.value import DELETED, dump_json, dump_json_texts
+from streamer.core.value import DELETED
 from streamer.window.pack.slots import KeyGroups
 
 TEXTS = ["a", "", "a", '","', "\\", 'x\\"', "é", "\n", "1.0", "\x00", "b", "", "\u2028"]

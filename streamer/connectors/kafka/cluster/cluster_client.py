@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.consumer_group import (
-    TIMED_OUT,
     GroupClient,
     PartitionRef,
     close_in_background,
@@ -28,6 +27,7 @@ from streamer.connectors.kafka.cluster.errors import (
     GROUP_REFUSED,
     NO_LEADERS,
     RIGHTS_MISSING,
+    TIMED_OUT,
     TOPIC_REFUSED,
     UNKNOWN_PARTITION,
     UNKNOWN_TOPIC,
@@ -199,9 +199,7 @@ class ClusterClient:
                 time.sleep(_POLL_INTERVAL_S)
         if code == GROUP_REFUSED:
             raise KafkaError(
-                f"the group {group!r} is refused{self._user_text()}; grant it READ on the group, "
-                "or use another consumer_group",
-                is_final=True,
+                f"{self._group_refused_text(group)}, or use another consumer_group", is_final=True
             )
         if code in COORDINATOR_MOVES:
             raise KafkaError(f"the group {group!r} is not told now: its broker is changing")
@@ -246,14 +244,14 @@ class ClusterClient:
                 "others; end them, or use another consumer_group"
             )
         if GROUP_REFUSED in codes:
-            return f"the group {group!r} is refused{self._user_text()}; grant it READ on the group"
+            return self._group_refused_text(group)
         if codes & set(COORDINATOR_MOVES):
             return f"the group {group!r} does not take offsets now: its broker is changing"
         return f"the group {group!r} does not take offsets: Kafka's error {min(codes)}"
 
-    def _user_text(self) -> str:
-        sasl = self._connection.sasl
-        return f" to the user {sasl.user!r}" if sasl and sasl.user else ""
+    def _group_refused_text(self, group: str) -> str:
+        user = self._connection.user_text
+        return f"the group {group!r} is refused{user}; grant it READ on the group"
 
     def _list_metadata(self, timeout_s: float) -> Any:
         """Return the metadata of the cluster; gives up early when waiting is of no use."""
@@ -341,7 +339,7 @@ class ClusterClient:
                     self._drop_client()
                 raise no_broker_error(self._connection, errors, text) from None
             final = code in (BAD_TOPIC, *RIGHTS_MISSING)
-            raise KafkaError(f"Kafka refuses{self._user_text()}: {text}", final) from None
+            raise KafkaError(f"Kafka refuses{self._connection.user_text}: {text}", final) from None
 
     def _drop_client(self) -> None:
         """Ask by a new client from now on.

@@ -19,7 +19,7 @@ from streamer.connectors.kafka.security.sasl import (
 )
 from streamer.connectors.tls import TLS_FIELD
 from streamer.core.urls import address_problem, host_problem
-from streamer.sdk.spec import Access, Field, Package, ParsedFields
+from streamer.sdk.spec import Access, Field, Package, ParsedFields, duration_field
 
 ADDRESSES: Final = "addresses"
 SEED_BROKERS: Final = "seed_brokers"
@@ -102,12 +102,10 @@ def _positive_problem(age: int) -> str | None:
 def _duration_field(
     name: str, description: str, default: str, positive: bool = False, advanced: bool = True
 ) -> Field:
-    return Field(
+    return duration_field(
         name,
-        "string",
         description,
         default=default,
-        duration=True,
         advanced=advanced,
         check=_positive_problem if positive else None,
     )
@@ -175,12 +173,10 @@ TCP_FIELD: Final = Field(
                 Field("count", "int", _NO_EFFECT, default=9, advanced=True),
             ),
         ),
-        Field(
+        duration_field(
             USER_TIMEOUT,
-            "string",
             "Must be left at 0s: the clients have no such setting.",
             default="0s",
-            duration=True,
             check=_user_timeout_problem,
         ),
     ),

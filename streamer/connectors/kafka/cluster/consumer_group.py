@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from streamer.connectors.kafka.cluster.errors import parse_error
+from streamer.connectors.kafka.cluster.errors import TIMED_OUT, parse_error
 
 PartitionRef = tuple[str, int]
 """A partition: its topic and number."""
 
-TIMED_OUT: Final = -185
 _POLL_INTERVAL_S: Final = 0.05
 
 

@@ -53,7 +53,6 @@ class ClusterView:
         self._checked_at = 0.0
         self._identities = dict(identities or {})
         self.on_identities: Callable[[dict[str, str]], None] = lambda identities: None
-        self.newest: dict[PartitionRef, int] = {}
 
     def __reduce__(self) -> Any:
         return ClusterView, self._arguments
@@ -72,8 +71,7 @@ class ClusterView:
                 self._partitions = {name: listed[name] for name in selection.select_topics(listed)}
                 self._listed_at = now
             places = {*places_of(self._partitions, selection), *known}
-            self.newest = self.cluster.end_offsets(places, self._timeout_s, committed)
-            return self.newest
+            return self.cluster.end_offsets(places, self._timeout_s, committed)
 
     def lost_partitions(
         self, known: dict[PartitionRef, int], ends: dict[PartitionRef, int]

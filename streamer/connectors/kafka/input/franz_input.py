@@ -30,11 +30,11 @@ from streamer.connectors.kafka.input.input_fields import (
     own_settings,
     topics_field,
 )
-from streamer.connectors.kafka.input.input_protocol import MetadataSettings
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule, read_start
 from streamer.core.durations import MILLISECOND
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 REGEXP: Final = "regexp_topics"
 INCLUDE: Final = "regexp_topics_include"
@@ -127,13 +127,8 @@ SEED_READING: Final = (
         examples=("earliest", "latest", "2026-01-31T12:00:00Z"),
     ),
     _size_field(MAX_BYTES, "The most bytes of an answer to Spark.", "50MiB"),
-    Field(
-        MAX_WAIT,
-        "string",
-        f"How long a broker waits for `{MIN_BYTES}`.",
-        default="5s",
-        duration=True,
-        advanced=True,
+    duration_field(
+        MAX_WAIT, f"How long a broker waits for `{MIN_BYTES}`.", default="5s", advanced=True
     ),
     _size_field(MIN_BYTES, "The fewest bytes of an answer to Spark.", "1B"),
     _size_field(MAX_PARTITION_BYTES, "The most bytes of a partition in an answer.", "1MiB"),
@@ -149,13 +144,8 @@ SEED_READING: Final = (
 
 def lag_period_field() -> Field:
     """Return the field of how often the lag is measured."""
-    return Field(
-        LAG_PERIOD,
-        "string",
-        "How often the metric of the lag is set.",
-        default="5s",
-        duration=True,
-        advanced=True,
+    return duration_field(
+        LAG_PERIOD, "How often the metric of the lag is set.", default="5s", advanced=True
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection_fields import RACK_ID
 from streamer.sdk.processing.batching import BATCHING, POLICY_FIELDS, is_batching_used
-from streamer.sdk.spec import REQUIRED, Field, ParsedFields
+from streamer.sdk.spec import REQUIRED, Field, ParsedFields, duration_field
 
 TOPICS: Final = "topics"
 GROUP: Final = "consumer_group"
@@ -86,12 +86,10 @@ def read_limit(parsed: ParsedFields) -> int | None:
 
 def commit_period_field(default: str) -> Field:
     """Return the field `commit_period`."""
-    return Field(
+    return duration_field(
         COMMIT_PERIOD,
-        "string",
         "How often the group is told which offsets are safe, at most; and once more at the end.",
         default=default,
-        duration=True,
         advanced=True,
     )
 
@@ -105,8 +103,8 @@ def ineffective_duration_field(name: str, default: str | None, why: str = NO_MEM
         why: its description, which says why.
     """
     if default is None:
-        return Field(name, "string", why, optional=True, duration=True, advanced=True)
-    return Field(name, "string", why, default=default, duration=True, advanced=True)
+        return duration_field(name, why, optional=True, advanced=True)
+    return duration_field(name, why, default=default, advanced=True)
 
 
 INSTANCE_ID: Final = Field("instance_id", "string", NO_MEMBER, default="", advanced=True)

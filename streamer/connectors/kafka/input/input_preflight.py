@@ -6,7 +6,7 @@ It takes ten seconds at most, and says what is wrong in one line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient, Topic
 from streamer.connectors.kafka.cluster.connection import Connection
@@ -14,6 +14,10 @@ from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.deadline import Deadline
 from streamer.connectors.kafka.cluster.errors import TOPIC_REFUSED, KafkaError
 from streamer.connectors.kafka.cluster.topic_selection import TopicSelection
+from streamer.connectors.kafka.input.data_loss import check_topics
+from streamer.connectors.kafka.security.oauth_tokens import java_token_problem
+from streamer.connectors.kafka.security.sasl import OAUTHBEARER
+from streamer.core.errors import StreamerError
 
 _MAX_NAMED: Final = 5
 
@@ -83,7 +87,7 @@ def _missing_topic_error(name: str, code: int, connection: Connection) -> KafkaE
     where = ", ".join(connection.brokers)
     if code == TOPIC_REFUSED:
         return KafkaError(
-            f"the topic {name!r} is refused{_user_text(connection)} at {where}; grant it READ and "
+            f"the topic {name!r} is refused{connection.user_text} at {where}; grant it READ and "
             "DESCRIBE on the topic",
             is_final=True,
         )
@@ -101,8 +105,7 @@ def _check_rights(topics: dict[str, Topic], connection: Connection) -> None:
         more = f" and {len(refused) - _MAX_NAMED} more" if len(refused) > _MAX_NAMED else ""
         listed = ", ".join(map(repr, refused[:_MAX_NAMED]))
         raise KafkaError(
-            f"reading {listed}{more} is refused{_user_text(connection)}; grant it READ on the "
-            "topic",
+            f"reading {listed}{more} is refused{connection.user_text}; grant it READ on the topic",
             is_final=True,
         )
 
@@ -119,6 +122,54 @@ def _check_partitions(topics: dict[str, Topic], selection: TopicSelection) -> No
             )
 
 
-def _user_text(connection: Connection) -> str:
+def check_token(name: str, connection: Connection, local: bool) -> None:
+    """Look whether Spark's Kafka client can be given the token of OAUTHBEARER, if there is one.
+
+    Args:
+        name: of the component.
+        connection: how the cluster is reached.
+        local: whether the workers see this machine's files.
+
+    Raises:
+        StreamerError: it cannot.
+    """
     sasl = connection.sasl
-    return f" to the user {sasl.user!r}" if sasl and sasl.user else ""
+    if sasl is None or sasl.mechanism != OAUTHBEARER:
+        return
+    if problem := java_token_problem(sasl.token):
+        raise StreamerError(
+            f"input {name}: the token of OAUTHBEARER {problem}; Spark's Kafka client reads JWTs "
+            "with sub and exp only, use one, or SCRAM-SHA-512"
+        )
+    if not local:
+        raise StreamerError(
+            f"input {name}: OAUTHBEARER hands Spark its token in a file of this machine, which the "
+            "machines of a cluster do not see; use SCRAM-SHA-512, PLAIN or client_certs of tls"
+        )
+
+
+def check_same_cluster(
+    name: str, connection: Connection, known: Any, cluster: ClusterState, every: bool | None
+) -> None:
+    """Look whether the checkpoint is of this cluster and of these topics.
+
+    Args:
+        name: of the component.
+        connection: how the cluster is reached.
+        known: what the checkpoint remembers.
+        cluster: what there is.
+        every: whether topics are chosen by patterns; None to leave topics alone, as one does that
+            goes on when messages are gone.
+
+    Raises:
+        StreamerError: it is not.
+    """
+    if known["cluster"] and cluster.cluster and known["cluster"] != cluster.cluster:
+        raise StreamerError(
+            f"input {name}: the checkpoint was made with the Kafka cluster {known['cluster']!r}, "
+            f"and {','.join(connection.brokers)} is {cluster.cluster!r}, where its offsets mean "
+            "other messages; use the addresses of the former, or another checkpoint"
+        )
+    if every is not None:
+        now = {topic: one.identity for topic, one in cluster.topics.items()}
+        check_topics(name, known["topics"], now, every)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.input.input_context import InputContext
 
 

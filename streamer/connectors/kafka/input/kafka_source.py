@@ -1,6 +1,6 @@
-"""An opened Kafka input: what Spark's source is told, and what is asked and told beside it.
+"""An opened Kafka input: the options of Spark's source, and what the engine asks beside it.
 
-The interface that the engine uses, with what each part promises, is `reading.OpenKafkaInput`.
+Spark's own source reads the messages, and keeps its offsets in the checkpoint.
 """
 
 from __future__ import annotations
@@ -15,18 +15,27 @@ from streamer.connectors.kafka.cluster.deadline import Deadline
 from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, TopicSelection
 from streamer.connectors.kafka.input.cluster_view import ClusterView, count_behind
-from streamer.connectors.kafka.input.data_loss import lost_messages_text, recreated_topics_text
-from streamer.connectors.kafka.input.input_preflight import ClusterState, places_of, preflight_input
-from streamer.connectors.kafka.input.input_protocol import (
-    Backlog,
+from streamer.connectors.kafka.input.data_loss import (
     DataLostError,
-    MetadataSettings,
-    Offsets,
     SkippedMessages,
+    lost_messages_text,
+    recreated_topics_text,
+    skipped_messages,
+)
+from streamer.connectors.kafka.input.input_preflight import (
+    ClusterState,
+    check_same_cluster,
+    check_token,
+    places_of,
+    preflight_input,
 )
 from streamer.connectors.kafka.input.message_size import mean_message_size
-from streamer.connectors.kafka.input.open_checks import check_same_cluster, check_token
-from streamer.connectors.kafka.input.skipped_offsets import skipped_messages
+from streamer.connectors.kafka.input.opened_input import (
+    Backlog,
+    MetadataSettings,
+    Offsets,
+    OpenKafkaInput,
+)
 from streamer.connectors.kafka.input.start_offsets import (
     StartRule,
     choose_start_offsets,
@@ -48,8 +57,10 @@ _PING_TIMEOUT_S: Final = 3.0
 
 
 @dataclass(frozen=True)
-class KafkaSource:
-    """A Kafka input; `opened` makes it ready. It can be pickled.
+class KafkaSource(OpenKafkaInput):
+    """A Kafka input; `open` makes it ready. It can be pickled: each process opens its own clients.
+
+    What asks a broker takes `request_timeout_overhead` (10 s where there is no such field) at most.
 
     Attributes:
         name: of the component, which what is wrong begins with.
@@ -58,10 +69,10 @@ class KafkaSource:
         start: where it is begun without a checkpoint.
         group: the consumer group that is told what is safe; empty for none.
         metadata: how messages are described.
-        lag_metric: the gauge of the lag.
+        lag_metric: the gauge of the lag, with the labels topic and partition; empty for none.
         lag_period: how often it is set, ns.
-        commit_period: how often offsets are committed, ns.
-        bound: the most messages of a micro-batch, or None.
+        commit_period: how often offsets are committed to the group, ns.
+        bound: the most messages of a micro-batch as the config says; None when it does not.
         min_partitions: into how many parts a micro-batch is cut at least, or None.
         fail_on_data_loss: whether messages that are gone before they were read end the stream.
         read_committed: whether only messages of committed transactions are read.
@@ -95,7 +106,7 @@ class KafkaSource:
 
     @property
     def lost_metric(self) -> str:
-        """The counter of what was gone before it was read; see `OpenKafkaInput`."""
+        """The counter of messages that were gone before they were read, with the same labels."""
         return f"{self.lag_metric.removesuffix('lag')}lost"
 
     @property
@@ -163,7 +174,11 @@ class KafkaSource:
         return f"{topics}, {partitions}, {_count_text(behind_, 'message')}{of_group}"
 
     def spark_options(self, max_messages: int) -> dict[str, str]:
-        """Return the options of Spark's source; see `OpenKafkaInput`."""
+        """Return the options of `spark.readStream.format("kafka")`. They hold secrets.
+
+        Args:
+            max_messages: messages of a micro-batch at most, when the config does not say fewer.
+        """
         connection, brokers = self.connection, list[str]()
         if connection.encryption and not connection.encryption.verifies_brokers:
             brokers = self.cluster_view.cluster.broker_addresses(connection.answer_timeout_s)
@@ -188,14 +203,24 @@ class KafkaSource:
         return options
 
     def jvm_properties(self) -> dict[str, str]:
-        """Return the system properties that the JVM must have; see `OpenKafkaInput`."""
+        """Return the system properties that the JVM must have before the source is made."""
         sasl = self.connection.sasl
         if sasl is None or sasl.mechanism != OAUTHBEARER:
             return {}
         return {ALLOWED_URLS: write_token(sasl.token)}
 
     def backlog(self, known: Offsets) -> Backlog:
-        """Ask how much waits beyond the newest micro-batch; see `OpenKafkaInput`."""
+        """Ask how much waits beyond the newest micro-batch; made to be called often.
+
+        Args:
+            known: where the newest micro-batch that was planned ends; what is not in it stands
+                where the stream begins to read it. Empty before there is any.
+
+        Raises:
+            DataLostError: a partition ends before what is known of it, begins behind it, is gone,
+                or is one of another topic of the same name; not when `fail_on_data_loss` is off.
+            StreamerError: no broker answers in time, or it refuses.
+        """
         at = flatten_offsets(known)
         try:
             ends = self.cluster_view.end_offsets(at)
@@ -212,7 +237,11 @@ class KafkaSource:
         return Backlog(waiting, waiting > (self.bound or MAX_BATCH_MESSAGES), nest_offsets(ends))
 
     def lost_text(self, known: Offsets) -> str | None:
-        """Return what was deleted before it was read; see `OpenKafkaInput`."""
+        """Return which messages were deleted before they were read, in one line; None for none.
+
+        For when Spark fails and names no reason of use. It names topic, partition, offsets and the
+        setting that goes on all the same.
+        """
         at = self._current_offsets(known)
         try:
             ends = self.cluster_view.cluster.end_offsets(at, self.connection.answer_timeout_s)
@@ -226,7 +255,15 @@ class KafkaSource:
         return lost_messages_text(self.name, sorted(cut), at, begins, "begins at") if cut else None
 
     def find_skipped(self, since: Offsets, ends: Offsets) -> list[SkippedMessages]:
-        """Return what is gone of the micro-batch that is about to run; see `OpenKafkaInput`."""
+        """Return what is gone of the micro-batch that is about to run, partition by partition.
+
+        Nothing while `fail_on_data_loss` is on, since the stream ends then, nor when no broker
+        answers.
+
+        Args:
+            since: where the micro-batch before it ends; empty for the first.
+            ends: where it ends.
+        """
         if self.fail_on_data_loss:
             return []
         stood = self._current_offsets(since)
@@ -241,7 +278,12 @@ class KafkaSource:
         return skipped_messages(stood, flatten_offsets(ends), begins, recreated)
 
     def commit(self, ends: Offsets) -> str | None:
-        """Tell the group what is safe; see `OpenKafkaInput`."""
+        """Commit to the group that everything before these offsets is safe. Call it in a thread.
+
+        Returns:
+            None, or one line to be logged why the group did not take it. Nothing depends on it;
+            the next call says it again.
+        """
         if not self.group:
             return None
         try:
@@ -252,7 +294,7 @@ class KafkaSource:
             return f"the group {self.group!r} could not be told what is safe: {error}"
 
     def reachability_problem(self) -> str | None:
-        """Return None when all is well, else why not; see `OpenKafkaInput`."""
+        """Return None when brokers answer and all is well, else why not, in one line."""
         try:
             # The group is left out: nothing depends on it, and its broker comes back last.
             cluster, timeout_s = (
@@ -271,7 +313,11 @@ class KafkaSource:
         return None
 
     def connection_problem(self) -> str | None:
-        """Return why no broker answers now, or None; see `OpenKafkaInput`."""
+        """Return None while brokers answer, else why they do not, in one line.
+
+        Cheap enough to be asked each second; it takes three seconds at most, and has a client of
+        its own, which nothing else holds up.
+        """
         named = self.selection.required_topics
         try:
             self.cluster_view.monitor.ping(named[0] if len(named) == 1 else None, _PING_TIMEOUT_S)
@@ -279,17 +325,11 @@ class KafkaSource:
             return f"input {self.name}: {error}"
         return None
 
-    def consumer_lag(self, ends: Offsets) -> dict[tuple[str, str], int]:
-        """Return how far the newest standing is ahead; see `OpenKafkaInput`."""
-        at = flatten_offsets(ends)
-        return {
-            (topic, str(number)): max(newest - at[topic, number], 0)
-            for (topic, number), newest in self.cluster_view.newest.items()
-            if (topic, number) in at
-        }
-
     def mean_message_size(self) -> int | None:
-        """Return the mean size of recent messages; see `OpenKafkaInput`."""
+        """Return the mean size of recent messages in bytes, keys and headers with it.
+
+        None when there are none, or when it cannot be told.
+        """
         try:
             state = self._preflight(Deadline())
             places = list(_partitions_of(state, self.selection))

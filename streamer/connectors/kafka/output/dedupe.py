@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from streamer.bloblang.golib.text import metadata_text
 from streamer.connectors.kafka.output.headers import Header
-from streamer.core.message import Execution, IndexedMessage, Message
+from streamer.core.execution import Execution
+from streamer.core.message import IndexedMessage, Message
 from streamer.window.pack.window_metadata import WINDOW_END, WINDOW_KEY, WINDOW_START
 
 WINDOW_ID: Final = "window_id"

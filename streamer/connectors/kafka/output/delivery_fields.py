@@ -11,7 +11,7 @@ from typing import Final
 from streamer.bloblang import compile_interpolation
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.sdk.processing.batching import BATCHING, PROCESSORS
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 TOPIC: Final = "topic"
 DEDUPE_HEADERS: Final = "dedupe_headers"
@@ -52,14 +52,12 @@ GUARANTEE_FIELDS: Final = (
         "expressions.",
         default=False,
     ),
-    Field(
+    duration_field(
         TRANSACTION_TIMEOUT,
-        "string",
         "How long a transaction may take, which is as long as a worker takes for its part of a "
         "micro-batch; then brokers take it back. Not more than their "
         "`transaction.max.timeout.ms`.",
         default="15m",
-        duration=True,
         advanced=True,
         check=_timeout_problem,
     ),

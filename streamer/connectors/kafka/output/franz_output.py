@@ -30,9 +30,10 @@ from streamer.connectors.kafka.output.producer_fields import (
 )
 from streamer.connectors.kafka.output.record import RecordMaker
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
-from streamer.sdk.output import max_in_flight_field
+from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
 from streamer.sdk.spec import BuildContext, Field, ParsedFields
+from streamer.sdk.spec.checks import join_checks
 
 KEY: Final = "key"
 PARTITION: Final = "partition"
@@ -142,14 +143,14 @@ def franz_fields(max_in_flight: int, *, traced: bool) -> tuple[Field, ...]:
     )
 
 
-def franz_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with these fields together, for a spec's `check`."""
-    yield from connection_problems(parsed)
-    yield from batching_problems(parsed)
-    yield from partition_problems(parsed)
-    yield from time_problems(parsed)
-    yield from producer_problems(parsed)
-    yield from guarantee_problems(parsed)
+franz_problems: Final = join_checks(
+    connection_problems,
+    batching_problems,
+    partition_problems,
+    time_problems,
+    producer_problems,
+    guarantee_problems,
+)
 
 
 def franz_output(parsed: ParsedFields, context: BuildContext) -> KafkaOutput:

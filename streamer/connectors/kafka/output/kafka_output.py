@@ -22,9 +22,10 @@ from streamer.connectors.kafka.output.transactions import (
     aborted_text,
 )
 from streamer.core.errors import StreamerError
-from streamer.core.message import Batch, Execution
+from streamer.core.execution import Execution
+from streamer.core.message import Batch
 from streamer.sdk.backoff import Backoff
-from streamer.sdk.output import BulkOutput, NotConnectedError, SendAbortedError, SendError
+from streamer.sdk.output.protocols import BulkOutput, NotConnectedError, SendAbortedError, SendError
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.output.wait_budget import pause_own_try
 from streamer.sdk.processing.batching import BatchPolicy

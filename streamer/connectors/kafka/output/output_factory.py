@@ -27,8 +27,8 @@ from streamer.connectors.kafka.output.topic_creation import TopicCreator
 from streamer.connectors.kafka.output.transactions import Transactions
 from streamer.connectors.kafka.security.sasl import token_source
 from streamer.core.durations import MILLISECOND
-from streamer.core.message import Execution
-from streamer.sdk.output import MAX_IN_FLIGHT
+from streamer.core.execution import Execution
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT
 from streamer.sdk.processing.batching import output_policy
 from streamer.sdk.spec import BuildContext, ParsedFields
 

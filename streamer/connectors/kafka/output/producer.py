@@ -13,12 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from streamer.connectors.kafka.cluster.errors import (
+    INVALID_RECORD,
+    TOO_LARGE,
+    error_text,
+    record_error_text,
+)
 from streamer.connectors.kafka.output.partitioning import PartitionChooser
 from streamer.connectors.kafka.output.record import Record
-from streamer.connectors.kafka.output.record_errors import error_text, explain_record_error
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
 
 _POLL_INTERVAL_S: Final = 0.5
@@ -28,6 +33,9 @@ _MAX_NAMED: Final = 3
 
 Producer = Any
 """A `confluent_kafka.Producer`."""
+
+Settings = Callable[[], Mapping[str, Any]]
+"""Returns settings of librdkafka's."""
 
 
 class BrokenProducerError(StreamerError):
@@ -42,7 +50,7 @@ class WorkerProducer:
         connected: whether a broker has answered once.
     """
 
-    def __init__(self, settings: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, settings: Settings) -> None:
         """Take what returns librdkafka's settings; the producer is made when it is needed."""
         self._settings = settings
         self._lock = threading.Lock()
@@ -73,13 +81,8 @@ class WorkerProducer:
         self.last_error = error_text(error)
 
 
-# Numbers of Kafka's and librdkafka's errors that are a record's own.
-_TOO_LARGE_ERRORS: Final = (10, 18)
-"""Of a record, and of those that go with it."""
 _TOPIC_NAME: Final = re.compile(r"(?!\.\.?$)[a-zA-Z0-9._-]{1,249}")
 """The name of a topic, as Kafka has it."""
-_INVALID_RECORD_ERRORS: Final = (17, 32, 87, -186)
-"""The topic's name, the time, the record, an argument."""
 
 
 def make_producer(settings: Mapping[str, Any]) -> Producer:
@@ -157,24 +160,19 @@ def produce(
     if any(map(_is_fatal, failed.values())):
         raise BrokenProducerError(error_text(next(iter(failed.values()))))
     return {
-        index: _rejection_text(
-            explain_record_error(records[index], error), error, records[index][0]
-        )
-        for index, error in sorted(failed.items())
+        index: _rejection_text(records[index], error) for index, error in sorted(failed.items())
     }
 
 
-def _rejection_text(text: str, error: Any, topic: str) -> str:
-    """Return a text as what it says of its record: that it is refused for what it is, or not."""
+def _rejection_text(record: Record, error: Any) -> str:
+    """Return why a record was not taken, as a `Rejection` where it is refused for what it is."""
+    topic, _, _, partition, *_ = record
+    text = record_error_text(topic, partition, error)
     code = error if isinstance(error, str) else error.code()
-    if code in _TOO_LARGE_ERRORS:
+    if code in TOO_LARGE:
         return Rejection(text, Reason.TOO_LARGE)
     # A topic that cannot be is told as one that is not there where clients make none.
-    if (
-        isinstance(error, str)
-        or code in _INVALID_RECORD_ERRORS
-        or _TOPIC_NAME.fullmatch(topic) is None
-    ):
+    if isinstance(error, str) or code in INVALID_RECORD or _TOPIC_NAME.fullmatch(topic) is None:
         return make_invalid_rejection(text)
     return text
 

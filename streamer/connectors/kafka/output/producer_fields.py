@@ -9,7 +9,7 @@ from streamer.connectors.kafka.cluster.sizes import parse_size, size_check
 from streamer.connectors.kafka.output.delivery_fields import TRANSACTIONAL
 from streamer.connectors.kafka.output.partitioning import LEAST_BACKUP, MANUAL, MURMUR2, ROUND_ROBIN
 from streamer.core.durations import MILLISECOND
-from streamer.sdk.spec import Field, ParsedFields
+from streamer.sdk.spec import Field, ParsedFields, duration_field
 
 PARTITIONER: Final = "partitioner"
 IDEMPOTENT: Final = "idempotent_write"
@@ -93,12 +93,10 @@ PRODUCER_FIELDS: Final = (
         default=True,
         advanced=True,
     ),
-    Field(
+    duration_field(
         TIMEOUT,
-        "string",
         "How long replicas may take to have what was sent, before it is sent again.",
         default="10s",
-        duration=True,
         advanced=True,
         check=lambda ns: None if ns > 0 else "must be longer than 0s",
     ),
@@ -155,13 +153,11 @@ PRODUCER_FIELDS: Final = (
         advanced=True,
         check=_range_check(0, _MAX_RETRIES),
     ),
-    Field(
+    duration_field(
         DELIVERY_TIMEOUT,
-        "string",
         "How long a record may take before it has failed; 0s for no such limit, with which "
         "messages wait for as long as brokers are away.",
         default="0s",
-        duration=True,
         advanced=True,
         check=lambda ns: None if ns >= 0 else "must not be negative",
     ),

@@ -18,8 +18,10 @@ from streamer.connectors.kafka.output.dedupe import DedupeHeaders
 from streamer.connectors.kafka.output.headers import Header, Headers
 from streamer.core.durations import MILLISECOND
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, Message
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_rfc3339
+from streamer.sdk.mapping_query import interpolate
 from streamer.window.pack.window_metadata import WINDOW_END, WINDOW_MAX_TIME
 
 TOMBSTONE: Final = "kafka_tombstone_message"
@@ -100,7 +102,7 @@ class RecordMaker:
                         raw = None
                     records.append(
                         (
-                            _interpolate("topic", self.topic, batch, index, ex)
+                            interpolate("topic", self.topic, batch, index, ex)
                             if topic is None
                             else topic,
                             raw,
@@ -150,14 +152,14 @@ class RecordMaker:
 
     def _partition_of(self, batch: Batch, index: int, ex: Execution) -> int:
         assert self.partition is not None
-        text = _interpolate("partition", self.partition, batch, index, ex)
+        text = interpolate("partition", self.partition, batch, index, ex)
         number = _parse_whole("partition", text)
         if not 0 <= number <= _MAX_PARTITION:
             raise MessageError(f"partition is {text}; expected 0 to {_MAX_PARTITION}")
         return number
 
     def _time_of(self, of: Interpolation, batch: Batch, index: int, ex: Execution) -> int:
-        text = _interpolate("timestamp", of, batch, index, ex)
+        text = interpolate("timestamp", of, batch, index, ex)
         time = _parse_whole("timestamp", text) * self.unit
         if not 0 <= time <= _MAX_TIME_MS:
             raise MessageError(f"timestamp is {text}; expected a time from 1970 on")
@@ -197,13 +199,6 @@ def _parse_ms(text: str) -> int:
 def _is_tombstone(message: Message) -> bool:
     mark: Any = message.meta.get(TOMBSTONE)
     return mark is True or mark == "true"
-
-
-def _interpolate(name: str, of: Interpolation, batch: Batch, index: int, ex: Execution) -> str:
-    try:
-        return of.text_of(batch, index, ex)
-    except MessageError as error:
-        raise MessageError(f"{name} interpolation error: {error}") from None
 
 
 def _parse_whole(name: str, text: str) -> int:

@@ -6,12 +6,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from streamer.connectors.kafka.output.record_errors import error_text
+from streamer.connectors.kafka.cluster.errors import TOPIC_EXISTS, error_text
 from streamer.core.errors import StreamerError
 
 _CREATE_TIMEOUT_S: Final = 15.0
-_TOPIC_EXISTS: Final = 36
-"""Kafka's error of a topic that is there already."""
 
 
 class TopicCreator:
@@ -56,7 +54,7 @@ class TopicCreator:
             client.create_topics([new])[topic].result(_CREATE_TIMEOUT_S)
         except KafkaException as error:
             cause = error.args[0]
-            if cause.code() != _TOPIC_EXISTS:
+            if cause.code() != TOPIC_EXISTS:
                 raise StreamerError(
                     f"the topic {topic!r} cannot be created: {error_text(cause)}; create it by "
                     "hand, or correct custom_topic_creation"

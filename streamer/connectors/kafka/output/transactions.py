@@ -15,24 +15,29 @@ killed after a transaction and before its checkpoint knew.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from streamer.connectors.kafka.cluster.errors import (
+    RETRIABLE_TRANSACTION,
+    TRANSACTION_REFUSED,
+    error_text,
+    transaction_error,
+)
+from streamer.connectors.kafka.output.output_preflight import preflight_transaction
 from streamer.connectors.kafka.output.producer import (
     BrokenProducerError,
     Producer,
+    Settings,
     call_producer,
     make_producer,
 )
-from streamer.connectors.kafka.output.record_errors import error_text
-from streamer.connectors.kafka.output.transaction_errors import REFUSED_ERRORS, refusal_error
-from streamer.connectors.kafka.output.transaction_preflight import preflight_transaction
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.core.message import Execution, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
 from streamer.sdk.backoff import RECONNECT
-from streamer.sdk.output import SendAbortedError, SendError
+from streamer.sdk.output.protocols import SendAbortedError, SendError
 from streamer.sdk.output.wait_budget import pause_before_retry
 
 _TRANSACTION_TIMEOUT_S: Final = 15.0
@@ -41,12 +46,6 @@ _NOTHING_COMMITTED: Final = -1
 _MAX_PRODUCERS: Final = 16
 """Producers that a worker keeps: each has threads and connections of its own, and a micro-batch may
 have a hundred parts. Making one anew takes less than a tenth of a second."""
-# Kafka's and librdkafka's numbers of errors that pass, where librdkafka does not say so by itself.
-_RETRIABLE_ERRORS: Final = frozenset(
-    {7, 8, 14, 15, 16, 51, 88, -185, -187, -195, -166, -180}
-)  # timeouts, brokers that are away, coordinators that move, transactions that still end
-
-Settings = Callable[[], Mapping[str, Any]]
 
 
 class TransactionalProducer:
@@ -92,7 +91,7 @@ class Transactions:
         self._refusal: Any = None
 
     def preflight(self, stream: str, user_text: str, timeout_s: float) -> None:
-        """Look whether transactions of a stream will be let in; see `rehearsal`."""
+        """Look whether transactions of a stream will be let in; see `preflight_transaction`."""
         preflight_transaction(
             self._producer_settings,
             self._connection_settings,
@@ -110,7 +109,7 @@ class Transactions:
 
         Raises:
             SendError: no broker answers, and the run's patience has ended.
-            TakenBackError: Kafka refuses.
+            SendAbortedError: Kafka refuses.
         """
         from confluent_kafka import KafkaException
 
@@ -149,7 +148,7 @@ class Transactions:
         """Commit a transaction, and with it that the micro-batch of that number is there.
 
         Raises:
-            TakenBackError: it is not known to be there.
+            SendAbortedError: it is not known to be there.
         """
         from confluent_kafka import TopicPartition
 
@@ -224,7 +223,7 @@ class Transactions:
 
     def _on_error(self, error: Any) -> None:
         self.last_error = error_text(error)
-        if error.code() in REFUSED_ERRORS:
+        if error.code() in TRANSACTION_REFUSED:
             self._refusal = error
 
     def _finish_step(
@@ -253,7 +252,7 @@ class Transactions:
                 else:
                     transaction.is_open = False
                     self._drop(transaction.name)
-                if cause.code() in REFUSED_ERRORS:
+                if cause.code() in TRANSACTION_REFUSED:
                     raise self._refusal_error(transaction.name, cause) from None
                 raise SendAbortedError(aborted_text(self._topic, error_text(cause))) from None
 
@@ -302,12 +301,12 @@ class Transactions:
         self._producers.pop(name, None)
 
     def _refusal_error(self, name: str, error: Any) -> SendAbortedError:
-        return SendAbortedError(str(refusal_error(error, name.rpartition("-")[0], self._topic)))
+        return SendAbortedError(str(transaction_error(error, name.rpartition("-")[0], self._topic)))
 
 
 def is_retriable(error: Any) -> bool:
     """Return whether one of librdkafka's errors may be over when it is tried again."""
-    return bool(error.retriable()) or error.code() in _RETRIABLE_ERRORS
+    return bool(error.retriable()) or error.code() in RETRIABLE_TRANSACTION
 
 
 def aborted_text(topic: str, why: str) -> str:

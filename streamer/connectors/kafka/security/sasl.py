@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from streamer.core.message import Execution
+from streamer.core.execution import Execution
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields
 
 SASL: Final = "sasl"

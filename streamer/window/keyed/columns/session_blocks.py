@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from streamer.core.value import dump_json
+from streamer.core.json.dump import dump_json
 from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.columns.open_sessions import (

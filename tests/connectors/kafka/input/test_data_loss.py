@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from streamer.connectors.kafka.input.data_loss import (
+    DataLostError,
     check_topics,
     lost_messages_text,
     recreated_topics_text,
 )
-from streamer.connectors.kafka.input.input_protocol import DataLostError
 
 AT = {("t", number): 10 for number in range(5)} | {("u", 0): 3}
 

@@ -15,8 +15,9 @@ import pytest
 
 from streamer.connectors.kafka.cluster.connection_fields import read_connection
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, LATEST, TopicSelection
-from streamer.connectors.kafka.input.input_protocol import Backlog, DataLostError, is_kafka
+from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
+from streamer.connectors.kafka.input.opened_input import Backlog, OpenKafkaInput
 from streamer.connectors.kafka.input.start_offsets import StartRule
 from streamer.core.errors import StreamerError
 from tests.components.inputs.rooms import lodging
@@ -137,15 +138,16 @@ def test_what_waits_is_counted_beyond_what_was_planned(kafka, source, name, tmp_
     kafka.delete_records(name, {1: 2})
     with lodging(tmp_path) as lodged:
         opened = source(name, bound=8).open(lodged.room)
-    assert is_kafka(opened)
+    assert isinstance(opened, OpenKafkaInput)
     ends = {name: {"0": 5, "1": 7}}
     assert opened.backlog({}) == Backlog(10, True, ends)
     assert opened.backlog({name: {"0": 4}}) == Backlog(6, False, ends)
     assert opened.backlog(ends) == Backlog(0, False, ends)
     elsewhere = pickle.loads(pickle.dumps(opened))
-    assert elsewhere.consumer_lag(ends) == {}
-    assert elsewhere.backlog({name: {"0": 4, "1": 3}}).waiting == 5
-    assert elsewhere.consumer_lag({name: {"0": 4, "1": 3}}) == {(name, "0"): 1, (name, "1"): 4}
+    backlog = elsewhere.backlog({name: {"0": 4, "1": 3}})
+    assert backlog.waiting == 5
+    assert backlog.lag_behind({}) == {}
+    assert backlog.lag_behind({name: {"0": 4, "1": 3}}) == {(name, "0"): 1, (name, "1"): 4}
     elsewhere.close()
     assert elsewhere.backlog(ends).waiting == 0
     elsewhere.close()
@@ -193,7 +195,9 @@ def test_messages_that_are_gone_are_named_with_the_setting_that_goes_on(
     assert lenient.backlog({name: {"0": 5, "1": 9}}).waiting == 1
     assert strict.lost_text({name: {"0": 2, "1": 5}}) is None
     kafka.delete_records(name, {0: 4})
-    assert f"{name}:0 stands at 2 and begins at 4" in str(strict.lost_text({name: {"0": 2, "1": 5}}))
+    assert f"{name}:0 stands at 2 and begins at 4" in str(
+        strict.lost_text({name: {"0": 2, "1": 5}})
+    )
     kafka.delete(name)
     with pytest.raises(DataLostError, match=f"{name}:0 stands at 2 and is gone; {name}:1"):
         strict.backlog(known)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
-from streamer.connectors.kafka.input.input_protocol import SkippedMessages
-from streamer.connectors.kafka.input.skipped_offsets import skipped_messages
+from streamer.connectors.kafka.input.data_loss import SkippedMessages, skipped_messages
 
 P: PartitionRef = ("t", 0)
 

@@ -11,7 +11,8 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.output.kafka_output import KafkaOutput
 from streamer.connectors.kafka.output.record import record_time_of
 from streamer.core.errors import MessageError
-from streamer.core.message import Batch, Execution, IndexedMessage, Message, MicroBatch
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, IndexedMessage, Message
 from tests.components.outputs.scripted import Seen
 
 

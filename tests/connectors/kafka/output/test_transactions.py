@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from streamer.core.message import Batch, Execution, Message, MicroBatch
-from streamer.sdk.output import SendAbortedError
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.message import Batch, Message
+from streamer.sdk.output.protocols import SendAbortedError
 from tests.components.outputs.scripted import Seen, batches, built
 from tests.connectors.kafka.reader import pages_reader
 from tests.servers.kafka.client import Kafka

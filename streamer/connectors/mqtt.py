@@ -11,7 +11,7 @@ from streamer.connectors.tls import TLS, TLS_FIELD, tls_context, tls_problems
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.urls import split_url
-from streamer.sdk.spec import Access, Field, ParsedFields
+from streamer.sdk.spec import Access, Field, Package, ParsedFields, duration_field
 
 URLS: Final = "urls"
 CLIENT_ID: Final = "client_id"
@@ -56,6 +56,8 @@ def qos_problem(qos: int) -> str | None:
     return None if qos in (0, 1, 2) else f"is {qos}; expected 0, 1 or 2"
 
 
+PACKAGES: Final = (Package("paho"),)
+
 CLIENT_FIELDS: Final = (
     Field(
         URLS,
@@ -78,13 +80,7 @@ CLIENT_FIELDS: Final = (
         options=("nanoid", ""),
         advanced=True,
     ),
-    Field(
-        CONNECT_TIMEOUT,
-        "string",
-        "How long a connection may take to be made.",
-        default="30s",
-        duration=True,
-    ),
+    duration_field(CONNECT_TIMEOUT, "How long a connection may take to be made.", default="30s"),
     Field(
         WILL,
         "object",

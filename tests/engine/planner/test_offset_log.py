@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamer.connectors.kafka.input.input_protocol import Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.kafka_inputs import is_before, read_newest_planned, read_planned
+from streamer.engine.planner.offset_log import is_before, read_newest_planned, read_planned
 
 TEXT = 'v1\n{"batchTimestampMs":12,"conf":{}}\n{"pos":3}\n-\n{"cars":{"0":5}}'
 

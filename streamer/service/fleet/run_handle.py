@@ -1,0 +1,85 @@
+"""Interface of a run of a stream, as the service's fleet handles it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from streamer.config import Config
+from streamer.engine.driver.delivery import LogLine
+from streamer.engine.report.message_samples import MessageSamples
+from streamer.service.monitoring.stream_view import StreamView
+from streamer.service.run.revision_switch import RevisionChange
+
+
+class RunHandle(Protocol):
+    """One run of a stream, from its start to its end."""
+
+    @property
+    def newest_batch(self) -> int:
+        """The number of the newest micro-batch; it grows when the stream gets on."""
+
+    def poll(self) -> bool:
+        """Check on the run; return whether it has ended: its input has, and all is done.
+
+        Raises:
+            StreamerError: it failed too often at the same place.
+        """
+
+    def list_windows(self) -> Mapping[str, Any]:
+        """Return the open windows, see `list_open_windows`."""
+
+    def tap(self) -> MessageSamples | None:
+        """Return the samples of messages; None while it is not open."""
+
+    def set_poll_rates(self, rest_s: float, min_wait_s: float) -> None:
+        """Set how often the run polls for data, and takes it.
+
+        Args:
+            rest_s: how long its source may rest between two polls that find nothing.
+            min_wait_s: how long data waits at least, s.
+        """
+
+    def interrupt(self) -> None:
+        """Abandon the wait for what fails, from another thread; `stop` comes next."""
+
+    def replace(self, change: RevisionChange) -> Any:
+        """Let another revision take its place.
+
+        Raises:
+            StreamerError: it does not run; what ran before does.
+        """
+
+    def stop(self, timeout: float | None = None, has_ended: bool = False) -> None:
+        """Stop the run, and free its resources.
+
+        Args:
+            timeout: seconds for the micro-batch in hand; the config's `shutdown_timeout` when None.
+            has_ended: whether its input has ended, so that the next start begins anew.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """Request for a run.
+
+    Attributes:
+        stream_id: the stream.
+        config: what is to run.
+        log: takes the stream's lines.
+        view: what others may ask about the run.
+        on_rollback: called with the config that runs after one that has failed on probation.
+        is_of_api: whether the stream came by API.
+    """
+
+    stream_id: str
+    config: Config
+    log: LogLine
+    view: StreamView
+    on_rollback: Callable[[Config], None]
+    is_of_api: bool
+
+
+StartRun = Callable[[RunRequest], RunHandle]
+"""Starts a run; when that raises, all that was begun is undone."""

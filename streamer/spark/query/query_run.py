@@ -1,0 +1,359 @@
+"""The query of a stream, with what it plans by and what delivers its micro-batches.
+
+In one file because all of it is about one query, whose threads share what is kept here.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
+from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError, LogLine
+from streamer.engine.driver.delivery_setup import (
+    DeliveredStream,
+    DeliveryListeners,
+    DeliveryRecord,
+    DeliverySinks,
+)
+from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis, root_cause_line
+from streamer.engine.driver.output_preflight import preflight_outputs
+from streamer.engine.driver.results_factory import open_store, store_gauges
+from streamer.engine.driver.writers import Overlay, make_writers, open_writers
+from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.trigger import PollSettings
+from streamer.engine.report.batch_progress import BatchMeter
+from streamer.engine.report.metric_labels import EndpointLabels, Labels
+from streamer.engine.report.result_frame import Frame
+from streamer.engine.report.shard_statuses import newest_window_end
+from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.start_progress import StartProgress
+from streamer.engine.report.task_log_channel import TaskLogReceiver
+from streamer.engine.report.window_history import LAG_METRIC_KEY
+from streamer.plan import Plan
+from streamer.plan.plan import count_cores
+from streamer.sdk.cache.shared import CacheServer
+from streamer.sdk.input.replayable import Limit
+from streamer.spark.checkpoint.checkpoint import Checkpoint
+from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
+from streamer.spark.checkpoint.initial_state import ship_seed
+from streamer.spark.cluster.parallelism import ParallelismReporter
+from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
+from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
+from streamer.spark.query.drain_source import DrainLimit
+from streamer.spark.query.idle_worker_monitors import interrupt_monitors
+from streamer.spark.query.input_session import InputSession
+from streamer.spark.query.query_lifecycle import NotStartedError, start_query, stop_query
+from streamer.spark.query.redelivery import WAIT_BUDGET_NS, Redelivery
+from streamer.spark.query.replay import make_rejections, replay_in_worker
+from streamer.spark.query.source import SourcePlan
+from streamer.spark.query.worker_crashes import WorkerCrashes
+from streamer.spark.tasks.task_properties import set_micro_batch
+
+_COMPONENT_FIELDS = ("label", "path")
+
+
+class QueryRun:
+    """The run of a query, which may start several times; it ends with a redeploy.
+
+    Attributes:
+        plan: what runs.
+        labels: where the ends of the stream stand.
+        query: the newest query; None before the first.
+        session: the session that it runs in; None before the first.
+        stopping: set when the stream is to stop.
+        signals: by which the process that plans micro-batches is talked to.
+        poll_settings: how often that polls.
+        delivery: delivers its micro-batches.
+        delivery_error: what has ended the newest delivery; None when nothing has.
+        trouble: why the newest try of a micro-batch failed, and which component it is of; its text
+            is empty once one is delivered.
+        delivered_batches: micro-batches that were delivered since this was made.
+        batch_meter: how far the micro-batch in hand has got.
+        rejections: what outputs have rejected.
+        crashes: what is known of workers that a message has ended.
+        current_batch: the micro-batch in hand; -1 before the first.
+        kafka: looks after the inputs that Spark reads; None without, and before `open`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        checkpoint: Checkpoint,
+        log: LogLine,
+        input_session: InputSession,
+        overlay: Overlay | None = None,
+        drain_limit: DrainLimit | None = None,
+    ) -> None:
+        """Make ready.
+
+        Args:
+            plan: what to run.
+            checkpoint: held by this program.
+            log: takes log lines.
+            input_session: the input, which need not be open yet.
+            overlay: what shares a terminal with the standard output.
+            drain_limit: to read no further than this says.
+        """
+        self.plan = plan
+        self._checkpoint = checkpoint
+        self._log = log
+        self._input = input_session
+        self._drain_limit = drain_limit
+        self.stopping = threading.Event()
+        self.session: SparkSession | None = None
+        self.query: StreamingQuery | None = None
+        self.kafka: KafkaDriver | None = None
+        self._caches: CacheServer | None = None
+        self._task_log: TaskLogReceiver | None = None
+        self.signals = PlannerChannel(checkpoint.directory / "signals")
+        self.poll_settings = PollSettings(self.signals)
+        self.batch_meter = BatchMeter(self.signals.extent)
+        self._parallelism = ParallelismReporter(plan, self.signals, log)
+        self.crashes, self.current_batch = WorkerCrashes(checkpoint.root), -1
+        self.labels = EndpointLabels.of(plan)
+        self._writers = make_writers(plan, checkpoint.directory, sys.stdout.buffer, overlay)
+        self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
+        self.rejections = make_rejections(plan, checkpoint.rejected, self.signals, log)
+        self.delivery = self._make_delivery()
+        self.delivery_error: Exception | None = None
+        self._checkpoint_metrics = CheckpointMetrics(
+            checkpoint.directory, whole=not checkpoint.is_remote
+        )
+        self._newest_reported = False
+        self.trouble, self.delivered_batches = NO_DIAGNOSIS, 0
+        # What listens or writes goes with the query; inputs may outlive it.
+        self._context = input_session.host.stoppable_child("", input_session.host.directory)
+        if self._results is not None:
+            self._context.context.on_stop(self._results.close)
+
+    def _make_delivery(self) -> Delivery:
+        session, master = self._input, self.plan.master
+        if self._drain_limit is None:
+            record = session.record_of(self._checkpoint.spark)
+        else:
+            # What a drain reports of its shards, that all has ended, is about its own only.
+            record = DeliveryRecord(session.meters)
+        return Delivery(
+            self._writers,
+            self._log,
+            self.stopping.is_set,
+            stream=DeliveredStream(
+                self.labels,
+                self.plan.window,
+                parallel_tasks=lambda: self.signals.tasks() or count_cores(master),
+            ),
+            sinks=DeliverySinks(
+                self._results,
+                self.rejections,
+                resend=lambda *some: Redelivery(self.plan, self.session, self.stopping).send(*some),
+            ),
+            listeners=DeliveryListeners(
+                on_status=self._on_status,
+                on_answers=session.pending_requests.resolve,
+                on_trouble=self._on_trouble,
+                on_samples=session.tap.record,
+                on_work=self.signals.set_work,
+            ),
+            record=record,
+        )
+
+    def open(self, progress: StartProgress) -> None:
+        """Open what the query delivers to, once the input is open.
+
+        Args:
+            progress: hears what is connected to.
+
+        Raises:
+            StreamerError: an output cannot be opened.
+        """
+        checkpoint, session = self._checkpoint, self._input
+        preflight_outputs(self.plan, self._log, checkpoint.identity, progress.connect)
+        open_writers(self._writers, self._context.context)
+        self._task_log = task_log = TaskLogReceiver(
+            self._on_task_log, self.batch_meter.report, local=session.host.local
+        )
+        self.plan = replace(
+            self.plan, task_log_address=task_log.address, wait_budget=WAIT_BUDGET_NS
+        )
+        if session.kafka_inputs:
+            report = InputReport(
+                session.set_gauge, session.count, self.batch_meter.count_messages, self._log
+            )
+            self.kafka = KafkaDriver(
+                *(session.kafka_inputs, self.plan, checkpoint.spark, self.signals),
+                *(report, checkpoint.kafka_start_offsets),
+            )
+
+    def close(self) -> None:
+        """Let what listens or writes end."""
+        self._context.stop()
+        if self._task_log is not None:
+            self._task_log.close()
+
+    def start(self, session: SparkSession) -> None:
+        """Start the query in a Spark session, on the checkpoint's state if it has any.
+
+        Raises:
+            NotStartedError: Spark does not take it.
+        """
+        # Streams that share a session would change each other's settings.
+        session = self.session = session if session is self.session else session.newSession()
+        self._caches = self._caches or self.plan.host_caches()
+        self.signals.clear()
+        self.poll_settings.publish()
+        self._parallelism.report(session, is_start=True)
+        self._newest_reported = False
+        self.delivery.metrics.count("input_connection_up", self.labels.input)
+        stopping = self.stopping.is_set
+        self.rejections.resend = lambda some: replay_in_worker(session, self.plan, some, stopping)
+        try:
+            self._checkpoint.forget_unplanned()
+            self.query = self._start_query(session)
+        except (Py4JError, PySparkException, OSError) as e:
+            raise NotStartedError(self.diagnose(str(e)).text, str(e)) from e
+
+    def _start_query(self, session: SparkSession) -> StreamingQuery:
+        kafka = self.kafka
+        source_plan = SourcePlan(
+            source=self._input.source
+            if self._drain_limit is None
+            else self._drain_limit.apply_to(self._input.source),
+            window=self.plan.window,
+            start_id=uuid.uuid4().hex[:12],
+            signals=self.signals,
+            limit=Limit(size=self.plan.limit_bytes),
+            interval=self.plan.interval,
+            pieces=count_cores(self.plan.master),
+            aggregation_id=self.plan.aggregation.identity,
+            start_offset=self._checkpoint.start_offset,
+            kafka=kafka.children if kafka else (),
+            limits=self.plan.limits,
+            reports_lag=kafka is not None and kafka.needed_columns.needs("kafka_lag"),
+        )
+        kafka_rows = kafka.stage_rows(session, self.plan) if kafka else []
+        spark_checkpoint = self._checkpoint.spark
+        ship_seed(session, self._checkpoint)
+        return start_query(
+            session,
+            self.plan,
+            self._input.source,
+            source_plan,
+            kafka_rows,
+            spark_checkpoint,
+            self._deliver,
+        )
+
+    def _deliver(self, batch: DataFrame, number: int) -> None:
+        began = time.monotonic()
+        self._checkpoint.wait_lease_valid(self.stopping.is_set)
+        at = self._checkpoint.global_batch_number(number)
+        self.batch_meter.begin(at)
+        if self.kafka is not None:
+            self.kafka.batch_started(batch, number)
+        self.current_batch = at
+        crashes = self.crashes.crash_order(at).to_json()
+        set_micro_batch(batch, self._checkpoint.identity, at, self._input.tap.per_task, crashes)
+        table = batch.toArrow()
+        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+        if self.kafka is not None:
+            self.kafka.batch_delivered()
+        try:
+            self.delivery.deliver(at, frames, began)
+            self.trouble = NO_DIAGNOSIS
+            self.delivered_batches += 1
+            self._input.last_delivery = round(time.time(), 3)
+            self._parallelism.report(batch.sparkSession)
+            JAVA_REFERENCES.collect_if_due(time.monotonic())
+        except (BrokenPipeError, DeliveryStoppedError) as e:
+            self.delivery_error = e
+            raise
+        finally:
+            self.batch_meter.end()
+
+    def _on_task_log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
+        """Hear what a task waits for; it is over when a micro-batch is delivered."""
+        self._on_trouble(text, fields)
+        self._log(level, text, fields)
+
+    def _on_trouble(self, text: str, place: Labels) -> None:
+        self.trouble = Diagnosis(
+            text, {name: place[name] for name in place if name in _COMPONENT_FIELDS}
+        )
+
+    def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
+        self._input.recent.record(
+            self.delivery.batch, statuses.values(), self.delivery.metrics.counts.get(LAG_METRIC_KEY)
+        )
+        self.signals.set_due(self.snapshot().next_close)
+        if not self._newest_reported and len(statuses) >= self.plan.shards:
+            self.signals.set_newest_end(newest_window_end([*statuses.values()]))
+            self._newest_reported = True
+
+    def snapshot(self) -> Snapshot:
+        """Return what the stream is doing, as of its newest micro-batch."""
+        delivery = self.delivery
+        return Snapshot.of(self.statuses(), dict(delivery.metrics.counts), delivery.batch)
+
+    def statuses(self) -> list[Mapping[str, Any]]:
+        """Return the newest status of each shard."""
+        return list(self.delivery.statuses.values())
+
+    def read_gauges(self) -> dict[str, float]:
+        """Return what is measured when it is asked for: what is kept on the disk."""
+        return store_gauges(self._results) | self._checkpoint_metrics.read_gauges()
+
+    def stop(self, timeout: float) -> bool:
+        """Let the micro-batch in hand finish, then stop.
+
+        Args:
+            timeout: seconds to wait for it.
+
+        Returns:
+            Whether it finished in time.
+        """
+        self.stopping.set()
+        self.rejections.close()
+        self.close()
+        self.signals.stop()
+        try:
+            if self.query is not None and not stop_query(self.query, timeout):
+                return False
+        except (Py4JError, OSError):
+            return False
+        finally:
+            if self.session is not None:
+                interrupt_monitors(self.session, tasks_ran=self.delivered_batches > 0)
+            if self.kafka is not None:
+                self.kafka.close()
+            if self._caches is not None:
+                self._caches.close()
+            self.plan.forget()
+        return not self.is_undelivered
+
+    @property
+    def is_undelivered(self) -> bool:
+        """Whether the stream was stopped while an output did not take the running micro-batch."""
+        return isinstance(self.delivery_error, DeliveryStoppedError)
+
+    def abandon(self) -> None:
+        """Stop in the middle of a micro-batch, which replays at the next start."""
+        try:
+            if self.query is not None:
+                self.query.stop()
+        except (Py4JError, OSError) as e:
+            self._log("WARN", f"The query was left behind: {root_cause_line(str(e))}", {})
+
+    def diagnose(self, error: str) -> Diagnosis:
+        """Return why a micro-batch has failed."""
+        return diagnose_failure(error, self.labels, self._checkpoint.root, self._checkpoint.spark)

@@ -55,7 +55,13 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
         *("jars", "kafka", "query", "fork_server", "session"),
     ),
-    "tools": (*("drawing", ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run")),),
+    "tools": (
+        *(
+            "drawing",
+            "text_style",
+            ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
+        ),
+    ),
     "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),
 }
 

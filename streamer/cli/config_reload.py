@@ -13,7 +13,7 @@ from streamer.config import Config, load_config
 from streamer.config.templates.installation import install_templates
 from streamer.config.templates.template import INSTALLED_TEMPLATES
 from streamer.core.errors import ConfigError, Lint, StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
 from streamer.service.run.file_watcher import Changes, FileWatcher
 from streamer.service.run.import_changes import with_import_changes
@@ -24,7 +24,7 @@ _NAME = "config"
 
 
 class ConfigReloader:
-    """Looks after the files of one config, and lets its stream go on with what they become."""
+    """Watches the files of one config, and switches its stream to the config that they become."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class ConfigReloader:
             options: what the command line says; it has a `watch`.
             log: takes log lines.
             level: the level that is logged at.
-            on_config: hears of a config that runs now.
+            on_config: called with a config that runs now.
         """
         assert options.watch is not None and options.config is not None
         self._life = life

@@ -1,4 +1,4 @@
-"""`streamer diff old.yaml new.yaml`: what a deploy of a changed config would come to."""
+"""`streamer diff old.yaml new.yaml`: the effect that a deploy of a changed config would have."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _load_and_print_lints(name: str, resources: tuple[str, ...], chilled: bool) 
 
 
 def format_judgement(judgement: ChangeImpact) -> list[str]:
-    """Return a judgement as lines of text, in colour; the last says what it comes to."""
+    """Return a judgement as lines of text, in colour; the last gives its effect."""
     lines = [line for change in judgement.changes for line in _format_change(change)]
     effect = judgement.effect
     if effect == Effect.RESET:

@@ -47,7 +47,7 @@ _OUTCOME_WORDS: Final = {True: ("ok", "green"), False: ("FAIL", "red"), None: ("
 def dry_run_cli(
     root: Options, /, file: str | None, with_spark: bool, form: str, **given: Any
 ) -> int:
-    """Say whether a stream could start."""
+    """Check whether a stream could start, and print each check."""
     options = merge_options(root, parse_options(**given), file, "dry-run")
     failed = 0
     with open_config(options) as config:

@@ -139,7 +139,7 @@ def watch_options(command: F) -> F:
             click.option(
                 "--on-reset",
                 type=click.Choice(["drain", "discard"]),
-                help="With -w: what becomes of open windows that a change does not let go on. "
+                help="With -w: what becomes of open windows that cannot go on after a change. "
                 "Without it, such a change is refused.",
             ),
             click.option(

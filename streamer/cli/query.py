@@ -80,7 +80,7 @@ class QueryOptions:
     type=click.Choice(["table", "json", "csv"]),
     default="table",
     show_default=True,
-    help="A table to look at, a JSON object a line, or CSV.",
+    help="A table for people, a JSON object a line, or CSV.",
 )
 @stream_options
 @click.pass_obj

@@ -15,7 +15,7 @@ from streamer.core.log_format import escape_controls
 
 _POLL_INTERVAL_S: Final = 1.0
 _FORMAT_OPTION = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How it looks."
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format."
 )
 
 

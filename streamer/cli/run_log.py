@@ -54,6 +54,6 @@ class RunLog:
         self._logger.emit(level, text, fields, time.time_ns())
 
     def attach(self, overlay: Overlay | None) -> None:
-        """Say what is at the bottom of the terminal from now on."""
+        """Set the overlay at the bottom of the terminal; None for none."""
         self._overlay = overlay
         self._logger.attach(overlay)

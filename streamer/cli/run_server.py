@@ -11,7 +11,7 @@ from streamer.connectors.http_server.address import (
     split_address,
 )
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedFields
 from streamer.service.monitoring.stream_view import StreamView
 

@@ -1,4 +1,4 @@
-"""`streamer -c config.yaml`: run one stream until its input ends or the program is told to stop."""
+"""`streamer -c config.yaml`: run one stream until its input ends or a signal stops the program."""
 
 from __future__ import annotations
 

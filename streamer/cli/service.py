@@ -28,8 +28,8 @@ from streamer.config.source_map import Source
 from streamer.config.templates.template import INSTALLED_TEMPLATES
 from streamer.config.yaml_reader import read_yaml
 from streamer.core.errors import ConfigError, Lint, StreamerError
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.clock_watch import ClockWatch
-from streamer.engine.driver.delivery import LogLine
 from streamer.engine.report.start_progress import StartProgress
 from streamer.plan import make_plan
 from streamer.sdk.spec import ParsedFields
@@ -80,7 +80,7 @@ class ServiceOptions:
 
 
 def run_service(options: ServiceOptions) -> int:
-    """Run the service until it is told to stop.
+    """Run the service until a signal stops it.
 
     Returns:
         The exit code: 0 for a clean stop, 1 when Spark has ended.

@@ -101,7 +101,7 @@ class ServiceClient:
         query: dict[str, str] | None = None,
         file: str = "",
     ) -> Any:
-        """Ask; return the answer's JSON, or its text.
+        """Send a request; return the answer's JSON, or its text.
 
         Args:
             method: the method.

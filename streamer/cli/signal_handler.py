@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streamer.core.durations import SECOND, format_duration
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 
 
 def delay_stop(delay: int, stopper: SignalHandler, log: LogLine) -> None:

@@ -40,7 +40,7 @@ class SparkStart:
             plan: its plan.
             lock: the file descriptor of the checkpoint's lock, which the JVM inherits.
             log: takes what Spark has to say.
-            progress: hears when Java is started, and when Spark is.
+            progress: called when Java is started, and when Spark is.
             checkpoint: its URL, where Spark alone reaches it.
             more: settings that reach it.
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.directory_lock import DirectoryLock
@@ -123,7 +123,7 @@ class Standby:
     def _describe_active(self) -> str:
         if self._has_lock:
             return "nobody yet: this one is taking over"
-        return str(self._lock.holder() or "another one, which has not said its name")
+        return str(self._lock.holder() or "another one, which has left no name")
 
     def _serve(self) -> None:
         if not self._root.http["enabled"]:

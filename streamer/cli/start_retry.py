@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from threading import Event
-from typing import Any, Final
+from typing import Final
 
 from streamer.core.errors import StreamerError, is_transient
+from streamer.core.log_format import LogLine
 
 _FIRST_PAUSE_S: Final = 1.0
 _MAX_PAUSE_S: Final = 10.0
@@ -18,7 +19,7 @@ _LOG_REPEAT_INTERVAL_S: Final = 60.0
 def open_with_retries(
     start: Callable[[], None],
     stopping: Event,
-    log: Callable[[str, str, Mapping[str, Any]], None],
+    log: LogLine,
     on_wait: Callable[[str], None],
     now: Callable[[], float] = time.monotonic,
 ) -> bool:
@@ -28,7 +29,7 @@ def open_with_retries(
         start: opens them; what it has begun when it raises is undone.
         stopping: ends the wait.
         log: takes log lines.
-        on_wait: hears why it waits.
+        on_wait: called with the reason for the wait.
         now: a clock that never runs backwards, seconds.
 
     Returns:

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from streamer.cli.log_output import is_terminal
 from streamer.core.durations import SECOND, format_duration
+from streamer.core.log_format import LogLine
 from streamer.engine.report.batch_progress import BatchProgress, ProgressLog
 from streamer.engine.report.start_progress import PhaseState, StartPhase, StartProgress
 
@@ -247,7 +248,7 @@ class StartStatus:
         status: StatusLine,
         progress: StartProgress,
         batch: Callable[[], BatchProgress | None],
-        log: Callable[[str, str, Mapping[str, Any]], None],
+        log: LogLine,
     ) -> None:
         """Begin to draw.
 

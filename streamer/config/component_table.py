@@ -30,7 +30,7 @@ class Guarantees(NamedTuple):
 # What holds for the components of a kind that say nothing else.
 _KIND_GUARANTEES: Final[Mapping[Kind, Guarantees]] = {
     Kind.INPUT: Guarantees(
-        "driver", "at least once from the driver's disk on, where messages land"
+        "driver", "at least once from the driver's disk on, where messages are kept"
     ),
     Kind.BUFFER: Guarantees("Spark", "exactly once into Spark's state"),
     Kind.PROCESSOR: Guarantees("worker", "runs again when its micro-batch is replayed"),
@@ -52,8 +52,8 @@ Where a component **runs**:
 - *Spark*: as an operator of Spark, with Spark's state and checkpoint.
 - *worker*: in the Python processes of Spark's executors, several at once. What it talks to must be
   within reach of every executor; connections last as long as the process.
-- *driver*: in the program that was started. What it reads lands on the driver's disk before anybody
-  hears that it was taken, and goes on to the workers from there.
+- *driver*: in the program that was started. What it reads is on the driver's disk before anybody
+  is told that it was taken, and goes on to the workers from there.
 - *children*: wherever the components within it run.
 
 **Delivery** says what becomes of messages when something fails. Nothing is skipped: a micro-batch

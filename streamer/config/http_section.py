@@ -161,7 +161,7 @@ HTTP_SECTION: Final = Field(
             advanced=True,
             check=_check_basic_auth,
             children=(
-                Field("enabled", "bool", "Whether it is asked for.", default=False),
+                Field("enabled", "bool", "Whether it is required.", default=False),
                 Field("realm", "string", "The realm.", default="restricted"),
                 Field("username", "string", "The user's name.", default=""),
                 Field("password_hash", "string", "Base64 of the hash.", default="", secret=True),

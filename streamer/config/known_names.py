@@ -127,7 +127,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 
 
 def explain_missing(kind: Kind, name: str) -> str:
-    """Return the text of a finding for a component that Benthos or Connect has and we have not.
+    """Return the error text for a component that Benthos or Connect has and we have not.
 
     It is empty for any other name.
     """

@@ -164,7 +164,7 @@ _SPARK: Final = Field(
         Field(
             "spool_limit",
             "int",
-            "How many bytes may wait on disk for each input that cannot ask again for what it "
+            "How many bytes may wait on disk for each input that cannot request again what it "
             "was sent (HTTP, sockets, pipes). Above it nothing more is taken.",
             default=1 << 30,
             check=_check_spool_limit,
@@ -197,7 +197,7 @@ _SPARK: Final = Field(
 _LIMITS: Final = Field(
     "limits",
     "object",
-    "What one message may come to. A component asks before it sets memory aside; a message beyond "
+    "The largest message. A component checks before it allocates memory; a message beyond "
     "a limit is marked as failed, and the stream goes on.",
     advanced=True,
     children=(

@@ -1,4 +1,4 @@
-"""Maps characters of a scalar's text to the file: quotes, joined lines and indents undone."""
+"""Maps characters of a scalar's text to the file: quotes, line breaks and indents undone."""
 
 from __future__ import annotations
 

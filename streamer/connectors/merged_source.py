@@ -50,7 +50,7 @@ class MergedSource:
     sources: Mapping[str, ReplayableSource]
 
     def open(self, context: InputContext) -> MergedSource:
-        """Return this source with its children opened, each in a room of its name."""
+        """Return this source with its children opened, each in a context of its name."""
         of = {
             name: open_input(source, context.child(name)) for name, source in self.sources.items()
         }
@@ -122,13 +122,13 @@ class MergedSource:
         return f"{name}:{source.partition_of(piece.piece)}"
 
     def on_committed(self, end: Offset) -> None:
-        """Tell each how far it is safe."""
+        """Pass the end that is committed to each source."""
         for name, source in self.sources.items():
             if name in end:
                 source.on_committed(end[name])
 
     def on_finished(self) -> None:
-        """Tell all."""
+        """Pass the end of the run to each source."""
         for source in self.sources.values():
             source.on_finished()
 

@@ -99,7 +99,7 @@ CLIENT_FIELDS: Final = (
     Field(
         KEEPALIVE,
         "int",
-        "Seconds after which the broker hears of the client, when nothing is sent.",
+        "Seconds after which the client pings the broker, when nothing is sent.",
         default=30,
         advanced=True,
     ),

@@ -1,4 +1,4 @@
-"""A program that runs beside a worker: it is told messages, and its answers are read.
+"""A program that runs beside a worker: it is sent messages, and its answers are read.
 
 It is started when it is needed first, kept for as long as the worker lives, and started again after
 it has ended. Messages in both directions are parted as a codec says.
@@ -168,7 +168,7 @@ class _Process:
         raise RunError(b"".join(errors).decode(errors="replace"))
 
     def terminate(self) -> list[tuple[str, bytes]]:
-        """End the process; return what it has said unasked, with the levels of the log."""
+        """End the process; return its unread output, with the levels of the log."""
         self._popen.kill()
         output = {False: b"", True: b""}
         with suppress(Empty):

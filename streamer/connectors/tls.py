@@ -36,7 +36,7 @@ _CLIENT_CERT: Final = (
 )
 
 _FIELDS: Final = (
-    Field(SKIP_CERT_VERIFY, "bool", "Do not look at the server's certificate.", default=False),
+    Field(SKIP_CERT_VERIFY, "bool", "Do not verify the server's certificate.", default=False),
     Field(
         RENEGOTIATION,
         "bool",
@@ -87,11 +87,6 @@ TLS_FIELD: Final = Field(
     ),
 )
 """The field where TLS is turned on by `enabled`."""
-
-TLS_ALWAYS_FIELD: Final = Field(
-    TLS, "object", "How the connection is encrypted.", advanced=True, children=_FIELDS
-)
-"""The field where something else (a URL) turns TLS on."""
 
 
 def tls_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:

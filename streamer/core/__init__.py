@@ -1,1 +1,1 @@
-"""Values that all rooms share: messages, metadata, JSON, times, errors, redaction, counters."""
+"""Values that all packages share: messages, metadata, JSON, times, errors, redaction, counters."""

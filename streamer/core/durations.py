@@ -45,10 +45,6 @@ def parse_duration(text: str) -> int:
             what is wrong with it and what was expected.
 
     The rules are those of Go's `time.ParseDuration`; `d` is ours.
-
-    Example:
-        >>> parse_duration("1m30s"), parse_duration("1.5ms")
-        (90000000000, 1500000)
     """
     body = text[1:] if text[:1] in ("-", "+") else text
     if body == "0":
@@ -92,9 +88,8 @@ def format_duration(ns: int) -> str:
     Returns:
         `1h30m`, `250ms`, `1m0.5s`, `-6h`, `0s`; never `d`, which Go does not know.
 
-    Example:
-        >>> format_duration(90 * MINUTE), format_duration(parse_duration("1d"))
-        ('1h30m', '24h')
+    >>> format_duration(90 * MINUTE), format_duration(parse_duration("1d"))
+    ('1h30m', '24h')
     """
     if ns == 0:
         return "0s"

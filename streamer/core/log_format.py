@@ -7,13 +7,16 @@ how, the names of levels. So whatever reads Benthos's logs reads these.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from streamer.core.json.dump import dump_json
 from streamer.core.value import Number, format_float
+
+LogLine = Callable[[str, str, Mapping[str, Any]], None]
+"""Takes a line of the log: its level, its text and its fields."""
 
 LEVEL_NAMES: Final = {
     "FATAL": "fatal",

@@ -46,6 +46,12 @@ class Message:
     are shared between copies, between the messages of one source and between windows. A change
     puts a new one there. This is what makes `copy` cheap.
 
+    >>> message = Message(b'{"speed": 31}', {"path": "cars.jsonl"})
+    >>> message.doc["speed"], message.meta["path"]
+    (31, 'cars.jsonl')
+    >>> message.with_doc({"fast": True}).raw
+    b'{"fast":true}'
+
     Attributes:
         meta: metadata by key; values are Bloblang values. Shared, never mutated.
         error: the text of the failure that marks this message, or None; a `Failure` when it is

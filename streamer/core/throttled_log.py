@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Hashable
+from typing import Final
+
+from streamer.core.log_format import LogLine
 
 _INTERVAL_S: Final = 60.0
 _MAX_KINDS: Final = 1000
-
-Log = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class LineThrottle:
@@ -42,7 +42,7 @@ class LineThrottle:
 class ThrottledLog:
     """Writes lines about what strangers do, who could fill the disk with them."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: LogLine) -> None:
         """Take what writes a line: of level, text and fields."""
         self._log = log
         self._counter = LineThrottle()

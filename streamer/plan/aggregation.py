@@ -18,10 +18,10 @@ class Aggregation:
     """The pre-aggregation of a stream's windows.
 
     Attributes:
-        text: the mapping that their groups are folded for; None when they keep messages.
+        text: the mapping that their groups are pre-aggregated for; None when they keep messages.
         source: the path of its processor.
         aggregates: what it asks of all messages of a group, in words.
-        obstacle: what keeps them from folding, with its place; empty when they fold.
+        obstacle: what prevents pre-aggregation, with its place; empty when they are pre-aggregated.
     """
 
     text: str | None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from streamer.plan.resources import Resources, resolve_resource
+from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.parsed_config import Resources
 
 DRIVER_WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "stdout"})
 """Outputs whose bytes return to the driver."""

@@ -100,7 +100,7 @@ def _window_lines(plan: Plan) -> Iterator[str]:
         yield f"  keeps       messages whole; {aggregation.obstacle}"
     else:
         kept = ", ".join(("the first message", *aggregation.aggregates))
-        yield f"  keeps       of each group: {kept} (folded for {aggregation.source})"
+        yield f"  keeps       of each group: {kept} (pre-aggregated for {aggregation.source})"
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from streamer.components.inputs.broker import children
 from streamer.connectors.merged_source import ChildPiece
-from streamer.plan.resources import Resources, resolve_resource
+from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.parsed_config import Resources
 
 
 def input_of_piece(component: ParsedComponent, piece: Any, resources: Resources) -> ParsedComponent:
@@ -41,7 +42,7 @@ def input_of_path(
 
 
 def leaf_inputs(component: ParsedComponent, resources: Resources) -> Iterator[ParsedComponent]:
-    """Return the inputs that an input reads from, itself if it is no broker; as `origin_of`."""
+    """Return the inputs that an input reads from, itself if it is no broker."""
     component = resolve_resource(component, resources)
     if component.name != "broker":
         yield component

@@ -21,10 +21,11 @@ from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.driver_outputs import find_driver_outputs
 from streamer.plan.kafka_positions import find_spark_inputs
 from streamer.plan.key import ShardKey
-from streamer.plan.resources import Resources, get_resource, resolve_resource
+from streamer.plan.resources import get_resource, resolve_resource
 from streamer.plan.window_plan import NO_WINDOWS, WindowPlan, make_window_plan
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
+from streamer.sdk.spec.parsed_config import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
 from streamer.window.settings.describe import AnyWindow, retention_of
 
@@ -63,7 +64,7 @@ class Plan:
         run: names this run of the stream, and no other: workers keep by it what outlives tasks.
         task_log_address: where tasks say what they wait for; empty for nowhere.
         traced: whether tasks say what they do when, for a tracer.
-        limits: what one message may come to.
+        limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with

@@ -6,8 +6,9 @@ from functools import partial
 
 from streamer.config.lint import rejected_messages
 from streamer.plan.plan import Plan
-from streamer.plan.resources import Resources, resolve_resource
+from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import ParsedComponent
+from streamer.sdk.spec.parsed_config import Resources
 
 
 def rejects(plan: Plan) -> bool:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import Kind, ParsedComponent
-
-Resources = Mapping[tuple[Kind, str], ParsedComponent]
+from streamer.sdk.spec.parsed_config import Resources
 
 
 def get_resource(resources: Resources, kind: Kind, label: str) -> ParsedComponent:

@@ -31,7 +31,7 @@ def gives_replies(plan: Plan) -> bool:
 def _sends_reply(component: ParsedComponent) -> bool:
     if component.name == _SYNC_RESPONSE:
         return True
-    # An output may give back what a server has said.
+    # An output may return a server's answer.
     return component.kind == Kind.OUTPUT and bool(
         isinstance(component.config, ParsedFields) and component.config.get("propagate_response")
     )

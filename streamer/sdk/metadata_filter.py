@@ -43,7 +43,7 @@ def metadata_filter_field(name: str, description: str) -> Field:
 
 
 class MetadataFilter:
-    """Tells which keys are taken.
+    """Decides by prefixes and patterns which metadata keys are taken.
 
     Attributes:
         is_set: whether there is a rule; without one no key is taken.

@@ -65,7 +65,7 @@ class CountedRateLimit:
         self._origin = ComponentRef(component)
 
     def access(self, ex: Execution) -> int:
-        """Ask for one access; see `RateLimit`."""
+        """Request one access; see `RateLimit`."""
         labels = self._origin.fields
         ex.count("rate_limit_checked", 1, **labels)
         try:

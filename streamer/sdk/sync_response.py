@@ -2,8 +2,8 @@
 
 An input that holds a request open until its messages have been through the pipeline gives them its
 number in their metadata (`REQUEST`). What answers puts its payloads into the run (`answer`); with
-the micro-batch's results they return to the driver, where the input hears of them once everything
-is written. A request that nothing answers hears so as well.
+the micro-batch's results they return to the driver, where the input gets them once everything
+is written. A request that nothing answers is told so as well.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class PendingRequests:
     def resolve(
         self, answers: Mapping[str, Batch], refusals: Mapping[str, str] = _NO_REFUSALS
     ) -> None:
-        """Tell requests that their messages are dealt with; those of other starts are left out.
+        """Answer requests whose messages are dealt with; those of other starts are left out.
 
         Args:
             answers: the requests, each with the messages that answer it.

@@ -1,9 +1,9 @@
 """Work on several messages at once, in threads: for what mostly waits, such as requests.
 
-Neither a run (`Execution`) nor a built component is made for several threads. So each thread has a
-lane of its own: components built for it alone (`context.apart()`), and each piece of work gets a
-run of its own, whose log lines and counts join those of the run around it when all is done, in the
-order of the work. What is said and counted is the same, whichever thread was faster.
+Neither an `Execution` nor a built component is made for several threads. So each thread has a
+worker of its own, with components built for it alone (`context.isolated()`), and each piece of work
+gets an execution of its own. Its log lines and counts join those of the execution around it when
+all is done, in the order of the work: they are the same, whichever thread was faster.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class ComponentPool(Generic[Worker]):
     """A pool of threads, each with its own instances; both are made when they are needed first."""
 
     def __init__(self, make: Callable[[], Worker], max_threads: int = 0) -> None:
-        """Begin with no lane.
+        """Begin with no thread.
 
         Args:
             make: makes what one thread works with; called in the thread that calls `map`.
-            max_threads: how many pieces of work are done at once; 0 or less for `MOST`.
+            max_threads: how many pieces of work are done at once; 0 or less for `MAX_THREADS`.
         """
         self._make = make
         self._max_threads = max_threads if max_threads > 0 else MAX_THREADS
@@ -88,7 +88,8 @@ class ComponentPool(Generic[Worker]):
         """Return what each piece of work makes, in order; return when all are done.
 
         Args:
-            work: is given a lane that nobody else uses meanwhile, a piece, and the piece's run.
+            work: takes a worker that no other thread uses meanwhile, a piece, and the piece's
+                execution.
             pieces: what there is to do.
             ex: the run around it.
 

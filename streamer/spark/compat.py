@@ -10,20 +10,20 @@ from __future__ import annotations
 import importlib.util
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from streamer.core.log_format import LogLine
 
 if TYPE_CHECKING:
     # Python's processes are forked from one that is started before PySpark is imported.
     from pyspark import SparkContext
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
-
 
 class Fallback(StrEnum):
-    """What is done without a private part of Spark; the name of the metric that counts it."""
+    """A fallback for a private part of Spark that is missing; its value is the metric's name."""
 
     UNFORKED_PYTHON = "spark_unforked_python_total"
     """A Python process of Spark's was started whole, where one forked from ours was to be."""
@@ -134,7 +134,7 @@ def java_gateway(context: SparkContext) -> Any:
 
 
 def is_spark_alive(context: SparkContext) -> bool:
-    """Tell whether there is still a JVM, with a Spark that was not stopped."""
+    """Return whether there is still a JVM, with a Spark that was not stopped."""
     from py4j.protocol import Py4JError
 
     try:

@@ -34,7 +34,7 @@ KILLS = int(os.environ.get("STREAMER_KILLS", "1"))
 SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 TAKEOVER = 30.0
 """Seconds after which another machine has the checkpoint of a program that was killed."""
-WAITS = "The checkpoint was not given back; waiting until it is sure that nobody uses it"
+WAITS = "The checkpoint was not released; waiting until it is sure that nobody uses it"
 
 
 @pytest.fixture

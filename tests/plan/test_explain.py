@@ -120,13 +120,13 @@ pipeline:
 def test_it_says_what_a_window_keeps_of_its_messages():
     said = explained(REDUCED % "batch_size()")
     kept = "of each group: the first message, distinct of plate, count"
-    assert f"  keeps       {kept} (folded for pipeline.processors.1)" in said
+    assert f"  keeps       {kept} (pre-aggregated for pipeline.processors.1)" in said
 
 
 def test_it_says_in_the_mappings_own_words_what_a_window_keeps_of_expressions():
     said = explained(REDUCED % 'json("items").from_all().map_each(i -> i.price).top_k(3)')
     kept = 'distinct of plate, json("items").from_all().map_each(i -> i.price).top_k(3)'
-    assert f"the first message, {kept} (folded for pipeline.processors.1)" in said
+    assert f"the first message, {kept} (pre-aggregated for pipeline.processors.1)" in said
 
 
 def test_it_says_which_expression_stops_a_mapping_from_folding():

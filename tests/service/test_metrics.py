@@ -19,7 +19,7 @@ from streamer.cli.metrics_export import export_metrics
 from streamer.config import parse_config
 from streamer.config.templates.installation import install_templates
 from streamer.core.component_stats import bucket_of
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.stream_metrics import StreamMetrics

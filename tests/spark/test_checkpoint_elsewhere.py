@@ -103,7 +103,7 @@ class Terms:
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
-    def names(self) -> list[str]:
+    def list_names(self) -> list[str]:
         return list(self.kept)
 
     def read(self, name: str) -> bytes:

@@ -54,10 +54,6 @@ def _format_offset(seconds: int, colons: int) -> str:
     return f"{text}:{rest:02d}" if colons > 1 else text
 
 
-def _make_padder(digits: int, pad: str = "0") -> Callable[[int], str]:
-    return lambda value: str(value).rjust(digits, pad)
-
-
 _NUMBERS: Final[dict[str, tuple[Callable[[datetime], int], int, str]]] = {
     "Y": (lambda t: t.year, 4, "0"),
     "y": (lambda t: t.year % 100, 2, "0"),

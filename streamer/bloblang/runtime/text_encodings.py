@@ -119,7 +119,6 @@ _B85: Final = (
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 )
 _TO_Z85: Final = bytes.maketrans(_B85, _Z85)
-_FROM_Z85: Final = bytes.maketrans(_Z85, _B85)
 
 
 def _encode_z85(raw: bytes) -> bytes:

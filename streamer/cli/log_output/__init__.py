@@ -110,7 +110,7 @@ class Logger:
         return _SEVERITY[level] <= self._threshold
 
     def attach(self, overlay: Overlay | None) -> None:
-        """Say what is at the bottom of the terminal from now on."""
+        """Set the overlay at the bottom of the terminal; None for none."""
         with self._lock:
             self._overlay = overlay
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
+from streamer.core.log_format import LogLine
 from streamer.core.throttled_log import LineThrottle
 
 _MAX_LENGTH: Final = 500
-
-Log = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class PythonLogHandler(logging.Handler):
@@ -21,7 +20,7 @@ class PythonLogHandler(logging.Handler):
     Clients decide how often there is something to report, so that all would be a flood.
     """
 
-    def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, log: LogLine, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin.
 
         Args:
@@ -60,7 +59,7 @@ def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0].strip()
 
 
-def take_python_logs(log: Log) -> None:
+def take_python_logs(log: LogLine) -> None:
     """Write what libraries report by `logging` to a log; warnings and what is worse.
 
     Args:

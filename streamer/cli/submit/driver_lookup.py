@@ -31,7 +31,7 @@ def find_driver(
     Args:
         name: an id, the name of a stream, or its checkpoint's directory.
         drivers: all that the master knows, the newest first.
-        notify: hears when the id is another one than was given.
+        notify: called when the id is another one than was given.
 
     Raises:
         StreamerError: the master knows no such driver.

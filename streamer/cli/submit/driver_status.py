@@ -33,14 +33,14 @@ def show_or_stop(drivers: Drivers, id: str, stop: bool, unknown_text: str) -> in
         drivers: of the cluster.
         id: the driver's.
         stop: stop it.
-        unknown_text: what is said when nobody knows it.
+        unknown_text: the error's text when the cluster does not know it.
 
     Raises:
         StreamerError: nobody knows it.
     """
     if stop:
         drivers.kill(id)
-        print_notice(f"{id} is told to stop")
+        print_notice(f"{id} gets the request to stop")
         return 0
     status = drivers.status(id)
     if status is None:
@@ -55,12 +55,12 @@ def follow_driver(
     waiting_text: str,
     timeout_s: float | None,
 ) -> DriverStatus:
-    """Say how a driver gets on, until it runs or ends.
+    """Print each change of a driver's status, until it runs or ends.
 
     Args:
-        poll: tells how it is.
-        unknown_text: what is said when nobody knows it.
-        waiting_text: what is said when it has not begun for as long as patience lasts.
+        poll: returns its status; None when the cluster does not know it.
+        unknown_text: the error's text when the cluster does not know it.
+        waiting_text: the error's text when it has not begun within `timeout_s`.
         timeout_s: seconds; None waits for its end, even when it runs.
 
     Raises:
@@ -89,5 +89,5 @@ def format_status(status: DriverStatus) -> str:
 
 
 def print_notice(text: str) -> None:
-    """Say something beside what is printed for programs."""
+    """Print a line for people, to the standard error; programs read the standard output."""
     click.echo(text, err=True)

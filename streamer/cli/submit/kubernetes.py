@@ -57,7 +57,7 @@ def submit_to_kubernetes(
         options: what the command line says of it.
         plan: the same.
         name: what the stream and its pods are called.
-        notify: hears what to do with it.
+        notify: called with what to do with it.
 
     Raises:
         StreamerError: the config does not say enough, or Spark's client fails.

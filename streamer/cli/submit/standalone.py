@@ -139,7 +139,7 @@ def _submit_to_master(submission: Submission, master: StandaloneMaster) -> int:
     status = follow_driver(
         lambda: master.status(id),
         f"the master {master.url} does not know {id} any more",
-        "no worker has the cores and the memory that it asks for, so far",
+        "no worker has the cores and the memory that it requests, so far",
         None if submission.wait else _START_TIMEOUT_S,
     )
     return _check_outcome(status, job) if status.has_ended else 0

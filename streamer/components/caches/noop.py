@@ -7,20 +7,20 @@ from typing import Final, NoReturn
 from streamer.core.execution import Execution
 from streamer.sdk.cache import KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Field, Kind, Spec
+from streamer.sdk.spec import NO_FIELDS, BuildContext, Kind, Spec
 
 SPEC: Final = Spec(
     Kind.CACHE,
     "noop",
     "Stores nothing: every key can be added, none is ever found.",
-    config=Field("", "object", "It has no fields.", default={}),
+    config=NO_FIELDS,
     categories=("Utility",),
     delivery="nothing is kept",
 )
 
 
 class NoopCache:
-    """Says at the level TRACE what it does not do."""
+    """A cache that keeps nothing; it logs each operation at the level TRACE."""
 
     def __init__(self, origin: ComponentRef) -> None:
         """Take where it stands."""

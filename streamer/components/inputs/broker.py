@@ -39,8 +39,8 @@ SPEC: Final = Spec(
         "each other. Every input has its own place in the checkpoint, by its label; one that is "
         "added later begins at its beginning. The processors beside an input run on its messages "
         "alone, those beside the broker on all. The broker ends when all of its inputs have ended."
-        "\n\nWith `batching` the inputs are read on the driver, and batches of their messages land "
-        "in the spool, as those of the input `batched`."
+        "\n\nWith `batching` the inputs are read on the driver, and batches of their messages go "
+        "into the spool, as those of the input `batched`."
     ),
     fields=(
         Field(

@@ -1,6 +1,6 @@
 """The `dynamic` input: inputs that are added, changed and removed over HTTP while it runs.
 
-They are read on the driver, side by side; what they give lands in the spool together with how far
+They are read on the driver, side by side; what they give goes into the spool together with how far
 each was read.
 """
 
@@ -83,7 +83,7 @@ class DynamicInput:
     permissions: Permissions = ALL
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: an input of the config cannot be opened.
@@ -111,9 +111,9 @@ class _Input:
 
     Attributes:
         document: its config, without secrets.
-        branch: its room.
+        branch: its context, and what stops it.
         since: when it was started, `time.monotonic_ns`; None when it has ended.
-        is_over: set when nothing of it lands any more.
+        is_over: set when nothing of it is spooled any more.
         text: its config as it was given over HTTP; empty for one of the config.
     """
 
@@ -204,7 +204,7 @@ class _DynamicInputs:
         report_stats(context, ex)
 
     def _end(self, name: str) -> None:
-        """Stop an input, and wait until nothing of it lands."""
+        """Stop an input, and wait until nothing of it is spooled."""
         entry = self._inputs.pop(name, None)
         if entry is not None:
             entry.branch.stop()

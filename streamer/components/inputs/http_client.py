@@ -52,7 +52,7 @@ SPEC: Final = Spec(
     description=(
         "The next request is made when the answer to the last one is safe on disk; a `rate_limit` "
         "says how often. `url`, `headers` and `payload` may look at the answer before, which is "
-        "how pages are asked for one after another; without a `payload` it is also the body of "
+        "how pages are requested one after another; without a `payload` it is also the body of "
         "the request, as in Benthos. The parts of a multipart answer are a batch.\n\n"
         "With `stream.enabled` the body of one answer is read for as long as it goes on, and a "
         "scanner cuts it into messages. What was sent and not yet received at a crash is lost."
@@ -125,7 +125,7 @@ class HttpClientInput:
     reconnects: bool
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to ask; return what has landed."""
+        """Begin to send requests; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
         if store.was_ended and self.scanner is not None and not self.reconnects:
             store.close()

@@ -1,7 +1,7 @@
 """`kafka`: reads topics of Kafka, in the fields of Redpanda Connect's oldest input for it.
 
 It "connects to Kafka brokers and consumes one or more topics". Spark's own source reads the
-messages; positions are in the checkpoint, and the consumer group hears of them.
+messages; positions are in the checkpoint, and are committed to the consumer group.
 """
 
 from __future__ import annotations

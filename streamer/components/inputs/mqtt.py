@@ -43,7 +43,7 @@ SPEC: Final = Spec(
     "Subscribes to topics of MQTT brokers.",
     description=(
         "The driver listens; with a `qos` of 1 or 2 a message is safe on its disk before the "
-        "broker hears that it was taken. Adds the metadata `mqtt_topic`, `mqtt_qos`, "
+        "broker gets the acknowledgement. Adds the metadata `mqtt_topic`, `mqtt_qos`, "
         "`mqtt_retained`, `mqtt_duplicate` and `mqtt_message_id`."
     ),
     fields=(
@@ -52,7 +52,7 @@ SPEC: Final = Spec(
         Field(
             QOS,
             "int",
-            "The quality of service that messages are asked for with: 0, 1 or 2.",
+            "The quality of service that messages are requested with: 0, 1 or 2.",
             default=1,
             advanced=True,
             check=qos_problem,
@@ -98,7 +98,7 @@ class MqttInput:
     labels: dict[str, str]
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to listen; return what has landed."""
+        """Begin to listen; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
 
         def session(one: Session) -> None:
@@ -108,7 +108,7 @@ class MqttInput:
         return SpoolSource(context.directory, inline=not context.is_local)
 
     def probe(self) -> str:
-        """Look whether a broker answers."""
+        """Check that a broker answers."""
         connect(self.parsed, lambda client: None, is_additional=True).disconnect()
         return "the broker answers"
 

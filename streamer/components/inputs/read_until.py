@@ -1,7 +1,7 @@
 """The `read_until` input: reads another input until a message says that it is the last.
 
-It is read on the driver, message by message in order, and what it gives lands in the spool together
-with how far it was read.
+It is read on the driver, message by message in order, and what it gives goes into the spool
+together with how far it was read.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ReadUntilInput:
     restarts: bool
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the other input cannot be opened.

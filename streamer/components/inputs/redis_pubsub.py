@@ -1,4 +1,4 @@
-"""`redis_pubsub`: hears what is published in channels of Redis.
+"""`redis_pubsub`: receives messages that are published in channels of Redis.
 
 "Consume from a Redis publish/subscribe channel using either the SUBSCRIBE or PSUBSCRIBE commands."
 Redis keeps nothing of what it publishes.
@@ -22,10 +22,10 @@ USE_PATTERNS: Final = "use_patterns"
 SPEC: Final = Spec(
     Kind.INPUT,
     "redis_pubsub",
-    "Hears what is published in channels of Redis.",
+    "Receives messages that are published in channels of Redis.",
     description=(
-        "The driver listens, and what it hears is safe on its disk before it is processed. What is "
-        "published while it does not listen is heard by nobody."
+        "The driver listens, and what it receives is safe on its disk before it is processed. "
+        "What is published while it does not listen is lost."
     ),
     fields=(
         *CLIENT_FIELDS,

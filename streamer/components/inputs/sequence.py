@@ -1,6 +1,6 @@
 """The `sequence` input: reads inputs one after another, each when the one before it has ended.
 
-They are read on the driver, and what they give lands in the spool together with how far they were
+They are read on the driver, and what they give goes into the spool together with how far they were
 read.
 """
 
@@ -138,7 +138,7 @@ class SequenceInput:
     joiner: ShardedJoiner | None
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the input that is read first cannot be opened.

@@ -84,7 +84,7 @@ class SocketInput:
     greeting: Mapping | None
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to connect; return what has landed."""
+        """Begin to connect; return the source of what the spool holds."""
         writer = SpoolWriter(context, SpoolStore(context.directory, context.spool_limit))
         ex = Execution(time.time_ns, context.log, context.count)
 

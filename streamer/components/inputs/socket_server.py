@@ -77,7 +77,7 @@ SPEC: Final = Spec(
         "Every connection is cut by itself; datagrams are cut as if they were one stream, so one "
         "that does not end with a line break is joined with the next. What was received is on disk "
         "before it is processed; when too much waits to be read, nothing is read from the "
-        "connections until there is room again. Senders over a socket hear of nothing: what is on "
+        "connections until there is room again. Senders over a socket get no answer: what is on "
         "its way when the program is killed is lost."
     ),
     fields=(
@@ -162,7 +162,7 @@ class SocketServerInput:
     label: str
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to listen; return what has landed.
+        """Begin to listen; return the source of what the spool holds.
 
         Raises:
             StreamerError: the address cannot be listened on, or the certificate is of no use.
@@ -197,7 +197,7 @@ class SocketServerInput:
         return SpoolSource(context.directory, self.scanner, address, inline=not context.is_local)
 
     def probe(self) -> str:
-        """Look whether the address can be listened on; see `SupportsProbe`."""
+        """Check that the address can be listened on; see `SupportsProbe`."""
         network, address = self.parsed[NETWORK], self.parsed[ADDRESS]
         self._make_tls()
         bind_socket(network, address, permissions=self.parsed.permissions).close()

@@ -87,8 +87,8 @@ class StdinInput:
             StreamerError: the spool is laid out as by another master.
         """
         context.claim("the standard input")
-        # Bytes land as they come where every part of them can be cut by itself, by workers that see
-        # the spool.
+        # Bytes are spooled as they come where each part can be cut by itself, by workers that
+        # see the spool.
         splits = isinstance(self.scanner, SplittableScanner) and not is_self_overlapping(
             self.scanner.delimiter
         )

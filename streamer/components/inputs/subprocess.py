@@ -106,7 +106,7 @@ class SubprocessInput:
     permissions: Permissions = ALL
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Run the command; return what has landed."""
+        """Run the command; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
         if store.was_ended and not self.restarts:
             store.close()
@@ -117,7 +117,7 @@ class SubprocessInput:
         )
 
     def probe(self) -> str:
-        """Look whether there is such a command; see `SupportsProbe`."""
+        """Check that there is such a command; see `SupportsProbe`."""
         program = shutil.which(self.command[0])
         if program is None:
             raise StreamerError(

@@ -139,7 +139,7 @@ class WebsocketInput:
     parsed: ParsedFields
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to connect; return what has landed."""
+        """Begin to connect; return the source of what the spool holds."""
         connection = self.parsed[CONNECTION]
         retries = connection["max_retries"] if connection is not None else None
         store = SpoolStore(context.directory, context.spool_limit)

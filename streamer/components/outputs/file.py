@@ -3,7 +3,7 @@
 "Messages can be written to different files by using interpolation functions in the path field."
 Folders are made as needed. A failed message is written like any other, as in Benthos. A message
 whose path cannot be found, cannot be that of a file or leaves `base`, is rejected: see
-`sending.rejection`.
+`sdk.output.rejection`.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class FileOutput:
         return path
 
     def probe(self) -> str:
-        """Look whether the file can be written, or the folder that all files are in."""
+        """Check that the file can be written, or the folder that all files are in."""
         if self._static_path is not None:
             return f"{self._static_path} {check_writable_file(Path(self._static_path))}"
         # What stands before the first interpolation holds for every message.

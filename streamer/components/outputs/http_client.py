@@ -57,7 +57,7 @@ SPEC: Final = Spec(
         "same URL."
     ),
     fields=(
-        *client_fields("POST", "the response that is given back to the input"),
+        *client_fields("POST", "the response that is returned to the input"),
         Field(
             BATCH_AS_MULTIPART,
             "bool",
@@ -68,7 +68,7 @@ SPEC: Final = Spec(
         Field(
             PROPAGATE_RESPONSE,
             "bool",
-            "Whether what the server answers is given back to the input, for those that answer.",
+            "Whether the server's answer is returned to the input, for inputs that answer.",
             default=False,
             advanced=True,
         ),

@@ -198,7 +198,7 @@ class MqttOutput(Output):
             raise NotConnectedError("the broker has not taken a message in time")
 
     def probe(self) -> str:
-        """Look whether a broker answers."""
+        """Check that a broker answers."""
         connect(self._parsed, lambda client: None, is_additional=True).disconnect()
         return "the broker answers"
 

@@ -106,7 +106,7 @@ class SqlInsertOutput(Output):
             raise SendError(next(iter(failed.values())), failed)
 
     def probe(self) -> str:
-        """Look whether the database answers."""
+        """Check that the database answers."""
         return probe_database(self._database)
 
 

@@ -109,7 +109,7 @@ class OutputProcess:
         self._popen.stdin.flush()
 
     def exit_report(self) -> tuple[int, str, str] | None:
-        """Return the exit code of a process that has ended, and the ends of what it has said.
+        """Return the exit code of a process that has ended, and the ends of its output and errors.
 
         It can be started again then. None when it runs, or was not started.
         """

@@ -102,7 +102,7 @@ SPEC: Final = Spec(
 
 
 class CacheProcessor:
-    """Asks a cache once for each message."""
+    """Makes one operation on a cache for each message."""
 
     def __init__(
         self,

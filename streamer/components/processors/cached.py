@@ -94,7 +94,7 @@ SPEC: Final = Spec(
 
 
 class CachedProcessor:
-    """Looks a result up, or makes and stores it."""
+    """Takes a result from a cache, or runs the processors and stores their result."""
 
     def __init__(
         self,

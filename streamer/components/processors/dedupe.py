@@ -53,7 +53,7 @@ SPEC: Final = Spec(
         Field(
             DROP_ON_ERR,
             "bool",
-            "Drop messages when the cache cannot be asked; else they pass, marked as failed.",
+            "Drop messages when the cache cannot be reached; else they pass, marked as failed.",
             default=True,
         ),
     ),

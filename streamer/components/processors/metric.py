@@ -104,13 +104,13 @@ class MetricProcessor:
         self._origin = origin
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
-        """Look at every message, and return the batch."""
+        """Measure every message, and return the batch."""
         for index in range(len(batch)):
             self._measure(batch, index, ex)
         return [batch]
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Look at messages that are batches by themselves, and return them."""
+        """Measure messages that are batches by themselves, and return them."""
         for message in messages:
             self._measure([message], 0, ex)
         return messages

@@ -85,8 +85,7 @@ SPEC: Final = Spec(
         Field(
             DEFAULT_TIMEZONE,
             "string",
-            "The time zone in which times of `syslog_rfc3164` are told; they are taken to be in "
-            "UTC.",
+            "The time zone of times of `syslog_rfc3164`; they are taken to be in UTC.",
             default="UTC",
             check=_zone_problem,
             advanced=True,

@@ -18,10 +18,10 @@ RESOURCE: Final = "resource"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "rate_limit",
-    "Lets messages pass only as fast as a rate limit allows; each message asks once.",
+    "Lets messages pass only as fast as a rate limit allows; each message requests one access.",
     description=(
-        "A rate limit is shared by all components that name it. When it cannot be asked, that is "
-        "logged, and asked again after a second. Messages wait within their micro-batch, which so "
+        "A rate limit is shared by all components that name it. When it cannot be reached, that is "
+        "logged, and tried again after a second. Messages wait within their micro-batch, which so "
         "takes longer; keep micro-batches small where a limit is low."
     ),
     fields=(Field(RESOURCE, "string", "The label of the rate limit.", refers=Kind.RATE_LIMIT),),
@@ -31,7 +31,7 @@ SPEC: Final = Spec(
 
 
 class RateLimitProcessor:
-    """Asks a rate limit for each message."""
+    """Waits for a rate limit before each message passes."""
 
     def __init__(self, limit: RateLimit) -> None:
         """Take the limit."""

@@ -40,7 +40,7 @@ SPEC: Final = Spec(
     check=raw_problems,
     examples=(
         Example(
-            "Count, and ask for the count",
+            "Count, and read the count",
             "pipeline:\n"
             "  processors:\n"
             "    - sql_raw:\n"

@@ -88,7 +88,7 @@ SPEC: Final = Spec(
 
 
 class SubprocessProcessor:
-    """Asks a program about each message."""
+    """Sends each message to a program, and takes the program's answer in its place."""
 
     def __init__(self, client: SubprocessClient, by_line: bool, origin: ComponentRef) -> None:
         self._client = client
@@ -100,7 +100,7 @@ class SubprocessProcessor:
         return [self.process_each(batch, ex)]
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
-        """Ask about each message."""
+        """Return the program's answer to each message."""
 
         def log(level: str, text: str) -> None:
             self._origin.log(ex, level, text)
@@ -118,7 +118,7 @@ class SubprocessProcessor:
         if not self._by_line:
             return self._client.request(raw, log)
         lines = raw.split(b"\n")
-        # A line break at the end of a message stays, and the program hears nothing of it.
+        # A line break at the end of a message stays, and the program never gets it.
         last = [lines.pop()] if len(lines) > 1 and not lines[-1] else []
         return b"\n".join([*(self._client.request(line, log) for line in lines), *last])
 

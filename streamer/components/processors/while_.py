@@ -37,7 +37,7 @@ SPEC: Final = Spec(
     "while",
     "Runs processors on each batch for as long as a Bloblang query is true.",
     description=(
-        "The query is asked of the first message of a batch before each round; when it fails, it "
+        "The query is evaluated on a batch's first message before each round; when it fails, it "
         "is logged and the rounds end. They also end when no message is left."
     ),
     fields=(

@@ -22,14 +22,14 @@ from streamer.sdk.input.scanning import (
     ScannedCut,
     skip_bytes,
 )
-from streamer.sdk.spec import BuildContext, Field, Kind, Spec
+from streamer.sdk.spec import NO_FIELDS, BuildContext, Kind, Spec
 
 SPEC: Final = Spec(
     Kind.SCANNER,
     "json_array",
     "Makes a message of each element of a JSON array.",
     description="The whole need not fit into memory, each element does. Arrays may follow arrays.",
-    config=Field("", "object", "It has no fields.", default={}),
+    config=NO_FIELDS,
 )
 
 _OPENING: Final = 0x5B

@@ -24,7 +24,7 @@ from streamer.sdk.input.scanning import (
     ScannedCut,
     skip_bytes,
 )
-from streamer.sdk.spec import BuildContext, Field, Kind, Spec
+from streamer.sdk.spec import NO_FIELDS, BuildContext, Kind, Spec
 
 SPEC: Final = Spec(
     Kind.SCANNER,
@@ -35,7 +35,7 @@ SPEC: Final = Spec(
         "message is written again from its value: compact, with its keys in order, and numbers in "
         "their shortest form. An integer of 64 bits stays exact."
     ),
-    config=Field("", "object", "It has no fields.", default={}),
+    config=NO_FIELDS,
     limits="integers of 64 bits stay exact, where Benthos rounds them",
 )
 

@@ -14,6 +14,7 @@ from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,
     START_MARK,
     ByteStream,
+    PrefixedStream,
     ScanInput,
     ScanMark,
     ScannedCut,
@@ -43,27 +44,13 @@ SPEC: Final = Spec(
 )
 
 
-class _PrefixedStream:
-    """A stream of which some bytes have been read."""
-
-    def __init__(self, begin: bytes, stream: ByteStream) -> None:
-        self._begin = begin
-        self._stream = stream
-
-    def read(self, size: int, /) -> bytes:
-        if not self._begin:
-            return self._stream.read(size)
-        head, self._begin = self._begin[:size], self._begin[size:]
-        return head
-
-
 def strip_byte_order_mark(stream: ByteStream) -> ByteStream:
     """Return a stream without the byte order mark that it may begin with."""
     begin = b""
     while len(begin) < 4 and (more := stream.read(4 - len(begin))):
         begin += more
     mark = next((mark for mark in _BYTE_ORDER_MARKS if begin.startswith(mark)), b"")
-    return _PrefixedStream(begin[len(mark) :], stream)
+    return PrefixedStream(begin[len(mark) :], stream)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from streamer.sdk.input.scanning import (
     ScannedCut,
     skip_bytes,
 )
-from streamer.sdk.spec import BuildContext, Field, Kind, Spec
+from streamer.sdk.spec import NO_FIELDS, BuildContext, Kind, Spec
 
 NAME: Final = "tar_name"
 
@@ -30,7 +30,7 @@ SPEC: Final = Spec(
     "tar",
     "Makes a message of each entry of a tar archive.",
     description="Adds the metadata `tar_name`, the entry's name, to each message.",
-    config=Field("", "object", "It has no fields.", default={}),
+    config=NO_FIELDS,
 )
 
 

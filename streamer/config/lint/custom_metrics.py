@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from streamer.config.read_context import ReadContext
 from streamer.core.errors import Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.parsed_config import Resources
 
 _RULE_CODE: Final = "conflicting_metric"
 _SHARED_TYPES: Final = {"counter_by": "counter"}
 """A `counter_by` is a counter to whoever reads it."""
-
-Resources = Mapping[tuple[Kind, str], ParsedComponent]
 
 
 def check_custom_metrics(context: ReadContext, parsed: ParsedFields, resources: Resources) -> None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as MappingType
 from typing import Final
 
 from streamer.config.nodes import Mapping
@@ -15,12 +14,11 @@ from streamer.core.errors import Lint
 from streamer.sdk.processing.batching import BATCHING, PROCESSORS
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.parsed_config import Resources
 
 _TRANSACTIONAL_FIELD: Final = "transactional"
 _DEDUPE_FIELD: Final = "dedupe_headers"
 _RULE_CODE: Final = "output_place"
-
-Resources = MappingType[tuple[Kind, str], ParsedComponent]
 
 
 def check_delivery_promises(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from collections.abc import Mapping as MappingType
 from typing import Final, NamedTuple
 
 from streamer.config.fields import find_node
@@ -18,13 +17,12 @@ from streamer.connectors.http_server.address import split_address
 from streamer.connectors.http_server.paths import PathPattern
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.parsed_config import Resources
 
 _DYNAMIC_COMPONENT: Final = "dynamic"
 
 _PATH_FIELDS: Final = ("path", "stream_path", "ws_path")
 _SEQUENCE_INPUT: Final = "sequence"
-
-Resources = MappingType[tuple[Kind, str], ParsedComponent]
 
 
 class _PathClaim(NamedTuple):

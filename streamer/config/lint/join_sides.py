@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from collections.abc import Mapping as MappingType
 from typing import Final
 
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import Mapping, Node
 from streamer.config.read_context import ReadContext
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
+from streamer.sdk.spec.parsed_config import Resources
 
 _JOIN_BUFFER: Final = "window_join"
 _SIDE_FIELDS: Final = ("left", "right")
 _BROKER_INPUT: Final = "broker"
-
-Resources = MappingType[tuple[Kind, str], ParsedComponent]
 
 
 def check_join_sides(

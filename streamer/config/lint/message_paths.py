@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from streamer.bloblang import BloblangError, compile_interpolation
 from streamer.config.read_context import ReadContext
 from streamer.core.errors import Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-
-Resources = Mapping[tuple[Kind, str], ParsedComponent]
+from streamer.sdk.spec.parsed_config import Resources
 
 
 def check_message_paths(context: ReadContext, parsed: ParsedFields, resources: Resources) -> None:

@@ -71,7 +71,7 @@ def check_rejected_messages(
     parsed: ParsedFields,
     resources: Mapping[tuple[Kind, str], ParsedComponent],
 ) -> None:
-    """Report an output that rejects messages which only the input could take again.
+    """Report an output that rejects messages where only the input could take them back.
 
     Args:
         context: gets the findings.

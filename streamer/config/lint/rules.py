@@ -185,7 +185,7 @@ _ALL_RULES: Final = (
     Rule(
         "duplicate_path",
         "Two components serve the same path on one server, or listen on the same address: only "
-        "one of them would be heard.",
+        "one of them would answer.",
         "Give one of them another path, or an address of its own.",
     ),
     Rule(

@@ -8,7 +8,7 @@ from streamer.sdk.spec import Kind, ParsedComponent
 
 
 def check_sync_responses(context: ReadContext, buffer: ParsedComponent | None) -> None:
-    """Report each `sync_response` that reaches nobody.
+    """Report each `sync_response` that answers no request.
 
     Args:
         context: has what answers, and gets the findings.

@@ -24,18 +24,6 @@ from streamer.sdk.spec import Kind, Spec
 _NAME: Final = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*")
 
 
-def read_template(file: str) -> Template:
-    """Read a template.
-
-    Raises:
-        ConfigError: with everything that is wrong with it.
-    """
-    template, lints = lint_template(file)
-    if template is None or lints:
-        raise ConfigError(lints)
-    return template
-
-
 def lint_template(
     file: str, options: LintOptions = DEFAULT_OPTIONS
 ) -> tuple[Template | None, tuple[Lint, ...]]:

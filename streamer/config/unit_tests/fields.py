@@ -53,7 +53,7 @@ MESSAGE_FIELDS: Final = (
     make_optional_field(
         "json_content",
         "unknown",
-        "A value; the message is its JSON, and `content` is not looked at.",
+        "A value; the message is its JSON, and `content` is ignored.",
         examples=({"foo": "foo value", "bar": ["element1", 10]},),
     ),
     make_optional_field(
@@ -82,7 +82,7 @@ SENT_FIELDS: Final = (
     Field(
         "input",
         "string",
-        "The label of the input that the message comes from; a `window_join` asks for it.",
+        "The label of the input that the message comes from; a `window_join` needs it.",
         default="",
         examples=("orders",),
     ),

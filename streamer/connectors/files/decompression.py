@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from streamer.sdk.input.scanning import BLOCK_BYTES, ByteStream, ScanError
+from streamer.sdk.input.scanning import BLOCK_BYTES, ByteStream, PrefixedStream, ScanError
 
 _UNEXPECTED_EOF: Final = "unexpected EOF"
 
@@ -89,21 +89,7 @@ class _DecompressedStream:
         rest = unpacker.unused_data or self._stream.read(BLOCK_BYTES)
         if rest:
             self._unpacker = self._make()
-            self._stream = _PrefixedStream(rest, self._stream)
-
-
-class _PrefixedStream:
-    """Bytes that have been read too early, and the stream behind them."""
-
-    def __init__(self, data: bytes, stream: ByteStream) -> None:
-        self._data = data
-        self._stream = stream
-
-    def read(self, size: int, /) -> bytes:
-        if not self._data:
-            return self._stream.read(size)
-        head, self._data = self._data[:size], self._data[size:]
-        return head
+            self._stream = PrefixedStream(rest, self._stream)
 
 
 class _SnappyFrames:

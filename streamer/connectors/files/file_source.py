@@ -1,7 +1,8 @@
 """Files as one replayable source, read once from the first to the last, whatever cuts them.
 
-Lines are cut by ranges of bytes, several pieces of a file in parallel (`series`); any other scanner
-reads a file from its beginning, or from where it was (`scans`). The input ends with the last file.
+Lines are cut by ranges of bytes, several pieces of a file in parallel (`line_files`); any other
+scanner reads a file from its beginning, or from where it was (`scanned_files`). The input ends with
+the last file.
 """
 
 from __future__ import annotations

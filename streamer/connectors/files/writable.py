@@ -1,4 +1,4 @@
-"""Whether a file could be written, told without writing it."""
+"""Check whether a file could be written, without writing it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamer.core.errors import StreamerError
 
 
 def check_writable_file(path: Path) -> str:
-    """Look at a file, or at where it would be made, with its folders.
+    """Check that a file can be written, or made, with its folders.
 
     Returns:
         `is there`, or `will be made`.

@@ -33,7 +33,7 @@ _UNBOUNDED: Final = float("inf")
 
 
 class AvroBoundsChecker:
-    """Looks at values of one schema."""
+    """Checks that numbers in values of one schema are within the bounds of their types."""
 
     def __init__(self, schema: Any) -> None:
         """Take a schema as fastavro has parsed it: every name is a full one.

@@ -27,7 +27,7 @@ _FILTERING_WORDS: Final = re.compile(r"\b(deleted|throw|import|from)\b")
 
 
 def may_filter(mapping: str) -> bool:
-    """Say whether a mapping may mean to make no message; others may at most fail."""
+    """Return whether a mapping may delete messages on purpose; others may at most fail."""
     return _FILTERING_WORDS.search(mapping) is not None
 
 

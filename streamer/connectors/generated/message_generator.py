@@ -48,7 +48,7 @@ class MessageGenerator:
     """Makes messages with a mapping, which sees a moment as `now()` and a number in `count()`."""
 
     def __init__(self, mapping: str, ex: Execution) -> None:
-        """Take the mapping's text, and the run that hears of messages that fail."""
+        """Take the mapping's text, and the execution in which failures are logged and counted."""
         self._mapping = compile_mapping(mapping)
         self._batch_time = 0
         # Each message's moment is known; the worker's clock does not matter.

@@ -64,7 +64,7 @@ OAUTH2_FIELD: Final = _toggled_field(
         default="",
         check=url_problem,
     ),
-    Field("scopes", "string", "What is asked for.", default=(), shape="array", advanced=True),
+    Field("scopes", "string", "The requested scopes.", default=(), shape="array", advanced=True),
     Field(
         "endpoint_params",
         "unknown",

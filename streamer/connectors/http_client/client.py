@@ -73,7 +73,7 @@ class HttpResponse:
         headers: names in lower case and values, in order.
         body: the body; empty while it is read bit by bit.
         response: the `httpx2.Response`.
-        release: lets go of what it came over.
+        release: frees the connection that it came over.
     """
 
     status: int

@@ -68,7 +68,7 @@ class ConnectionPool:
         self.tokens = TokenSource(conf) if conf is not None and conf[ENABLED] else None
 
     def acquire(self) -> Connection:
-        """Return a client that nobody else uses until it is given back; its time begins now."""
+        """Take a client out of the pool until `release`; its timeout begins now."""
         try:
             connection = self._idle.pop()
         except IndexError:

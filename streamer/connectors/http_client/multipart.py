@@ -16,7 +16,7 @@ _BLANK_LINE: Final = re.compile(rb"\r?\n\r?\n")
 
 
 class MultipartError(ValueError):
-    """A body that is said to be of several parts is not."""
+    """The body of a multipart request cannot be split into its parts."""
 
 
 def write_multipart(parts: Iterable[Part]) -> tuple[bytes, str]:

@@ -103,7 +103,7 @@ class ConnectionLimits:
             is_busy: tells whether it may not be closed for another one.
 
         Returns:
-            Its place, which is to be given back by `release`; None when there is none.
+            Its place, which `release` frees; None when there is none.
         """
         with self._lock:
             full = len(self._slots) >= self.total

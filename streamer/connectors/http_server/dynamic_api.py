@@ -54,7 +54,7 @@ def serve_dynamic(
     format_config: Callable[[Any], str],
     file: str = "",
 ) -> Callable[[], None]:
-    """Add the endpoints; return what lets go of them, see `EndpointRegistry.add`.
+    """Add the endpoints; return the function that removes them, see `EndpointRegistry.add`.
 
     Args:
         endpoints: of the stream's server.

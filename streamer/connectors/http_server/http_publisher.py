@@ -23,7 +23,7 @@ RawMessages = Sequence[bytes]
 """A batch: the payloads of its messages."""
 
 _Delivery = tuple[RawMessages, "Future[bool]"]
-"""A batch, and what hears whether it has arrived."""
+"""A batch, and the function that is called with whether it has arrived."""
 
 
 class PublisherClosedError(OSError):
@@ -69,7 +69,7 @@ class HttpPublisher:
                     return
 
     def close(self) -> None:
-        """Tell all who ask that there is no more; it must not wait."""
+        """Answer all waiting requests that there is no more; it must not wait."""
         with self._changed:
             self._closed = True
             requests, self._requests = self._requests, deque()

@@ -48,7 +48,7 @@ class HttpReceiver:
     """Takes requests for one input.
 
     Attributes:
-        store: where messages land.
+        store: the spool's.
         context: the input's.
         verbs: methods that are taken.
         timeout: seconds that a request may take.

@@ -30,7 +30,7 @@ async def _starting_reply(
 
 @dataclass
 class _Entry:
-    """A path, and who serves it; `held` until that one lets go of it.
+    """A path, and who serves it; `held` until that one releases it.
 
     Attributes:
         of_resource: whether it belongs to a resource that the streams share, and stands on the
@@ -89,7 +89,8 @@ class EndpointRegistry:
             file: the file that the component stands in; empty for the stream's own.
 
         Returns:
-            What lets go of the paths: they are answered as before until another wants them.
+            The function that releases the paths: they are answered as before until another takes
+            them.
 
         Raises:
             StreamerError: another component has one of them; none is added.

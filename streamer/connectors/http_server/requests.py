@@ -81,7 +81,7 @@ class RequestBody:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Give its bytes back: it has landed, or was refused."""
+        """Release the memory of the body: it is in the spool, or was refused."""
         self._memory.release(self.size)
 
     def add(self, size: int) -> None:
@@ -119,7 +119,7 @@ def request_metadata(request: web.BaseRequest, parameters: Mapping[str, str]) ->
 
 
 def sender_metadata(request: web.BaseRequest, parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a sender has said: headers, queries, the path's parameters and cookies."""
+    """Return a request's metadata: headers, queries, the path's parameters and cookies."""
     meta: dict[str, Any] = {}
     for name, value in request.headers.items():
         key = _canonical_header(name)

@@ -45,7 +45,7 @@ class RedisInput:
     session: Callable[[ParsedFields, Client, Session], None]
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to receive; return what has landed."""
+        """Begin to receive; return the source of what the spool holds."""
         store = SpoolStore(context.directory, context.spool_limit)
 
         def session(one: Session) -> None:
@@ -59,7 +59,7 @@ class RedisInput:
         return SpoolSource(context.directory, inline=not context.is_local)
 
     def probe(self) -> str:
-        """Look whether Redis answers."""
+        """Check that Redis answers."""
         with redis_errors(), closing(own_client(self.parsed)) as client:
             client.execute_command("PING")
         return "Redis answers"

@@ -1,15 +1,16 @@
 """The spool of messages: what inputs receive and cannot ask for again is safe here until read.
 
-On the driver a receiver (`receiver`, an event loop in a thread) makes records of what it is sent
-(`blocks`) and has them written in groups (`commit`) to a store of segments (`store`): one sync of
-the disk for all that waited. What is safe is read from there like any replayable source (`landed`).
+On the driver a receiver (`async_receiver`, an event loop in a thread) makes records of what it is
+sent (`blocks`) and has them written in groups (`group_commit`) to a store of segments
+(`store`): one sync of the disk for all that waited. What is safe is read from there like any
+replayable source (`spool_source`).
 
-An input lands messages so:
+An input spools messages so:
 
-    def opened(self, room: Room) -> Landed:
-        store = Store(room.directory, room.spool_limit)
-        receive(room, "socket", lambda reception: self._receive(reception, store))
-        return Landed(room.directory, inside=not room.local)
+    def open(self, context: InputContext) -> SpoolSource:
+        store = SpoolStore(context.directory, context.spool_limit)
+        start_receiver(context, "socket", lambda reception: self._receive(reception, store))
+        return SpoolSource(context.directory, inline=not context.is_local)
 
-and in its coroutine `await commit.put(each([raw], meta), 1)`, which returns when it is safe.
+and in its coroutine `await commit.put(pack_each([raw], meta))`, which returns when it is safe.
 """

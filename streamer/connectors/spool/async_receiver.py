@@ -22,12 +22,12 @@ class ReceiverContext:
     """
 
     def __init__(self, ready: Future[None]) -> None:
-        """Take what is to be told that the receiver is ready."""
+        """Take the future that is resolved when the receiver is ready."""
         self.stop = asyncio.Event()
         self._ready = ready
 
     def set_ready(self) -> None:
-        """Say that senders can come."""
+        """Report that the receiver is ready for senders."""
         if not self._ready.done():
             self._ready.set_result(None)
 

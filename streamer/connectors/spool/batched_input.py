@@ -1,4 +1,4 @@
-"""An input whose messages are put into batches on the driver, before they land."""
+"""An input whose messages are put into batches on the driver, before they are spooled."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BatchedInput:
     policy: BatchPolicy
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read; return what has landed.
+        """Begin to read; return the source of what the spool holds.
 
         Raises:
             StreamerError: the other input cannot be opened.
@@ -67,8 +67,8 @@ class _SourceRange:
 class _BatchedReader:
     """One run of the input.
 
-    What is held has not landed. The mark says where it was read: the first stretch that has some of
-    it, and how many batches from its beginning have landed. From there it is read again after a
+    What is held was not spooled. The mark says where it was read: the first stretch that has some
+    of it, and how many batches from its beginning were spooled. From there it is read again after a
     crash.
     """
 
@@ -105,7 +105,7 @@ class _BatchedReader:
         return False
 
     def _read_range(self, start: Offset, end: Offset, skip: int) -> None:
-        """Read a stretch but for its first batches, which have landed."""
+        """Read a stretch but for its first batches, which were spooled."""
         step = _SourceRange(start, end)
         self._steps.append(step)
         closed: list[Batch] = []

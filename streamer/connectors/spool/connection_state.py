@@ -48,13 +48,13 @@ class ConnectionState:
             timer.cancel()
 
     def set_connected(self) -> None:
-        """Say that the server has answered."""
+        """Note that the server has answered."""
         with self._lock:
             self._is_connected = True
             self._context.report_waiting("")
 
     def set_failed(self, reason: object) -> None:
-        """Say why there is no connection."""
+        """Note why there is no connection, and report it in the stream's state."""
         with self._lock:
             self._is_connected = False
             self._context.report_waiting(f"{self._name}: {reason}")

@@ -35,6 +35,7 @@ from streamer.connectors.spool.pointer import (
 )
 from streamer.core.disk import make_private_directory, sync_data, sync_directory
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 
 DAMAGE_PREFIX: Final = "the spool is damaged: "
 """Begins the text of an error about damage."""
@@ -49,9 +50,6 @@ SKIP_MARKS_FILE: Final = "skip_marks"
 _SKIPPED_FILE: Final = "skipped.json"
 _MAX_VERIFIED_BYTES: Final = 256 << 20
 """Bytes of a store whose bodies are looked through at a start, too."""
-
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class Block(NamedTuple):

@@ -1,6 +1,6 @@
 """Inputs that read others, message by message in their order: it is done on the driver, once.
 
-What they make of what they read lands in a store, together with how far that was, so that after a
+What they make of what they read goes into a store, together with how far that was, so that after a
 crash they go on exactly there.
 """
 
@@ -18,7 +18,7 @@ from streamer.sdk.input.replayable import Chunk, Limit, Offset, RawMessages, Rep
 from streamer.sdk.sync_response import REQUEST
 
 READ_LIMIT: Final = Limit(messages=10_000, size=4 << 20)
-"""What is read, and lands, at a time."""
+"""The most that is read and spooled at a time."""
 
 POLL_INTERVAL_S: Final = 0.05
 """Seconds between two looks at a source that has nothing."""

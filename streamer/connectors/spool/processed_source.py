@@ -1,4 +1,4 @@
-"""An input with its processors, where they run on the driver: inside of an input that lands."""
+"""An input with its processors, where they run on the driver: inside of an input with a spool."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class ProcessedSource:
         return self.source.partition_of(piece)
 
     def on_committed(self, end: Offset) -> None:
-        """Tell the source."""
+        """Pass the call to the source."""
         self.source.on_committed(end)
 
     def on_finished(self) -> None:
-        """Tell the source."""
+        """Pass the call to the source."""
         self.source.on_finished()
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:

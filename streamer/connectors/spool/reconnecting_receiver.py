@@ -1,4 +1,4 @@
-"""Receivers that ask: a thread that connects to a server, and lands what it gives.
+"""Receivers that connect: a thread that connects to a server, and spools what it gives.
 
 A session lasts until the connection is lost or the stream stops; then there is another one, after a
 pause that grows while there is no connection.
@@ -28,7 +28,7 @@ class Session:
 
     Attributes:
         context: the input's.
-        store: where messages land.
+        store: the spool's.
         is_connected: whether the session has said that it is.
     """
 
@@ -48,7 +48,7 @@ class Session:
         self._spool_writer = SpoolWriter(context, store, labels)
 
     def set_connected(self) -> None:
-        """Say that there is a connection."""
+        """Note that there is a connection."""
         self.is_connected = True
         self._state.set_connected()
         self.context.count("input_connection_up", 1, **self._labels)
@@ -56,7 +56,7 @@ class Session:
     def write(self, records: Sequence[Record], mark: Any = None) -> bool:
         """Return True when records are safe; wait while the disk does not take them.
 
-        It is False when the stream has stopped before: then nothing has landed.
+        It is False when the stream has stopped before: then nothing was spooled.
         """
         try:
             self._spool_writer.write(records, mark)
@@ -76,11 +76,12 @@ def start_sessions(
 
     Args:
         context: the input's.
-        store: where messages land; it is closed when a session has returned before the stop.
+        store: the spool's; it is closed when a session has returned before the stop.
         name: the input's, for the log and the thread.
         labels: of its log lines and counts.
-        session: connects, calls `up`, and lands what comes; it returns at the end of what there
-            is, or when the stream stops, and raises a LostError when the connection is lost.
+        session: connects, calls `set_connected`, and spools what comes; it returns at the end of
+            what there is, or when the stream stops, and raises a LostError when the connection is
+            lost.
     """
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Cutting bytes into messages: those that have landed uncut, and streams that are to land."""
+"""Cut bytes into messages: bytes that were spooled uncut, and streams on their way to the spool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_MESSAGE_BYTES: Final = 64 << 20
 
 
 def make_scan_function(scanner: Any, ex: Execution, name: str) -> ScanFunction:
-    """Return what cuts bytes that have landed whole.
+    """Return the function that cuts bytes which were spooled uncut.
 
     Args:
         scanner: of the input.
@@ -47,7 +47,7 @@ def scan_into_spool(
     ex: Execution,
     put: Callable[[Record], None],
 ) -> None:
-    """Cut a stream that cannot be read again and land its messages, until it ends.
+    """Cut a stream that cannot be read again and spool its messages, until it ends.
 
     Where any range of bytes between two delimiters can be cut by itself, that is left to who reads
     it, and only the delimiters are looked for.
@@ -57,11 +57,11 @@ def scan_into_spool(
         scanner: cuts it.
         name: what the stream is, for the log.
         ex: takes what the scanner logs and counts.
-        put: lands a record, and returns when it is safe.
+        put: spools a record, and returns when it is safe.
 
     Raises:
         ScanError: the scanner cannot read it.
-        OSError: the stream has broken; what was whole before has landed.
+        OSError: the stream has broken; what was whole before is in the spool.
     """
     if isinstance(scanner, SplittableScanner) and not is_self_overlapping(scanner.delimiter):
         max_bytes = getattr(scanner, "max_buffer_size", _MAX_MESSAGE_BYTES)

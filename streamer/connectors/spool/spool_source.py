@@ -151,7 +151,7 @@ class SpoolSource:
             yield from read_chunks(body, cut, on_request)
 
     def partition_of(self, piece: BlockRange) -> str:
-        """There is but one: what lands is in the order in which it came."""
+        """There is but one: what is spooled is in the order in which it came."""
         return ""
 
     def on_committed(self, end: Offset) -> None:

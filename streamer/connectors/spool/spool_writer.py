@@ -20,7 +20,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class StreamStoppedError(Exception):
-    """The stream stops, and what was to land has not."""
+    """The stream stops, and messages that were to be spooled are not safe."""
 
 
 class _PendingRecord:
@@ -30,7 +30,7 @@ class _PendingRecord:
 
 
 class SpoolWriter:
-    """Lands records of several threads, as few syncs as can be; those of one thread in order."""
+    """Writes records of several threads with few syncs; those of one thread in order."""
 
     def __init__(
         self, context: InputContext, store: SpoolStore, labels: Mapping[str, str] = NO_LABELS
@@ -68,7 +68,7 @@ class SpoolWriter:
                 one.is_safe = True
 
     def write(self, records: Sequence[Record], mark: Any = None) -> None:
-        """Write records as one block, with a mark; for who lands all by himself.
+        """Write records as one block, with a mark; for a writer that is alone.
 
         Raises:
             StoppedError: the stream has stopped first.

@@ -1,4 +1,4 @@
-"""A store of blocks: append-only segments, synced before anybody hears that they are safe.
+"""A store of blocks: append-only segments, synced before they are reported as safe.
 
 A pointer file tells readers how far the segments are safe. It is written after the sync and is not
 synced itself: after a crash the last segment is read again, and what is whole in it is kept.
@@ -115,7 +115,7 @@ class SpoolStore:
             self._roll_segment()
 
     def close(self) -> None:
-        """Say that nothing more comes."""
+        """End the store: nothing more comes."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -26,7 +26,7 @@ _KINDS: Final[dict[type, str]] = {dict: "a map", list: "a slice of interface"}
 
 
 class ArgumentsMapping:
-    """Asks a mapping for the arguments of a statement."""
+    """Evaluates a mapping for the arguments of a statement."""
 
     def __init__(self, mapping: Mapping | None) -> None:
         """Take the mapping; without one there are no arguments."""

@@ -55,7 +55,7 @@ TARGET_FIELDS: Final = (
         DSN,
         "string",
         "Where the database is: `postgres://user:password@host:port/name?sslmode=disable` (TLS is "
-        "wanted where nothing is said), `user:password@tcp(host:port)/name` for MySQL, or "
+        "required by default), `user:password@tcp(host:port)/name` for MySQL, or "
         "`file:path/to/file.db` for SQLite.",
         access=Access.DATABASE_URL,
         secret=True,

@@ -1,6 +1,6 @@
 """Inputs that run a query once: every row is a message, and then they have ended.
 
-The rows land in the spool as they come. A query that was not read to its end when the program
+The rows go into the spool as they come. A query that was not read to its end when the program
 stopped is run again at the next start, from its begin: nobody says that it would give the same rows
 in the same order.
 """
@@ -60,7 +60,7 @@ class QueryInput:
     origin: ComponentRef
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to read rows; return what has landed.
+        """Begin to read rows; return the source of what the spool holds.
 
         Raises:
             StreamerError: the mapping of the arguments fails.
@@ -90,7 +90,7 @@ class QueryInput:
         return source
 
     def probe(self) -> str:
-        """Look whether the database answers."""
+        """Check that the database answers."""
         return probe_database(own_database(self.parsed))
 
     def _evaluate_arguments(self, ex: Execution) -> list[object]:

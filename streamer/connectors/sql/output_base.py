@@ -28,7 +28,7 @@ def failure_text(error: SqlError) -> str:
 
 
 def probe_database(database: Database) -> str:
-    """Ask a database for a number, for `probe`; nothing is left behind.
+    """Run `SELECT 1`, for `probe`; no connection is left open.
 
     Raises:
         SqlError: it does not answer.

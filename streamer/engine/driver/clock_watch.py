@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from streamer.core.durations import SECOND, format_duration
+from streamer.core.log_format import LogLine
 
 _MIN_STEP_NS: Final = SECOND
 _MAX_READ_NS: Final = SECOND // 20
 """Clocks that were not read at one moment are read again: the process lost its core in between."""
-
-LogEntry = tuple[str, str, Mapping[str, Any]]
 
 
 def _read_boot_time() -> int:
@@ -26,7 +25,7 @@ class ClockWatch:
 
     def __init__(
         self,
-        log: Callable[[str, str, Mapping[str, Any]], None],
+        log: LogLine,
         wall: Callable[[], int] = time.time_ns,
         steady: Callable[[], int] = time.monotonic_ns,
         since_boot: Callable[[], int] = _read_boot_time,
@@ -46,7 +45,7 @@ class ClockWatch:
         self._before = self._read()
 
     def check(self) -> None:
-        """Say what has happened since the last look."""
+        """Log a step of the clock or a suspension since the last check."""
         now, before = self._read(), self._before
         self._before = now
         wall, steady, since_boot = (at - then for at, then in zip(now, before, strict=True))

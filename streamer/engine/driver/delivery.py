@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.durations import SECOND
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.delivery_setup import (
     DeliveredStream,
     DeliveryClocks,
@@ -39,7 +40,6 @@ from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
 from streamer.window.settings.system_window import SystemWindow
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 FIRST_WAIT_S, MAX_WAIT_S, MAX_SILENCE_S = 0.5, 30.0, 60.0
 
 DURATION_METRIC: Final = "batch_duration_seconds"
@@ -52,7 +52,7 @@ _EVENT_TIME: Final = series_key(EVENT_TIME, {})
 
 
 class DeliveryStoppedError(Exception):
-    """The output kept failing until the program was told to stop; the micro-batch replays."""
+    """The output kept failing until a stop was requested; the micro-batch replays."""
 
 
 class Delivery:
@@ -430,7 +430,7 @@ class Delivery:
             work: what is done.
             what: what that is, in words.
             fields: which component it is of, and in which micro-batch.
-            on_failure: hears of each time that it has failed.
+            on_failure: called each time that it has failed.
         """
         wait = FIRST_WAIT_S
         while True:

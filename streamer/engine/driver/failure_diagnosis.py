@@ -1,7 +1,7 @@
 """Diagnosis of a failed micro-batch: a sentence, and the component that is the cause.
 
-Spark tells it by a text with the traces of Python and Java in it. What a component has said itself
-is found by its mark (`blame`); what Spark, the JVM and the machine run into, by its words.
+Spark gives a text with the traces of Python and Java in it. What a component has reported itself
+is found by its mark; what Spark, the JVM and the machine run into, by its words.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class WaitingInputs:
 
 
 def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
-    """Return what a failure of Spark's query comes to.
+    """Return the diagnosis of a failure of Spark's query.
 
     Args:
         error: all that Spark says.

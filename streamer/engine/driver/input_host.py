@@ -16,7 +16,7 @@ from urllib.parse import quote
 from streamer.connectors.spool.store import CAPACITY_BYTES
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, stream_limits
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.plan.component_text import parse_component, redact_component
 from streamer.sdk.input.input_context import InputContext, StoppableContext
 from streamer.sdk.spec import Kind, ParsedComponent
@@ -36,7 +36,7 @@ class InputHost:
     Attributes:
         remembered: what the inputs want to know at the next start, by their names.
         spool_limit: bytes that may wait in the spool of each input.
-        limits: what one message may come to.
+        limits: the largest message.
         local: whether the workers see this machine's files.
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.plan import Plan
 from streamer.plan.driver_outputs import flatten_outputs
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.spec import ParsedComponent
 from streamer.sdk.spec.checks import SupportsPreflight
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 def preflight_outputs(
@@ -30,7 +28,7 @@ def preflight_outputs(
         plan: the stream's.
         log: takes level, text and fields.
         stream: names its checkpoint.
-        on_connect: hears which output is waited for.
+        on_connect: called with the output that is waited for.
 
     Raises:
         StreamerError: one of them cannot be written, however long it is waited for.

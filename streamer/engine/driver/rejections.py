@@ -20,6 +20,7 @@ import orjson
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.rejected_files import (
     WaitingMessages,
     decode_file,
@@ -34,8 +35,6 @@ from streamer.engine.report.rejected_messages import (
     decode_rejected,
 )
 from streamer.engine.report.result_frame import Frame, FrameKind
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 MAX_MESSAGES: Final = 10_000
 """Rejected messages that may wait in a checkpoint; then the stream takes no further messages."""
@@ -126,11 +125,11 @@ class Rejections:
         gauge: Callable[[int], None],
         absorb: Callable[[Sequence[Frame]], None],
     ) -> None:
-        """Say where things are counted; what an earlier start has left is dropped if it is to be.
+        """Take the stream's counters; drop what an earlier start has left, if the config says so.
 
         Args:
             count: adds to a counter.
-            gauge: hears how many messages wait.
+            gauge: called with the number of messages that wait.
             absorb: takes what was logged, counted and timed beside the micro-batches.
         """
         self._count, self._gauge, self._absorb = count, gauge, absorb
@@ -201,7 +200,7 @@ class Rejections:
             return bool(waiting) and tried and not self._busy and not self._pending_writes
 
     def is_finished_at_end(self, checkpoint: str) -> bool:
-        """Tell, once the input has ended, whether nothing waits any more.
+        """Return whether nothing waits any more; called once the input has ended.
 
         Args:
             checkpoint: where what waits is, in words.
@@ -451,7 +450,7 @@ class Rejections:
 
 
 _FATE_TEXTS: Final = {
-    Fate.ANSWERED: "the sender was told",
+    Fate.ANSWERED: "the sender was answered",
     Fate.DROPPED: "dropped, since auto_replay_nacks is false",
     Fate.KEPT: "kept and sent again by itself",
 }

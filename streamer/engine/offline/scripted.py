@@ -1,8 +1,9 @@
 """A stream without Spark, one micro-batch at a time, on a clock that the caller moves.
 
-The stages are those that Spark runs (`intake`, `release`, `direct`); the state is a dict, and what
-reaches the outputs is kept as messages, after the outputs' processors. A stream with windows has
-one shard here, so that what closes together comes out in order of arrival on every machine.
+The stages are those that Spark runs (`pack_stage`, `shard_stage`, `stateless_stage`); the state is
+a dict, and what reaches the outputs is kept as messages, after the outputs' processors. A stream
+with windows has one shard here, so that what closes together comes out in order of arrival on every
+machine.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from streamer.core.execution import Execution
+from streamer.core.log_format import LogLine
 from streamer.core.message import Batch, Message
-from streamer.engine.driver.delivery import Delivery, LogLine
+from streamer.engine.driver.delivery import Delivery
 from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
@@ -59,7 +61,26 @@ class BatchOutcome:
 
 
 class ScriptedStream:
-    """One stream, from its buffer on; the input and its processors are left out."""
+    """One stream, from its buffer on; the input and its processors are left out.
+
+    >>> from streamer.config.load import parse_config
+    >>> from streamer.core.durations import SECOND
+    >>> from streamer.plan import make_plan
+    >>> stream = ScriptedStream(make_plan(parse_config('''
+    ...     buffer:
+    ...       system_window: { timestamp_mapping: root = this.t, size: 10s }
+    ...     pipeline:
+    ...       processors:
+    ...         - mapping: |
+    ...             root.sum = if batch_index() == 0 { json("v").from_all().sum() }
+    ...             root = if batch_index() > 0 { deleted() }
+    ... ''')))
+    >>> sent = [ScriptedMessage(Message.from_value({"t": t, "v": 1})) for t in (2, 5, 11)]
+    >>> stream.run_micro_batch(2 * SECOND, sent).batches
+    []
+    >>> stream.run_micro_batch(10 * SECOND).batches[0][0].raw
+    b'{"sum":2}'
+    """
 
     def __init__(self, plan: Plan, log: LogLine = lambda level, text, fields: None) -> None:
         """Make a stream that has never run.

@@ -62,7 +62,7 @@ class WindowSimulator:
 
         Args:
             plan: the stream's plan, with windows.
-            on_outcome: hears what comes out of each micro-batch, and the clock, ns.
+            on_outcome: called with the outcome of each micro-batch, and the clock, ns.
 
         Raises:
             StreamerError: the windows join two inputs, and messages do not say which they are from.

@@ -171,7 +171,7 @@ class BatchMeter:
 
 
 class ProgressLog:
-    """Says when a first micro-batch that takes long is worth a log line: ever more seldom."""
+    """Decides when a first micro-batch that takes long is worth a log line: ever more seldom."""
 
     def __init__(self) -> None:
         """Begin before the micro-batch."""

@@ -1,7 +1,7 @@
 """Time that a micro-batch took in the stream's own processors and outputs.
 
-Tasks say it of themselves; the driver brings it together, and the process that plans micro-batches
-hears of it. By it alone windows expire: what a micro-batch waits for besides is no back pressure.
+Each task reports its own; the driver adds them up, and the process that plans micro-batches
+gets it. By it alone windows expire: what a micro-batch waits for besides is no back pressure.
 """
 
 from __future__ import annotations

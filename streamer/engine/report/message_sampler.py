@@ -106,7 +106,7 @@ class Sampler:
             yield batch
 
     def sample(self, batch: Sequence[Message], key: SampleKey, side: str) -> None:
-        """Take a sample of one batch, if there is room; see `given`."""
+        """Take a sample of one batch, if there is room."""
         failed = any(message.error is not None for message in batch[:_MAX_BATCH_MESSAGES])
         if batch and (self._has_capacity(key, False) or (failed and self._has_capacity(key, True))):
             self._count(key, failed)

@@ -57,7 +57,7 @@ class ReadingReporter:
         self._block_read = 0
 
     def begin_block(self, size: int, messages: int) -> None:
-        """Say what is read next of a file; all before it is read.
+        """Begin the next block of a file; all before it is read.
 
         Args:
             size: bytes.

@@ -55,8 +55,8 @@ class RejectedMessages(NamedTuple):
         reason: a `Reason`.
         source: name, label and path of the processor that had failed on them, where that is why.
         fate: what becomes of them.
-        input_path: the numbers of the inputs whose processors they go through again, `PIPELINE`, or
-            None where they are sent again as the output got them.
+        input_path: the numbers of the inputs whose processors they go through again,
+            `PIPELINE_PATH`, or None where they are sent again as the output got them.
         messages: how many the output has refused.
         batch: what is sent again; a sample where nothing is.
         number: of those that were sent again: which of them it is.
@@ -97,7 +97,7 @@ class ReplayRules(NamedTuple):
 def collect_rejected(
     ex: Execution, rules: ReplayRules, by_number: Mapping[int, ReplayRules] = MappingProxyType({})
 ) -> Iterator[RejectedMessages]:
-    """Return what has been taken out of a run; requests that wait for it hear of it.
+    """Return the messages rejected in an execution; requests that wait for them are answered.
 
     Args:
         ex: the run.

@@ -35,21 +35,21 @@ class FrameKind(IntEnum):
     REJECTED = 5
     """Messages that must not be delivered, as a JSON list of [number, text, labels, source]."""
     ANSWER = 6
-    """Requests that have been dealt with, and what answers them: see `answers`."""
+    """Requests that have been dealt with, and what answers them: see `reply_codec`."""
     MULTI_PART = 7
     """Bytes for an output that have orders of their own: the number of parts, for each its order
     and its size, and the bytes. A frame costs some hundred times what a part does: each is a row of
     Spark's. Sessions end each at a time of its own."""
     RESULT = 8
-    """Results of windows that are to be kept, as `retention.rows.packed` makes them."""
+    """Results of windows that are to be kept, as `results.rows.encode_rows` makes them."""
     SAMPLE = 9
-    """Samples of messages, as a JSON list of [label, path, samples]: see `sampling`."""
+    """Samples of messages, as a JSON list of [label, path, samples]: see `message_sampler`."""
     SPAN = 10
     """What a task did and when, for a trace, as JSON: see `spans.TaskSpan`."""
     UNDELIVERED = 11
     """Batches that an output did not take in time: see `undelivered.UndeliveredBatches`."""
     WORK = 12
-    """How long a task's own processors and outputs took, as JSON: see `work.TaskWork`."""
+    """How long a task's own processors and outputs took, as JSON: see `batch_work.TaskWork`."""
 
 
 class Frame(NamedTuple):

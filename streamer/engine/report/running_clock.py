@@ -86,7 +86,7 @@ class RunningClock:
                     self._beat_stop.set()
 
     def check(self) -> None:
-        """Look at the clock: was the last look so long ago that nothing can have run since?"""
+        """Read the clocks; count the gap since the last check as standstill when it is too long."""
         with self._lock:
             at, used = self._steady(), self._cpu()
             gap = at - self._at

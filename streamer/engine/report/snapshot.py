@@ -86,7 +86,7 @@ def _open_windows(statuses: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _closed_key_windows(status: Mapping[str, Any]) -> int:
-    """Return how many windows of keys a shard has let out; see `window_meters` for the others."""
+    """Return how many windows of keys a shard has emitted."""
     if status.get("open_windows") is None:
         return 0
     counters: Mapping[str, int] = status.get("counters", {})

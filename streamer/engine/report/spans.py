@@ -50,7 +50,7 @@ class TaskSpan(NamedTuple):
 
     @classmethod
     def from_json(cls, report: Any) -> TaskSpan:
-        """Return what a task has said as JSON."""
+        """Parse a task's span from its JSON."""
         span, inside, links = report
         return cls(Span(*span), [Span(*one) for one in inside], links)
 
@@ -87,7 +87,7 @@ class TaskTrace:
         self._links: dict[str, None] = {}
 
     def add_links(self, chunk: Chunk) -> None:
-        """Look at messages that came in: which spans do they come from?"""
+        """Add the spans that incoming messages name in their metadata."""
         if len(self._links) >= _MAX_LINKS:
             return
         metas: Iterable[Mapping[str, Any]]

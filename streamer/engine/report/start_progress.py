@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
+from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedComponent
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 
 class StartPhase(StrEnum):
@@ -83,7 +82,7 @@ class StartProgress:
         self._log = log
 
     def begin(self, phase: StartPhase, component: str = "") -> None:
-        """Say what the start does now. After the first micro-batch it says nothing any more.
+        """Begin a phase of the start; ignored after the first micro-batch.
 
         Args:
             phase: what.
@@ -108,7 +107,7 @@ class StartProgress:
         self.begin(StartPhase.CONNECT, component.label or component.name)
 
     def end(self, phase: StartPhase) -> None:
-        """Say that a phase is over before the next one begins: the background is waited for."""
+        """End a phase before the next one begins: the background is waited for."""
         with self._lock:
             if self._foreground is not None and self._foreground[0] == phase:
                 self._foreground = None
@@ -116,7 +115,7 @@ class StartProgress:
                 self._background = None
 
     def finish(self, delivered: bool = True) -> None:
-        """Say that the start is over, once or more often.
+        """End the start; later calls change nothing.
 
         Args:
             delivered: whether the first micro-batch is; else the start is given up.

@@ -1,8 +1,8 @@
 """Log lines and progress of running tasks, which reach the driver at once.
 
 All else that a task says travels with its results, when it is done. A task whose output fails is
-not done, however long that takes; what it waits for, the driver hears from it over UDP, which may
-lose a line, but holds nobody up. In the same way it hears how much a task has read so far.
+not done, however long that takes; it sends what it waits for to the driver over UDP, which may
+lose a line, but holds nobody up. In the same way a task sends how much it has read so far.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.json.dump import dump_json
+from streamer.core.log_format import LogLine
 
 _MAX_DATAGRAM_BYTES: Final = 8 << 10
 _FIRST_LINE_DELAY_S: Final = 1.0
@@ -26,7 +27,6 @@ _MAX_SILENCE_S: Final = 60.0
 _READ_REPORT: Final = "read"
 """Stands where a line has its level."""
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 ReportProgress = Callable[[int, int, int, int], None]
 """Takes a micro-batch's number, a task's number in it, and messages and bytes that it has read."""
 

@@ -209,7 +209,7 @@ class TaskReport:
         return dump_json(self._tracing.to_json(self.execution, time.time_ns()))
 
     def take_rejected(self) -> list[RejectedMessages]:
-        """Return what outputs have rejected; requests that wait for it have heard of it then."""
+        """Return the messages that outputs have rejected; answer requests that wait for them."""
         return list(
             collect_rejected(self.execution, self.replay_rules, self.replay_rules_by_number)
         )

@@ -52,7 +52,7 @@ class DroppedMessages(NamedTuple):
 
 
 class WindowHistory:
-    """Remembers the newest. Others may ask while it hears.
+    """The newest closed windows and dropped messages; threads may read it while it is updated.
 
     Attributes:
         event_time: the newest event time that is known, ns; None before.
@@ -76,7 +76,7 @@ class WindowHistory:
         """Record the statuses of shards after a micro-batch.
 
         Args:
-            batch: its number; one that comes again is heard once.
+            batch: its number; one that comes again is counted once.
             statuses: of all shards.
             lag: how old the newest message was, s; None when nobody knows.
         """

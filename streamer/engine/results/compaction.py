@@ -102,14 +102,14 @@ class Compaction:
         self._database.interrupt()
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._database.close()
 
     def run(self, waiting: Sequence[int]) -> tuple[list[ResultFile], int]:
         """Sort micro-batches into the files that there are.
 
         Args:
-            waiting: the micro-batches, in order; none to let go of what has expired.
+            waiting: the micro-batches, in order; none to delete what has expired.
 
         Returns:
             The files that count from now on, and the number of the newest.

@@ -34,7 +34,7 @@ class ResultQuery:
         since: windows start at or after this, Unix ns.
         until: windows end at or before this, Unix ns.
         revisions: all revisions of a window that there still are; else the latest only.
-        limit: how many at most, 1 to `MOST`.
+        limit: how many at most, 1 to `MAX_RESULTS`.
         after: where the page before ended, its `Page.next`; empty for the first.
     """
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from streamer.core.disk import make_private_directory
 from streamer.core.durations import MINUTE, SECOND
+from streamer.core.log_format import LogLine
 from streamer.engine.results.compaction import Compaction, read_window_ends, write_batch_file
 from streamer.engine.results.layout import (
     DRAFT,
@@ -33,7 +34,6 @@ GRACE_NS: Final = MINUTE
 
 _FIRST_PAUSE_NS, _MAX_PAUSE_NS = 10 * SECOND, 10 * MINUTE
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 RunInBackground = Callable[[Callable[[], None]], None]
 
 
@@ -175,7 +175,7 @@ class ResultStore:
         return waiting >= COMPACT_AFTER_FILES or expired or swept
 
     def _compact_and_sweep(self, epoch: int, now: int) -> None:
-        """Compact what came before a micro-batch, and let go of what nobody needs."""
+        """Compact what came before a micro-batch, and delete what nobody needs."""
         import duckdb
 
         try:

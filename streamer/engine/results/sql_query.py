@@ -1,4 +1,4 @@
-"""Ask results in SQL: one SELECT, which sees the results and nothing else."""
+"""Query results in SQL: one SELECT, which sees the results and nothing else."""
 
 from __future__ import annotations
 

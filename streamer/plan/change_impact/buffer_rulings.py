@@ -73,7 +73,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     "expire_after": _AT_CLOSE,
     "on_expired": _AT_CLOSE,
 }
-"""What a change of a field comes to, whatever its values."""
+"""The effect of a change of a field, whatever its values."""
 
 BY_VALUE: Final = frozenset({f.ALLOWED_LATENESS, f.IDLE_TIMEOUT, f.EMIT})
 """Fields of which both values decide; see `rule_on_field`."""

@@ -1,4 +1,4 @@
-"""Judge the change from one config to another: what differs, and what it comes to.
+"""Judge the change from one config to another: what differs, and the effect.
 
 Whatever is not known to be kept counts as a reset.
 """
@@ -35,7 +35,7 @@ SECTION_RULINGS: Final[dict[str, Ruling]] = {
     "error_handling": _IN_PLACE,
     "limits": _IN_PLACE,
 }
-"""What changes of sections that are no way of messages come to."""
+"""The effect of changes of sections that messages do not go through."""
 
 SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "master": _AT_START,
@@ -49,7 +49,7 @@ SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "trigger_interval": _IN_PLACE,
     "shards": Ruling(Effect.RESET, "windows that are open are spread over the former number"),
 }
-"""What changes of the `spark` section's fields come to."""
+"""The effect of changes of the `spark` section's fields."""
 
 IGNORED: Final = frozenset({"tests"})
 """Sections that no stream runs."""

@@ -39,7 +39,7 @@ class Change:
         line: 1-based line there; 0 when it was not written.
         old: the value before, as a config would write it and without secrets; None for none.
         new: the value after, the same.
-        effect: what it comes to.
+        effect: its effect on the stream.
         note: what it means for what is kept; empty when there is nothing to say.
     """
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from streamer.components import catalog
-from streamer.plan.resources import Resources
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
+from streamer.sdk.spec.parsed_config import Resources
 
 ResourceKey = tuple[Kind, str]
 

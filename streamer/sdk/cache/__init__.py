@@ -9,7 +9,7 @@ A cache is a resource. A component takes it while it is built, and asks it while
     except KeyNotFoundError:
         ...
 
-There is one of each label in a worker process, or one for all of them (see `shared_caches`); it
+There is one of each label in a worker process, or one for all of them (see `shared`); it
 outlives tasks (see `worker_resource`), and several threads may use it at once. Whoever has many
 things to ask does so with `ask`, in one go. The texts of errors are Benthos's.
 """
@@ -35,7 +35,7 @@ class KeyNotFoundError(CacheError):
     """Nothing is stored under the key, or no longer."""
 
     def __init__(self) -> None:
-        """Say so as Benthos does."""
+        """Set the text that Benthos has for it."""
         super().__init__("key does not exist")
 
 
@@ -43,7 +43,7 @@ class KeyAlreadyExistsError(CacheError):
     """Something is stored under the key already."""
 
     def __init__(self) -> None:
-        """Say so as Benthos does."""
+        """Set the text that Benthos has for it."""
         super().__init__("key already exists")
 
 
@@ -192,7 +192,7 @@ class CountedCache:
         self._count_operation("set", lambda: self.cache.set(key, value, ttl, ex), ex)
 
     def set_many(self, items: Mapping[str, CacheItem], ex: Execution) -> None:
-        """Store several values; as in Benthos, each counts, and one time is told for all."""
+        """Store several values; as in Benthos, each is counted, with one latency for all."""
         self._count_operation("set", lambda: set_many(self.cache, items, ex), ex, len(items))
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:

@@ -1,9 +1,9 @@
 """Eviction from a cache of fixed size: three policies, as hashicorp/golang-lru has them.
 
-`Recent` lets go what was not used for longest. `TwoQueues` keeps what was used once apart from what
-was used more often, so that a burst of new keys does not push the often used ones out.
+`LeastRecentlyUsed` evicts what was not used for longest. `TwoQueues` keeps what was used once apart
+from what was used more often, so that a burst of new keys does not push the often used ones out.
 `AdaptiveReplacement` (ARC) moves the border between these two by what turns out to be missed. The
-latter two remember the keys of what they have lately let go, without the values. None is safe for
+latter two remember the keys of what they have lately evicted, without the values. None is safe for
 threads.
 """
 
@@ -32,7 +32,7 @@ class EvictingMap(Protocol[V]):
 
 
 class LeastRecentlyUsed(Generic[V]):
-    """Lets go what was not used for longest."""
+    """Evicts the item that was not used for longest."""
 
     def __init__(self, size: int) -> None:
         """Begin empty; `size` is the most there may be."""
@@ -68,7 +68,7 @@ class LeastRecentlyUsed(Generic[V]):
         return self._items.pop(key, None)
 
     def evict_oldest(self) -> tuple[str, V]:
-        """Let go what was not used for longest, and return it."""
+        """Evict the item that was not used for longest, and return it."""
         return self._items.popitem(last=False)
 
     def remove(self, key: str) -> None:

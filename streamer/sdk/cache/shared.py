@@ -140,7 +140,7 @@ class SharedCache:
         self._call(CacheCall("delete", key), ex)
 
     def call_many(self, calls: Sequence[CacheCall], ex: Execution) -> list[CallOutcome]:
-        """Return what calls come to, which are made in order: they cost little more than one."""
+        """Return the results of calls, which are made in order: they cost little more than one."""
         body = _pack((self._label, ex.now(), [tuple(call) for call in calls]))
         try:
             with self._lock:

@@ -1,18 +1,18 @@
 """Context of an input when its stream starts: threads, directories and claims of the driver.
 
-An input's `build` only reads its fields. One that has to look or to listen before it can be read
-is an `OpenableInput`: `opened` is called once for every start of the program, on the driver, and
+An input's `build` only reads its fields. One that has to poll or to listen before it can be read
+is an `OpenableInput`: `open` is called once for every start of the program, on the driver, and
 returns the source that is read from then on. Three kinds of inputs need it:
 
 - one that must see the same again after a restart (the files that a glob matched):
-  `room.known()` is what an earlier start remembered, `room.remember(…)` what the next one gets;
-- one that cannot be read twice (a pipe, a socket, HTTP): it lands what comes in a spool under
-  `room.directory`, by a receiver that it starts with `room.start`, and is read from there
+  `context.load_state()` is what an earlier start saved with `context.save_state(…)`;
+- one that cannot be read twice (a pipe, a socket, HTTP): it keeps what comes in a spool under
+  `context.directory`, by a receiver that it starts with `context.start`, and is read from there
   (see `streamer.connectors.spool`; `streamer.connectors.spool.byte_spool` keeps plain bytes);
-- one that holds others opens them with `room.inner(name)`.
+- one that holds others opens them with `context.child(name)`.
 
-An input that reads a bounded answer (a query's rows) needs none of it when it can ask again and get
-the same; otherwise it lands the rows like any other.
+An input that reads a bounded answer (a query's rows) needs none of it when it can repeat the query
+and get the same; otherwise it spools the rows like any other.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class InputContext(Protocol):
         """Keep a JSON value for the next start."""
 
     def child(self, name: str) -> InputContext:
-        """Return the room of an input within this one."""
+        """Return the context of an input within this one."""
 
     def stoppable_child(self, name: str) -> StoppableContext:
-        """Return the room of an input within this one that can be stopped by itself."""
+        """Return the context of an input within this one that can be stopped by itself."""
 
     def read_config(self, kind: Kind, text: str) -> ParsedComponent:
         """Read the config of a component that is added while the stream runs.
@@ -107,14 +107,14 @@ class InputContext(Protocol):
         """Add to a counter."""
 
     def report_waiting(self, what: str) -> None:
-        """Say in the stream's state what the input waits for, such as a server; "" for nothing."""
+        """Show in the stream's state what the input waits for, such as a server; "" for nothing."""
 
     def read_stdin(self, size: int) -> bytes:
         """Read up to so many bytes of the standard input, b"" at its end."""
 
 
 class StoppableContext(NamedTuple):
-    """A room, and what stops all that was begun in it."""
+    """A context, and the function that stops all that was begun in it."""
 
     context: InputContext
     stop: Callable[[], None]

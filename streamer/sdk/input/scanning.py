@@ -46,6 +46,22 @@ class ByteStream(Protocol):
         """Return at most so many bytes, and at least one; none at the end of the stream."""
 
 
+class PrefixedStream:
+    """Bytes that have been read too early, and the stream behind them."""
+
+    def __init__(self, data: bytes, stream: ByteStream) -> None:
+        """Take the bytes, and what follows them."""
+        self._data = data
+        self._stream = stream
+
+    def read(self, size: int, /) -> bytes:
+        """Read the bytes first, then the stream; see `ByteStream`."""
+        if not self._data:
+            return self._stream.read(size)
+        head, self._data = self._data[:size], self._data[size:]
+        return head
+
+
 class ScanMark(NamedTuple):
     """A place between two messages of a stream.
 

@@ -126,7 +126,7 @@ class Sender(Composition):
         return self._send_outgoing(batches, parcels, ex, hold)
 
     def probe(self) -> str:
-        """Look whether the output's receiver is there; see `SupportsProbe`."""
+        """Check that the output's receiver is there; see `SupportsProbe`."""
         probe = getattr(self.output, "probe", None)
         return "" if probe is None else str(probe())
 

@@ -116,7 +116,7 @@ class WaitBudget:
 class NestedWaitBudget(WaitBudget):
     """The wait budget of outputs that hand nothing over: something comes after them.
 
-    What they give back as held is handed over by who sends to them.
+    What they return as held is handed over by the one who sends to them.
     """
 
     hands_over = False

@@ -11,7 +11,15 @@ from streamer.sdk.component_ref import fail_batch
 
 
 class Processor(Protocol):
-    """A processor: one batch in, any number of batches out."""
+    """A processor: one batch in, any number of batches out.
+
+    >>> class Upper:
+    ...     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
+    ...         return [[message.with_bytes(message.raw.upper()) for message in batch]]
+    >>> [batch] = run([Upper()], [[Message(b"a"), Message(b"b")]], Execution(lambda: 0))
+    >>> [message.raw for message in batch]
+    [b'A', b'B']
+    """
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Process a batch; it may be returned itself. No batch out means all was filtered."""
@@ -117,7 +125,7 @@ def run_processor(
     result: list[Batch] = []
     batches.reverse()
     while batches:
-        # Popping lets go of each batch once it is done: a window's groups need not all stay.
+        # Popping frees each batch once it is done: a window's groups need not all stay.
         batch = batches.pop()
         if strict and batch[0].error is not None:
             result.append(batch)

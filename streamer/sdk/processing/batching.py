@@ -49,7 +49,7 @@ POLICY_FIELDS: Final = (
     Field(
         CHECK,
         "string",
-        "A Bloblang query over the batch so far, asked at its last message; true closes the batch.",
+        "A Bloblang query over the batch so far, for its last message; true closes the batch.",
         default="",
         mapping=True,
         examples=('this.type == "end_of_transaction"',),

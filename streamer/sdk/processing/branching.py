@@ -37,7 +37,7 @@ BRANCH_FIELDS: Final = (
     Field(
         PROCESSORS,
         "processor",
-        "Processors to run on the requests of a batch. They must give back as many messages as "
+        "Processors to run on the requests of a batch. They must return as many messages as "
         "they were given, in the same order: do not filter or split here.",
         shape="array",
     ),

@@ -19,7 +19,6 @@ _HEAD: Final = struct.Struct("<qqi")
 MARK_SIZE: Final = 4096
 _NO_MARK: Final = (-1, 0, "")
 
-ComponentKey = tuple[str, str, str]
 Process = Callable[[Batch, Execution], list[Batch]]
 
 
@@ -57,7 +56,7 @@ class MarkMemory(Protocol):
 
 
 class CrashMark:
-    """Says which batch a process has in hand, and in which call of which processor."""
+    """A mark in shared memory: the batch that a process has in hand, and the processor's call."""
 
     def __init__(self, memory: MarkMemory) -> None:
         """Take `MARK_SIZE` bytes that two processes share."""

@@ -3,7 +3,7 @@
 from streamer.sdk.spec.access import Access
 from streamer.sdk.spec.component import Example, Package, Runs, Spec, Status
 from streamer.sdk.spec.context import BuildContext
-from streamer.sdk.spec.field import REQUIRED, Field, Shape, duration_field
+from streamer.sdk.spec.field import NO_FIELDS, REQUIRED, Field, Shape, duration_field
 from streamer.sdk.spec.kind import Kind
 from streamer.sdk.spec.parsed_config import (
     NO_PLACE,
@@ -14,6 +14,7 @@ from streamer.sdk.spec.parsed_config import (
 )
 
 __all__ = [
+    "NO_FIELDS",
     "NO_PLACE",
     "REQUIRED",
     "Access",

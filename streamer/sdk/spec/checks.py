@@ -40,7 +40,7 @@ class SupportsPreflight(Protocol):
     """A built component that is looked at when its stream starts."""
 
     def preflight(self, stream: str) -> str:
-        """Look, for some seconds at most, whether it can do what it is there for.
+        """Check, for some seconds at most, that the component can work.
 
         Args:
             stream: names the checkpoint.

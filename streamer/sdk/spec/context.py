@@ -22,8 +22,8 @@ class BuildContext(Protocol):
     def build(self, component: ParsedComponent) -> Any:
         """Build a child component.
 
-        An output comes with its `processors`, as a `Composition` (see `sending`); those of an input
-        are left to the caller.
+        An output comes with its `processors`, as a `Composition` (see `sdk.output`); those of an
+        input are left to the caller.
         """
 
     def build_all(self, components: Iterable[ParsedComponent]) -> list[Any]:
@@ -58,5 +58,5 @@ class BuildContext(Protocol):
     def isolated(self) -> BuildContext:
         """Return a context whose components are shared with nobody, for a thread of its own.
 
-        What is lasting is shared all the same, caches and rate limits among it. See `lanes`.
+        What is lasting is shared all the same, caches and rate limits among it. See `thread_pool`.
         """

@@ -104,6 +104,10 @@ class Field:
         return not (self.children and self.shape == "scalar")
 
 
+NO_FIELDS: Final = Field("", "object", "It has no fields.", default={})
+"""The `config` of a spec whose component has no fields."""
+
+
 def duration_field(
     name: str,
     description: str,

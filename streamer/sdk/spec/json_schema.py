@@ -119,11 +119,11 @@ def _kind_schema(kind: Kind, specs: Iterable[Spec]) -> Schema:
     properties: Schema = {
         "type": {
             "type": "string",
-            "description": f"The {kind}'s name, where it is not told by its own field.",
+            "description": f"The {kind}'s name, where it has no field of its own name.",
             **names,
         },
         "plugin": {"description": f"The {kind}'s fields, where it is named by `type`."},
-        "meta": {"type": "object", "description": "Notes for people and tools; not looked at."},
+        "meta": {"type": "object", "description": "Notes for people and tools; ignored."},
     }
     if kind.has_label:
         properties["label"] = {

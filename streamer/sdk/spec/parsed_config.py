@@ -66,7 +66,7 @@ class ParsedFields(Mapping[str, Any]):
         return name in self._places
 
     def place(self, name: str) -> Place:
-        """The position of the field's value, or `NOWHERE` when it is a default."""
+        """The position of the field's value, or `NO_PLACE` when it is a default."""
         return self._places.get(name, NO_PLACE)
 
     def __repr__(self) -> str:
@@ -114,3 +114,7 @@ class ParsedComponent:
     metrics_mappings: tuple[MetricsMapping, ...] = ()
     file: str = field(default="", compare=False)
     permissions: Permissions = field(default=ALL, compare=False)
+
+
+Resources = Mapping[tuple[Kind, str], ParsedComponent]
+"""The components that others may refer to, by kind and label."""

@@ -54,7 +54,7 @@ KEY_FIELD: Final = Field(
 FILTER_FIELD: Final = Field(
     FILTER,
     "string",
-    "A Bloblang query that is asked of each message before the window: only those for which it is "
+    "A Bloblang query, evaluated for each message before the window: only those for which it is "
     "true are taken. The others are not counted in the window and do not move its clock. When it "
     "fails or gives anything but true or false, the message is left out, and the error is logged.",
     optional=True,
@@ -64,7 +64,7 @@ FILTER_FIELD: Final = Field(
 HAVING_FIELD: Final = Field(
     HAVING,
     "string",
-    "A Bloblang query that is asked of each window before it is emitted, at its first message; "
+    "A Bloblang query, evaluated for each window before it is emitted, at its first message; "
     "windows for which it is not true are kept back.",
     optional=True,
     mapping=True,

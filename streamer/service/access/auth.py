@@ -56,7 +56,7 @@ class Authenticator:
         self._recent_authors: dict[bytes, tuple[str, float]] = {}
 
     def recent_author(self, header: str) -> str | None:
-        """Return who asks, when that was found out a moment ago; see `author`."""
+        """Return who asks, when that was found out a moment ago; see `authenticate`."""
         author, until = self._recent_authors.get(self._header_digest(header), ("", 0.0))
         return author if author and time.monotonic() < until else None
 
@@ -116,7 +116,7 @@ class LoginThrottle:
         return begins - now + _PAUSE_S
 
     def record_failure(self, address: str) -> None:
-        """Hear that a try was wrong."""
+        """Count a failed attempt of an address."""
         failures, newest, free_at = self._failures.pop(address, (0, 0.0, 0.0))
         now = self._now()
         failures = 0 if now - newest > _FORGET_S else failures

@@ -29,8 +29,8 @@ def refusal_reason(headers: Mapping[str, str], allowed: frozenset[str]) -> str |
 
     Args:
         headers: the request's.
-        allowed: names of the server, see `names`; any address is allowed as well, since no name
-            was used that could have been given another meaning.
+        allowed: names of the server, see `server_names`; any address is allowed as well, since no
+            name was used that could have been given another meaning.
     """
     host_header = headers.get("Host", "")
     host = _host_of_url(host_header)

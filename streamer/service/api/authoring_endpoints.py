@@ -1,4 +1,4 @@
-"""The endpoints for who writes configs: findings, the schema, and what a change would come to.
+"""The endpoints for authors of configs: findings, the schema, and the effect of a change.
 
 They change nothing. Configs that are tried here may do what configs that come by API may.
 """
@@ -79,7 +79,7 @@ class AuthoringEndpoints:
         )
         yield Endpoint(
             *("POST", f"{path}/judgement", "judge_config"),
-            "Return what a stream's change to another config would come to; nothing is changed.",
+            "Return the effect of a change to another config on a stream; nothing is changed.",
             *(self._judge_config, _JUDGEMENT_SCHEMA),
             body=_CONFIG_ABOUT,
             codes=_UNKNOWN_STREAM_CODES,
@@ -87,7 +87,7 @@ class AuthoringEndpoints:
         )
         yield Endpoint(
             *("GET", f"{path}/revisions/{{number}}/judgement", "judge_revision"),
-            "Return what going back to a revision would come to; nothing is changed.",
+            "Return the effect of going back to a revision; nothing is changed.",
             *(self._judge_revision, _JUDGEMENT_SCHEMA),
             codes={
                 **_UNKNOWN_STREAM_CODES,

@@ -19,7 +19,7 @@ from streamer import __version__
 from streamer.config import Config
 from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.service.access.middlewares import (
     AUTHOR_KEY,
     PING_PATH,
@@ -63,9 +63,6 @@ def _make_set_event() -> threading.Event:
     event = threading.Event()
     event.set()
     return event
-
-
-_EMPTY_REQUEST: Final = ApiRequest({}, {}, "", parse_change_options({}, ""))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Answers of the API: JSON, and what is said when something is wrong, with Benthos's codes."""
+"""Answers of the API: JSON, and texts of errors, with Benthos's status codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamer.service.fleet.errors import (
 
 STATUS_MEANINGS: Final[Mapping[int, str]] = {
     400: "The config has findings, or the request cannot be understood.",
-    403: "A page of another site asks.",
+    403: "The request is from a page of another site.",
     404: "There is no such stream.",
     409: "The stream, as it is, cannot do that; the text says what to do.",
     415: "A page of a browser sends the body of a form.",

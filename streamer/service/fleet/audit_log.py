@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from streamer.core.disk import sync_data
+from streamer.core.log_format import LogLine
 from streamer.core.timestamps import format_rfc3339
-from streamer.engine.driver.delivery import LogLine
 
 
 class AuditLog:

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import RemoteCheckpoint

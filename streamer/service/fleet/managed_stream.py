@@ -19,8 +19,8 @@ from streamer.config.secrets import add_variable_values
 from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.errors import StreamerError, is_transient
+from streamer.core.log_format import LogLine
 from streamer.core.redaction import Redaction
-from streamer.engine.driver.delivery import LogLine
 from streamer.engine.driver.failure_diagnosis import root_cause_line
 from streamer.service.fleet.deployment_store import API_SOURCE, Revision
 from streamer.service.fleet.lifecycle import Lifecycle, LifecycleState

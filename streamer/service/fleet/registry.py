@@ -14,7 +14,7 @@ from streamer.config import Config
 from streamer.config.resources import ResourceText
 from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.plan.plan import count_cores
 from streamer.service.fleet.audit_log import AuditLog
 from streamer.service.fleet.checkpoints import Checkpoints

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from streamer.config import Config
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.run.revision_switch import RevisionChange

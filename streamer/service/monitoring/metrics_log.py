@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.service.monitoring.metric_samples import Sample
 from streamer.service.monitoring.metrics_mapping import label_samples

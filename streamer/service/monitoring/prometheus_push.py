@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from prometheus_client import push_to_gateway, write_to_textfile
 
+from streamer.core.log_format import LogLine
 from streamer.core.redaction import redact_urls
-from streamer.engine.driver.delivery import LogLine
 from streamer.sdk.spec import ParsedComponent
 from streamer.service.monitoring.exposition import make_registry
 from streamer.service.monitoring.stream_view import Views

@@ -132,7 +132,7 @@ class StreamView:
         return find_custom_metrics(self.config)
 
     def set_config(self, config: Config) -> None:
-        """Say that another config runs now."""
+        """Switch to another config, which runs from now on."""
         self.config = config
         self._register_paths()
         self.__dict__.pop("metric_components", None)
@@ -145,17 +145,17 @@ class StreamView:
         self.endpoints.expect(paths)
 
     def set_waiting(self, problem: str) -> None:
-        """Say why the stream does not start yet."""
+        """Set why the stream does not start yet."""
         with self._lock:
             self._last_state = StreamState(Snapshot(), {}, problem)
 
     def set_running(self, read_state: Callable[[], StreamState]) -> None:
-        """Say that the stream runs, and whom to ask about it."""
+        """Begin to read the state of a stream that runs."""
         with self._lock:
             self._read_state = read_state
 
     def set_ended(self) -> None:
-        """Say that the stream is over; its last figures stay."""
+        """Mark the stream as ended; its last figures stay."""
         with self._lock:
             if self._read_state is not None:
                 self._last_state = self._read_state()

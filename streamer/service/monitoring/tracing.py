@@ -81,7 +81,7 @@ class BatchTracer:
 
     def flush(self) -> None:
         """Send what waits; a collector that is away is not waited for longer than two seconds."""
-        # The library's own timeout is not kept: it waits for each export to come to an end.
+        # The library's own timeout is not kept: it waits for each export to end.
         flushing = threading.Thread(target=self._provider.force_flush, daemon=True, name="traces")
         flushing.start()
         flushing.join(_FLUSH_TIMEOUT_S)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config import Config
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.plan import Plan
 from streamer.plan.change_impact import ChangeImpact, Effect, judge
 from streamer.plan.change_impact.plain_values import to_plain_value

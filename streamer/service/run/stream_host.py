@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.start_progress import StartPhase
 from streamer.plan import Plan
 from streamer.service.monitoring.stream_view import StreamView

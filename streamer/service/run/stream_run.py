@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from streamer.config import Config
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.report.batch_progress import BatchProgress
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.snapshot import Snapshot

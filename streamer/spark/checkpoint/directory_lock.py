@@ -93,7 +93,7 @@ class DirectoryLock:
         return True
 
     def sign(self, url: str = "") -> None:
-        """Say who has it, and where that one answers."""
+        """Write into the lock who has it: host, process, and the URL of its HTTP server."""
         mark = Holder(socket.gethostname(), os.getpid(), url)
         with suppress(OSError):  # a disk that is full takes no signature, and needs none
             os.ftruncate(self.file, 0)

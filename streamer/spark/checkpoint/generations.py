@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer.config import Config
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.journal import FileJournal
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers, remove_tree
 from streamer.plan import Plan
@@ -222,7 +222,7 @@ def begin_rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) 
     fingerprint = {**record["fingerprint"], "shards": shards}
     after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}
     if offset is not None:
-        # Windows go on, and so does what they are folded for.
+        # Windows go on, and so does the mapping that they are pre-aggregated for.
         fields = ("data", "time", "folded")
         after["begins_at"] = {name: offset[name] for name in fields if name in offset}
         after["kafka_begins_at"] = list(kafka)

@@ -140,7 +140,7 @@ class Lease:
 
         Args:
             ended_mark: the mark of a holding whose program is known to have ended.
-            on_wait: hears whose end is waited for, if that takes seconds.
+            on_wait: called with whose end is waited for, if that takes seconds.
 
         Returns:
             The mark of the holding before; empty for none.
@@ -208,7 +208,7 @@ class Lease:
                 self._terms.put(self._file_name(self._number), self._encode_term(is_over=True))
 
     def stop_beating(self) -> None:
-        """Look after it no more."""
+        """Stop renewing the lease."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join(self._timing.validity_s)

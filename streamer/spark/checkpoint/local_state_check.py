@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
+from streamer.core.log_format import LogLine
 from streamer.plan import Plan
 from streamer.plan.driver_outputs import flatten_outputs
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
-
 
 def check_local_state(checkpoint: Checkpoint, plan: Plan, log: LogLine) -> None:
-    """Say what another machine could not go on with, and see that this one can.
+    """Warn of state that other machines do not see; check that this machine has it.
 
     Args:
         checkpoint: the stream's, whose input has been opened.

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
+from streamer.core.log_format import LogLine
 from streamer.engine.planner.checkpoint_path import remove_tree, replace_file
 from streamer.plan.checkpoint_dir import local_directory
 from streamer.spark.checkpoint.checkpoint import (
@@ -27,8 +28,6 @@ from streamer.spark.checkpoint.checkpoint import (
 from streamer.spark.checkpoint.directory_lock import DirectoryLock
 from streamer.spark.checkpoint.hadoop_files import FilesError, HadoopFiles, HadoopPath
 from streamer.spark.checkpoint.lease import Lease, LeaseTakenError
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _FILE_MANAGER_SETTING: Final = "spark.sql.streaming.checkpointFileManagerClass"
 _RENAMING_FILE_MANAGER: Final = (
@@ -54,7 +53,7 @@ class OtherMachineError(CheckpointError):
 
 
 def validate_url(url: str) -> str:
-    """Return the URL of a checkpoint as it is told to Spark.
+    """Check the URL of a checkpoint, and return it as Spark takes it.
 
     Raises:
         CheckpointError: it is none.
@@ -186,7 +185,7 @@ def _acquire_lease(
                 f"another machine was the last to use the checkpoint {root}, and has a part of it "
                 "on its disk: do this there, or let the stream run here before"
             )
-        text = "The checkpoint was not given back; waiting until it is sure that nobody uses it"
+        text = "The checkpoint was not released; waiting until it is sure that nobody uses it"
         previous_mark = lease.acquire(own_mark, lambda holder: log("WARN", text, {"last": holder}))
         if own_mark and not previous_mark:
             # It was deleted there, so that all begins anew.
@@ -249,7 +248,7 @@ def connect(session: SparkSession, url: str) -> HadoopPath:
 
 @dataclass(frozen=True, slots=True)
 class _HadoopLeaseFiles:
-    """The files of a lease; `lease.Terms`."""
+    """The files of a lease; see `lease.LeaseFiles`."""
 
     directory: HadoopPath
 

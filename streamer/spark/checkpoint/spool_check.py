@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamer.connectors.spool.damage import (
-    LogLine,
-    check_positions,
-    check_stores,
-    skip_damaged_marks,
-)
+from streamer.connectors.spool.damage import check_positions, check_stores, skip_damaged_marks
+from streamer.core.log_format import LogLine
 from streamer.sdk.input.input_context import InputContext, open_input
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.spark.checkpoint.checkpoint import Checkpoint

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+from streamer.core.log_format import LogLine
 from streamer.spark.compat import java_spark
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _POLL_INTERVAL_S: Final = 5.0
 """Seconds between two looks."""
@@ -42,15 +41,15 @@ class Executor(NamedTuple):
 
 
 class ExecutorLog:
-    """Says what has changed since the last look."""
+    """Logs executors that came or went since the last call."""
 
     def __init__(self, log: LogLine, executors: Iterable[Executor]) -> None:
-        """Take those that are there at first, of whom nothing is said."""
+        """Take the executors that are there at first, which are not logged."""
         self._log = log
         self._known = {one.name: one for one in executors}
 
     def log_changes(self, executors: Iterable[Executor]) -> None:
-        """Say what has changed."""
+        """Log the executors that came or went."""
         for one in executors:
             before = self._known.get(one.name)
             self._known[one.name] = one
@@ -70,7 +69,7 @@ class ExecutorLog:
 
 
 def watch_executors(context: SparkContext, log: LogLine) -> None:
-    """Say what becomes of executors, in a thread of its own, until Spark is stopped.
+    """Log executors that come and go, in a thread of its own, until Spark is stopped.
 
     Args:
         context: a cluster's.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from pyspark.sql import SparkSession
 
+from streamer.core.log_format import LogLine
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.plan import Plan
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _MIN_REPORTED_CORES: Final = 2
 """What Spark says of a cluster with one core as well."""
@@ -57,7 +56,7 @@ class ParallelismReporter:
         self._has_warned = False
 
     def report(self, session: SparkSession, is_start: bool = False) -> None:
-        """Look how many there are, and pass it on.
+        """Pass the number of cores to the planner, and warn when the stream cannot use them all.
 
         Args:
             session: the stream's.

@@ -24,7 +24,7 @@ _DEFAULT_EXECUTORS: Final = 2
 
 
 class ExecutorRelease:
-    """From its beginning until `end`, executors are given back."""
+    """Releases executors to the cluster, from its beginning until `request_executors`."""
 
     def __init__(self, session: SparkSession) -> None:
         """Begin.
@@ -58,7 +58,7 @@ class ExecutorRelease:
             return  # Spark was stopped, or its JVM has gone.
 
     def request_executors(self) -> None:
-        """Ask for the executors that the stream is to have."""
+        """Request the executors that the stream is to have."""
         if self._is_elastic:
             return
         self._ended.set()

@@ -13,12 +13,13 @@ import hashlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.spark.jvm.launchers import write_launcher
 from streamer.spark.worker_archive import environment_cache, find_or_pack
 from streamer.spark.worker_archive.archive import (
@@ -29,8 +30,6 @@ from streamer.spark.worker_archive.archive import (
     worker_launcher_script,
 )
 from streamer.spark.worker_archive.environment_cache import archive_key
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 ENVIRONMENT_SETTING: Final = "spark.streamer.environment"
 """The setting that carries `spark.environment` to here."""
@@ -49,7 +48,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.storage.decommission.shuffleBlocks.enabled": "true",
     # One that waits for a task that hangs would never end, and so nor would its machine.
     "spark.executor.decommission.forceKillTimeout": "60s",
-    # An executor that is not heard of is given up after 35 to 40 s, and others do its tasks; by
+    # An executor that sends nothing is given up after 35 to 40 s, and others do its tasks; by
     # default it takes two to three minutes. A network that is cut for 20 s costs no executor: TCP
     # tries again ever more seldom, and what was lost comes up to 31 s after the cut. Collecting
     # garbage in heaps of several GB takes a few seconds.
@@ -136,7 +135,7 @@ def prepare_worker_setup(conf: Mapping[str, str], log: LogLine, master: str) -> 
         conf: the user's Spark settings; `ENVIRONMENT` is `packed`, `installed`, or an archive that
             `streamer pack` has made: a path here, one that workers have (`local:/path`), or a URL
             that executors can read.
-        log: hears what takes its time.
+        log: called with what takes its time.
         master: Spark's master URL.
 
     Raises:

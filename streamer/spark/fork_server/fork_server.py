@@ -139,7 +139,7 @@ def _remove_abandoned_directories() -> None:
 
 @contextmanager
 def publish_fork_socket(server: ForkServer | None) -> Iterator[None]:
-    """Say in this process's environment where Python is forked, while the JVM is started.
+    """Set the fork server's socket in this process's environment, while the JVM is started.
 
     The JVM hands on to what it starts the environment that it finds when it starts.
 

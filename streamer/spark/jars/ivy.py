@@ -17,16 +17,15 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 from xml.sax.saxutils import quoteattr
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.spark.jvm.java import find_java
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 Module = tuple[str, str, str]
 """A group, an artifact and a version, as Maven names them."""
 

@@ -7,11 +7,11 @@ for is among Spark's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.plan import Plan
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
@@ -27,8 +27,6 @@ from streamer.spark.jars.jar_directories import (
 )
 from streamer.spark.jars.s3_jars import s3_settings
 from streamer.spark.jvm.jvm_options import per_message_jvm_settings
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 KAFKA_JARS: Modules = {
     "spark-sql-kafka-0-10_2.13": ("org.apache.spark", "4.2.0"),
@@ -205,13 +203,13 @@ def connector_settings(
     directory: str | None = None,
     shared: Path = SHARED_DIRECTORY,
 ) -> dict[str, str]:
-    """Return what Spark has to be told so that it finds its Kafka connector.
+    """Return the settings with which Spark finds its Kafka connector.
 
     Args:
         conf: the user's Spark settings. Where `spark.jars` or `spark.jars.packages` name the
             connector, it is the user's; other jars that they name are kept.
         environ: has `STREAMER_JARS`, a directory of jars, and where caches are kept.
-        log: takes level, text and fields; hears when jars are fetched.
+        log: takes level, text and fields; called when jars are fetched.
         directory: the config's `jars_directory`.
         shared: the machine's directory of jars, which need not be there.
 

@@ -7,11 +7,12 @@ What they share with Spark is among Spark's own jars. `deploy/image/s3-pom.xml` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.spark.jars.ivy import FetchError, fetch_jars
 from streamer.spark.jars.jar_checksums import JAR_SHA256
 from streamer.spark.jars.jar_directories import (
@@ -21,8 +22,6 @@ from streamer.spark.jars.jar_directories import (
     user_jar_directory,
     with_jars,
 )
-
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 _SDK_ARTIFACTS: Final = (
     *("annotations", "apache-client", "arns", "auth", "aws-core", "aws-query-protocol"),
@@ -56,13 +55,13 @@ def s3_settings(
     directory: str | None = None,
     shared: Path = SHARED_S3_DIRECTORY,
 ) -> dict[str, str]:
-    """Return what Spark has to be told so that it reaches S3.
+    """Return the settings with which Spark reaches S3.
 
     Args:
         conf: the user's Spark settings. Where they name `hadoop-aws` among the jars, these are the
             user's; other jars are kept.
         environ: has `STREAMER_JARS`, a directory of jars, and where caches are kept.
-        log: takes level, text and fields; hears when jars are fetched.
+        log: takes level, text and fields; called when jars are fetched.
         directory: the config's `jars_directory`.
         shared: the machine's directory of jars, which need not be there.
 

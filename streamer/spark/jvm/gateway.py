@@ -112,7 +112,7 @@ def can_start_directly(settings: Mapping[str, str], environ: Mapping[str, str]) 
         environ: the variables of this process.
 
     Example:
-        >>> is_direct({"spark.master": "yarn"}, {})
+        >>> can_start_directly({"spark.master": "yarn"}, {})
         False
     """
     if not settings.get("spark.master", "").startswith("local"):

@@ -37,7 +37,7 @@ def find_idle_monitors(session: SparkSession) -> list[Any]:
 
 
 def is_of_tasks(monitor: Any) -> bool:
-    """Tell whether a thread looks after workers that a daemon forks, which are those of tasks."""
+    """Return whether a thread monitors workers that a daemon forks, which are those of tasks."""
     return bool(getattr(monitor, _OUTER_FIELD)().useDaemonEnabled())
 
 

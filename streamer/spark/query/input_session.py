@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.delivery_setup import DeliveryRecord
 from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.writers import Overlay

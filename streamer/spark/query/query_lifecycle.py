@@ -34,7 +34,7 @@ class NotStartedError(StreamerError):
     """
 
     def __init__(self, text: str, spark_error: str) -> None:
-        """Take the reason in a sentence, and all that Spark said."""
+        """Take the reason in a sentence, and the whole text of Spark's error."""
         super().__init__(f"Spark does not start the stream: {text}")
         self.spark_error = spark_error
 

@@ -18,8 +18,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
-from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError, LogLine
+from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.driver.delivery_setup import (
     DeliveredStream,
     DeliveryListeners,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from streamer.engine.driver.rejections import LogLine, Rejections
+from streamer.core.log_format import LogLine
+from streamer.engine.driver.rejections import Rejections
 from streamer.engine.planner.checkpoint_path import CheckpointPath
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.report.component_errors import encode_errors

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from streamer.core.errors import StreamerError, as_transient
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis, WaitingInputs
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.shard_statuses import has_ended

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis
 from streamer.engine.planner.checkpoint_path import CheckpointPath, replace_file
 from streamer.engine.stage.crash_search import CrashInstructions, parse_crashes
@@ -82,7 +82,7 @@ class WorkerCrashes:
         return any(crash[:_IDENTITY_FIELDS] not in before for crash in crashes)
 
     def record_worker_end(self, batch: int, error: str) -> bool:
-        """Hear that a worker has ended; return whether the messages will now be searched.
+        """Count a worker that has ended; return whether the messages will now be searched.
 
         Args:
             batch: the micro-batch that it had in hand.

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-LogLine = Callable[[str, str, Mapping[str, Any]], None]
+from streamer.core.log_format import LogLine
 
 
 @dataclass

@@ -27,6 +27,7 @@ from pyspark.sql import SparkSession
 
 import streamer
 from streamer.core.errors import StreamerError
+from streamer.core.log_format import LogLine
 from streamer.engine.report.start_progress import NO_PROGRESS, StartPhase, StartProgress
 from streamer.spark.cluster.executors import watch_executors
 from streamer.spark.cluster.worker_preflight import check_workers
@@ -56,7 +57,7 @@ from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS_SETTING
 from streamer.spark.jvm.launchers import write_launcher
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
-from streamer.spark.session.jvm_log import JvmLog, LogLine
+from streamer.spark.session.jvm_log import JvmLog
 
 _STREAMING_PACKAGE = "org.apache.spark.sql.execution.streaming"
 

@@ -71,7 +71,7 @@ class SharedSpark:
     def acquire_share(self) -> int:
         """Return the number of a share of the cores that no other stream has.
 
-        Spark keeps a pool for every name that it has heard, so numbers are used again.
+        Spark keeps a pool for every name that it was given, so numbers are used again.
         """
         with self._lock:
             share = next(n for n in range(len(self._used_shares) + 1) if n not in self._used_shares)

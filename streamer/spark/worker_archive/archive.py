@@ -90,7 +90,7 @@ def find_or_pack(cache: Path, report: Callable[[str], None] = lambda text: None)
 
     Args:
         cache: a directory, which is made when it is not there.
-        report: hears what takes its time.
+        report: called with what takes its time.
 
     Raises:
         StreamerError: a requirement is not installed.

@@ -24,7 +24,7 @@ class CheckResult:
 
 
 def run_check(name: str, check: Callable[[], str]) -> CheckResult:
-    """Look at something; its errors are what is wrong with it."""
+    """Run a check; its error is the result's text."""
     try:
         return CheckResult(name, True, check())
     except StreamerError as e:

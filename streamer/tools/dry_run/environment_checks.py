@@ -32,7 +32,7 @@ def check_java(env: Mapping[str, str]) -> str:
 
 
 def check_log_file(name: str) -> str:
-    """Look at the log's file, whose folder must exist.
+    """Check the log's file, whose folder must exist.
 
     Raises:
         StreamerError: it cannot be written; the text says why.
@@ -45,7 +45,7 @@ def check_log_file(name: str) -> str:
 
 
 def check_checkpoint(plan: Plan, directory: str) -> str:
-    """Look whether a checkpoint fits a plan and is not in use. A new one is not made.
+    """Check that a checkpoint fits a plan and is not in use. A new one is not made.
 
     Raises:
         StreamerError: it cannot be used; the text says why.
@@ -55,7 +55,7 @@ def check_checkpoint(plan: Plan, directory: str) -> str:
     if is_remote(directory):
         from streamer.spark.checkpoint.remote_checkpoint import validate_url
 
-        return f"{validate_url(directory)}: looked at when Spark has started, with the stream"
+        return f"{validate_url(directory)}: checked when Spark has started, with the stream"
     path = Path(directory.removeprefix("file://"))
     if not path.exists():
         check_writable_file(path / "streamer.json")
@@ -76,7 +76,7 @@ def check_checkpoint(plan: Plan, directory: str) -> str:
 def check_kafka_jars(
     plan: Plan, section: ParsedFields, env: Mapping[str, str]
 ) -> CheckResult | None:
-    """Look for the jars with which Spark reads Kafka; None for an input that takes none.
+    """Check for the jars with which Spark reads Kafka; None for an input that takes none.
 
     Nothing is fetched: where they are not there, whether a start can fetch them is not known.
     """

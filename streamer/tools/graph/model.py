@@ -99,7 +99,7 @@ _DRIVER_ACTIONS: Final = {
     "drop": "nothing to do",
     "dynamic": "sends to all that there are",
     "file": "appends, exactly once",
-    "http_server": "gives to who asks",
+    "http_server": "answers requests",
     "stdout": "prints",
 }
 """What the driver does for an output."""

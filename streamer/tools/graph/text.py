@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from streamer.tools.graph.model import ASIDE_TITLE, Branch, Graph, Node, Stage
-
-Style = Callable[[str, str], str]
-"""Takes a text and what it is (`head`, `stage`, `name`, `detail`); returns it as it is shown."""
+from streamer.tools.text_style import Style, keep_text
 
 
-def _keep_text(text: str, what: str) -> str:
-    return text
-
-
-def format_graph(graph: Graph, style: Style = _keep_text, width: int = 100) -> str:
+def format_graph(graph: Graph, style: Style = keep_text, width: int = 100) -> str:
     """Return the lines of a graph; details are cut at `width` columns."""
     return "\n".join(_format_lines(graph, style, width)) + "\n"
 

@@ -110,16 +110,6 @@ def _count_bytes_before(
     return [(ends[count], text) for count, text in failures]
 
 
-def apply_to_one(mapping: Mapping, document: bytes, style: DocumentStyle, ex: Execution) -> bytes:
-    """Return what is printed for one document, without a line end.
-
-    Raises:
-        MessageError, ValueError: the mapping failed, or its result has no form as JSON.
-    """
-    message = Message(document, doc=document) if style.raw else Message(document)
-    return format_result(mapping.query([message], 0, ex), message, style)
-
-
 def format_result(value: Any, message: Message, style: DocumentStyle) -> bytes:
     """Return what is printed for a mapping's result.
 

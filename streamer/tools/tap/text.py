@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from streamer.core.json.dump import dump_json
@@ -10,16 +10,10 @@ from streamer.core.json.parse import parse_json
 from streamer.core.log_format import escape_controls
 from streamer.core.message import Batch, Message
 from streamer.tools.tap.stages import Stage
-
-Style = Callable[[str, str], str]
-"""Takes a text and what it is (`stage`, `note`, `batch`, `meta`, `error`)."""
+from streamer.tools.text_style import Style, keep_text
 
 
-def _keep_text(text: str, what: str) -> str:
-    return text
-
-
-def format_stage(stage: Stage, limit: int, style: Style = _keep_text, width: int = 0) -> str:
+def format_stage(stage: Stage, limit: int, style: Style = keep_text, width: int = 0) -> str:
     """Return a stage's lines.
 
     Args:

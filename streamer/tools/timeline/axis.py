@@ -1,4 +1,4 @@
-"""A time axis on which stretches where nothing happens are folded."""
+"""A time axis on which stretches where nothing happens are shortened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 BREAK_WIDTH: Final = 26.0
-"""Pixels of a stretch that is folded."""
+"""Pixels of a stretch that is shortened."""
 
 _MIN_STRETCH_WIDTH: Final = 40.0
 
@@ -25,10 +25,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Axis:
-    """Times to pixels; times within a folded stretch are put evenly into the fold.
+    """Times to pixels; times within a shortened stretch are put evenly into its gap.
 
     Attributes:
-        stretches: those that are not folded, in order.
+        stretches: those that are not shortened, in order.
     """
 
     stretches: tuple[Stretch, ...]
@@ -41,9 +41,9 @@ class Axis:
 
         Args:
             busy: intervals in which something happens, ns.
-            max_gap: the longest stretch between them that is not folded, ns.
+            max_gap: the longest stretch between them that is not shortened, ns.
             left: where it begins, pixels.
-            width: how wide it is; it grows with the number of folds.
+            width: how wide it is; it grows with the number of shortened stretches.
         """
         merged: list[list[int]] = []
         for begin, end in sorted(busy):

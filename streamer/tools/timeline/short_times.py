@@ -24,7 +24,7 @@ class ShortTimes:
 
     @classmethod
     def for_timeline(cls, timeline: Timeline) -> ShortTimes:
-        """Look at all times of a timeline."""
+        """Choose the digits that all times of a timeline need."""
         times = [*collect_times(timeline)]
         days = {format_rfc3339(at)[:10] for at in times}
         fractions = [f"{at % SECOND:09d}".rstrip("0") for at in times]

@@ -44,7 +44,7 @@ def draw_timeline(timeline: Timeline) -> str:
 
 
 def assign_tracks(spans: list[WindowSpan], bounds: list[Bounds]) -> list[int]:
-    """Return for each window the first lane in which it overlaps no other, its wait included."""
+    """Return for each window the first track in which it overlaps no other, its wait included."""
     free: list[int] = []
     tracks = []
     for span, (start, end) in zip(spans, bounds, strict=True):
@@ -112,7 +112,7 @@ class _TimelineRenderer:
         return drawing.render(right + _LEFT, self._draw_legend(bottom + 12) + 20)
 
     def _draw_grid(self, top: float, bottom: float) -> None:
-        """Draw the axis: ticks with their times, and where time is folded."""
+        """Draw the axis: ticks with their times, and where time is shortened."""
         drawing, axis = self._drawing, self._axis
         date = f"{self._short_times.date} UTC" if self._short_times.date else "UTC"
         drawing.draw_text(_LEFT, _TOP + 10, date, "mono muted")

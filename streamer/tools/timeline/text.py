@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
+from streamer.tools.text_style import Style, keep_text
 from streamer.tools.timeline.model import Emission, Event, Timeline, WindowSpan, format_numbers
 from streamer.tools.timeline.short_times import ShortTimes
 from streamer.window import SystemWindow
 from streamer.window.settings.describe import AnyWindow, brackets_of, describe_window
-
-Style = Callable[[str, str], str]
-"""Takes a text and what it is (`head`, `time`, `taken`, `dropped`, `closed`, `payload`)."""
 
 _MAX_PAYLOAD_WIDTH: Final = 60
 _MIN_PAYLOAD_WIDTH: Final = 8
@@ -26,11 +24,7 @@ _EMIT_TEXTS: Final = {
 }
 
 
-def _keep_text(text: str, what: str) -> str:
-    return text
-
-
-def format_timeline(timeline: Timeline, style: Style = _keep_text, width: int = 180) -> str:
+def format_timeline(timeline: Timeline, style: Style = keep_text, width: int = 180) -> str:
     """Return what happened, line by line; payloads are cut so that lines fit the width."""
     return "\n".join(_format_lines(timeline, style, width)) + "\n"
 

@@ -112,8 +112,8 @@ def run_suite(
     Args:
         suite: the tests.
         environment: what they have around them.
-        before: hears of each test before it is run.
-        after: hears how each test went.
+        before: called with each test before it is run.
+        after: called with the result of each test.
     """
     results = []
     for definitions in suite.definitions:

@@ -14,7 +14,7 @@ from streamer.config.unit_tests.definitions import Case
 from streamer.config.unit_tests.tested_config import TestedConfig, open_tested_config
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
-from streamer.engine.driver.delivery import LogLine
+from streamer.core.log_format import LogLine
 from streamer.tools.unit_tests.redaction import SecretRedactor
 
 

@@ -51,11 +51,6 @@ class PartialAggregates:
         """The smallest arrival number of all."""
         return int(self.arrivals.min())
 
-    def groups_in_order(self) -> list[int]:
-        """Return the groups in the order of their first message."""
-        order: list[int] = np.argsort(self.arrivals, kind="stable").tolist()
-        return order
-
 
 @lru_cache(maxsize=64)
 def aggregation_for(text: str) -> PreAggregation:

@@ -61,11 +61,6 @@ class LineCursor:
         self.at += 1
         return byte
 
-    def expect_text(self, text: bytes, error: str) -> None:
-        """Read the bytes of a text."""
-        for byte in text:
-            self.expect_byte((byte).to_bytes(), error)
-
     def expect_pair(self, allowed: Pair, error: str) -> None:
         """Read two bytes."""
         first = self.next_byte()

@@ -19,8 +19,9 @@ from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.engine.planner.trigger import make_batch_info
 from streamer.engine.report.result_frame import Frame, FrameKind, split_parts
-from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
-from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
+from streamer.engine.stage.shard_stage import ShardStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import Limit
 from streamer.window import DictStore, ShuffleRow
@@ -82,14 +83,16 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
     """
     text = jobs.windowed(files, files.parent / "out", "10s", master="local[2]", whole=whole)
     plan = make_plan(parse_config(text + f"  shards: {workers}\n", "stages.yaml"))
+    task_plan = TaskPlan.of(plan)
     source = build_context(plan.resources).build(plan.input).continue_from([])
     pieces = min(workers, PIECES)
     start, now = source.initial_offset(), time.time_ns()
     end = source.latest_offset(start, now, Limit(share * pieces))
     began = time.process_time()
     rows: list[ShuffleRow] = []
+    pack_stage = PackStage(task_plan)
     for number, piece in enumerate(source.split(start, end.offset, pieces)):
-        rows += pack_piece(plan, source, number, piece, now)
+        rows += pack_stage.rows(SourcePiece(source, number, piece), now)
     packed = time.process_time() - began
     rows += make_clock_rows(plan, make_batch_info({"start": "stages", "ended": True, "time": now}))
     shards: list[list[ShuffleRow]] = [[] for _ in range(workers)]
@@ -97,8 +100,9 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
         shards[row.shard].append(row)
     began = time.process_time()
     frames: list[Frame] = []
+    shard_stage = ShardStage(task_plan)
     for shard, some in enumerate(shards):
-        frames += run_shard(plan, shard, some, DictStore())
+        frames += shard_stage.frames(shard, some, DictStore())
     released = time.process_time() - began
     data = [frame.body for frame in split_parts(frames) if frame.kind == FrameKind.DATA]
     statuses = [json.loads(frame.body) for frame in frames if frame.kind == FrameKind.STATUS]

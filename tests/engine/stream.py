@@ -34,10 +34,11 @@ from streamer.engine.planner.trigger import make_batch_info
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.replay import replay_rejected
-from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan, make_plan
 from streamer.plan.rejection import replays
 from streamer.sdk.input.replayable import Limit, Offset
@@ -189,25 +190,27 @@ class Run:
         pieces = list(enumerate(self.source.split(batch.start, batch.end, PIECES)))
         # What workers get has been pickled.
         plan, source, pieces = pickle.loads(pickle.dumps((self.plan, self.source, pieces)))
+        task_plan = TaskPlan.of(plan)
+        pieces = [SourcePiece(source, number, content) for number, content in pieces]
         if plan.window is None:
-            stage = StatelessStage(plan)
-            found = [f for number, piece in pieces for f in stage.frames(source, number, piece)]
+            stage = StatelessStage(task_plan)
+            found = [frame for piece in pieces for frame in stage.frames(piece)]
             return [*found, stage.status(batch.ended)]
-        rows = [
-            row
-            for number, piece in pieces
-            for row in pack_piece(plan, source, number, piece, batch.t, batch.folded)
-        ]
+        pack_stage = PackStage(task_plan)
+        rows = [row for piece in pieces for row in pack_stage.rows(piece, batch.t, batch.folded)]
         offset = {"start": batch.start_id, "ended": batch.ended, "time": batch.t}
         # It was at work all the time.
         busy = ((self.at or batch.t, batch.t),)
         offset["pressure"] = BackPressure(busy, 0, busy[0][1] - busy[0][0]).to_fields()
         rows += make_clock_rows(plan, make_batch_info(offset))
         self.chance.shuffle(rows)
+        shard_stage = ShardStage(task_plan)
         return [
             frame
             for shard, store in enumerate(self.state.stores)
-            for frame in run_shard(plan, shard, [row for row in rows if row.shard == shard], store)
+            for frame in shard_stage.frames(
+                shard, [row for row in rows if row.shard == shard], store
+            )
         ]
 
     def printed(self, output: int = 0) -> list[Any]:

@@ -24,8 +24,9 @@ from streamer.core.message import NO_META
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.stage.kafka_messages import FIRST_PIECE_NUMBER
-from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
-from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
+from streamer.engine.stage.shard_stage import ShardStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import RawMessages
 from streamer.window import MicroBatchInfo, ShuffleRow
@@ -91,6 +92,7 @@ class Kernel:
         sink = f'{{file: {{path: "{_OUT}", codec: lines}}}}'
         text = Stream("nowhere:1", self.windows, sink, Path(_LATE)).config()
         self._plan = make_plan(parse_config(text, "proof.yaml"))
+        self._task_plan = TaskPlan.of(self._plan)
         self._stores = [_Store() for _ in range(self._plan.shards)]
         self._rng = random.Random(self.seed)
         self._events = events(self.seed, self.shape)
@@ -135,9 +137,10 @@ class Kernel:
         self._cuts.append(MicroBatch(t, dict(self._ends), start, backlog))
         self._rng.shuffle(rows)
         frames: list[Frame] = []
+        shard_stage = ShardStage(self._task_plan, now=lambda: t)
         for shard, store in enumerate(self._stores):
             mine = [row for row in rows if row.shard == shard]
-            frames += run_shard(self._plan, shard, mine, store, now=lambda: t)
+            frames += shard_stage.frames(shard, mine, store)
         for frame in sort_frames(frames):
             if frame.kind == FrameKind.STATUS:
                 self._statuses[frame.shard] = orjson.loads(frame.body)
@@ -152,7 +155,8 @@ class Kernel:
         self._ends[partition] = first + len(found)
         raws, name = [one.raw for one in found], f"{TOPIC}/{partition}"
         arrival = piece << PIECE_BITS | first
-        return pack_piece(self._plan, _Source(), piece, raws, t, partition=name, arrival=arrival)
+        source_piece = SourcePiece(_Source(), piece, raws, arrival, name)
+        return PackStage(self._task_plan).rows(source_piece, t)
 
 
 def main() -> int:

@@ -22,9 +22,10 @@ from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
 from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.stage.output_stage import reject_failed
-from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
-from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
+from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import Chunk
 from streamer.sdk.processing import Processor, run
@@ -91,6 +92,7 @@ class ScriptedStream:
         """
         bare = replace(plan.input, processors=())
         self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
+        self._task_plan = TaskPlan.of(self._plan)
         self._stores = [DictStore() for _ in range(self._plan.shards)]
         self._delivery = Delivery(
             [], log, lambda: False, stream=DeliveredStream(endpoint_labels=EndpointLabels.of(plan))
@@ -149,26 +151,30 @@ class ScriptedStream:
     def _frames(
         self, pieces: list[list[ScriptedMessage]], kept: Sequence[_CapturedOutput], before: int
     ) -> Iterator[Frame]:
-        plan = self._plan
+        plan, task_plan = self._plan, self._task_plan
         if plan.window is None:
-            stage = StatelessStage(plan, kept[0], lambda: self._now)
-            for number, piece in enumerate(pieces):
-                yield from stage.frames(_SOURCE, number, piece)
+            stage = StatelessStage(task_plan, kept[0], lambda: self._now)
+            for number, content in enumerate(pieces):
+                yield from stage.frames(SourcePiece(_SOURCE, number, content))
             yield stage.status(self._ended)
             return
         # A jump of the clock is a blocked stream.
         pressure = BackPressure(((before, self._now),), 0, self._now - before)
         reading = MicroBatchInfo(self._now, str(self._starts), ended=self._ended, pressure=pressure)
         rows = list(make_clock_rows(plan, reading))
-        for number, piece in enumerate(pieces):
-            partition = _SOURCE.partition_of(piece)
-            label = piece[0].input
-            rows += pack_piece(
-                plan, _SOURCE, number, piece, self._now, partition=partition, label=label
+        pack_stage = PackStage(task_plan)
+        for number, content in enumerate(pieces):
+            piece = SourcePiece(
+                _SOURCE,
+                number,
+                content,
+                partition=_SOURCE.partition_of(content),
+                label=content[0].input,
             )
+            rows += pack_stage.rows(piece, self._now)
+        shard_stage = ShardStage(task_plan, kept, lambda: self._now)
         for shard, store in enumerate(self._stores):
-            mine = [row for row in rows if row.shard == shard]
-            yield from run_shard(plan, shard, mine, store, kept, lambda: self._now)
+            yield from shard_stage.frames(shard, [row for row in rows if row.shard == shard], store)
 
 
 class _CapturedOutput:

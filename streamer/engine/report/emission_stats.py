@@ -6,6 +6,8 @@ is skipped; it is counted all the same. A window is a batch in each shard that h
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from streamer.core.execution import Execution
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
@@ -41,10 +43,13 @@ class EmissionStats:
             group.batches_received += begins
             group.batches_sent += 1
 
-    def add_run(self, run: EmissionBatch) -> bool:
-        """Count batches of windows that came together; tell whether that can be done at once."""
-        if self._group is not None:
-            return False
-        self._buffer.sent += sum([group.size for group in run.groups])
-        self._buffer.batches_sent += len(run.groups)
-        return True
+    def add_batch(self, batch: EmissionBatch) -> None:
+        """Count groups that come in one emission; the shard has not grouped them."""
+        self._buffer.sent += sum([group.size for group in batch.groups])
+        self._buffer.batches_sent += len(batch.groups)
+
+    def count_each(self, emissions: Iterable[Emission]) -> Iterator[Emission]:
+        """Count emissions as they are taken."""
+        for emission in emissions:
+            self.add(emission)
+            yield emission

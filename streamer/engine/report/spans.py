@@ -6,7 +6,7 @@ as long as all its calls together; it begins where the one before it ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
@@ -99,6 +99,12 @@ class TaskTrace:
         parents = (meta[TRACE_PARENT] for meta in metas if TRACE_PARENT in meta)
         for parent in islice(parents, _MAX_LINKS - len(self._links)):
             self._links[str(parent)] = None
+
+    def follow(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Add the links of chunks as they are taken."""
+        for chunk in chunks:
+            self.add_links(chunk)
+            yield chunk
 
     def to_json(self, ex: Execution, now: int) -> list[Any]:
         """Return the spans and links, for JSON; see `TaskSpan.read`."""

@@ -49,7 +49,7 @@ GAUGE_MARK = "set"
 PEAK_MARK = "peak"
 """Stands behind a figure of which the largest of a micro-batch counts."""
 
-_DEFAULT_REPLAY_RULES = ReplayRules()
+DEFAULT_REPLAY_RULES = ReplayRules()
 
 LOG_LEVELS = {"FATAL": 0, "ERROR": 1, "WARN": 2, "INFO": 3, "DEBUG": 4, "TRACE": 5}
 
@@ -63,6 +63,7 @@ class TaskReport:
         replay_rules_by_number: the same of those messages that others have taken in; by their
             numbers in `Execution.origins`.
         log_sender: says lines that are not to wait for the task's end.
+        tracing: notes what the task does; None where nobody wants to know.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class TaskReport:
         tracing: TaskTrace | None = None,
         limits: Limits = DEFAULT_LIMITS,
         wait_budget: int = 0,
-        replay_rules: ReplayRules = _DEFAULT_REPLAY_RULES,
+        replay_rules: ReplayRules = DEFAULT_REPLAY_RULES,
     ) -> None:
         """Begin; lines less severe than `level` are left out.
 
@@ -89,7 +90,7 @@ class TaskReport:
         self.replay_rules_by_number: dict[int, ReplayRules] = {}
         self._name = uuid4().hex
         self._undelivered: list[bytes] = []
-        self._tracing = tracing
+        self.tracing = tracing
         self._limit = LOG_LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
@@ -110,7 +111,7 @@ class TaskReport:
         plan: Plan,
         now: Callable[[], int] = time.time_ns,
         tracing: TaskTrace | None = None,
-        replay_rules: ReplayRules = _DEFAULT_REPLAY_RULES,
+        replay_rules: ReplayRules = DEFAULT_REPLAY_RULES,
     ) -> TaskReport:
         """Begin as a plan says."""
         return cls(
@@ -204,9 +205,9 @@ class TaskReport:
 
     def span_body(self) -> bytes | None:
         """Return what the task did and when as JSON, or None when nobody wants to know."""
-        if self._tracing is None:
+        if self.tracing is None:
             return None
-        return dump_json(self._tracing.to_json(self.execution, time.time_ns()))
+        return dump_json(self.tracing.to_json(self.execution, time.time_ns()))
 
     def take_rejected(self) -> list[RejectedMessages]:
         """Return the messages that outputs have rejected; answer requests that wait for them."""

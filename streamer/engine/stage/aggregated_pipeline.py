@@ -18,9 +18,6 @@ from streamer.sdk.processing.instrumented import instrument
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 
-MAX_GROUPS_PER_RUN = 1_000
-"""How many groups go through the processors together at most."""
-
 
 class AggregatedPipeline:
     """The processors that folded batches go through: their own mapping, then what follows it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, repeat
+from itertools import compress, count, repeat
 from typing import Protocol
 
 from streamer.core.component_stats import ComponentStats
 from streamer.core.execution import Execution
-from streamer.core.message import Batch, IndexedMessage
+from streamer.core.message import Batch, IndexedMessage, Message
 from streamer.core.portions import cut_portions
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.task_transaction import TaskTransaction
@@ -213,17 +213,20 @@ class OutputStage:
         return known and not self._processors
 
     def encode_in_order(
-        self, orders: Iterable[int], messages: Batch, ex: Execution
+        self, orders: Iterable[int], mapped: Sequence[Message | None], ex: Execution
     ) -> Iterator[Payload]:
         """Encode messages that stand at places of their own, each a batch; `plain` outputs can.
 
         Args:
             orders: where each stands among those of the micro-batch.
-            messages: the messages.
+            mapped: the messages; None for one that a mapping has deleted.
             ex: the run, which is not strict.
         """
         output, tally = self._encoder, ex.stats_of(self._key)
         assert isinstance(output, PlainEncoder)
+        messages = [message for message in mapped if message is not None]
+        if len(messages) < len(mapped):
+            orders = compress(orders, [message is not None for message in mapped])
         if ex.sampler is not None:
             for message in messages:
                 ex.sampler.sample([message], self._key, "before")

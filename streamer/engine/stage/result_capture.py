@@ -7,7 +7,7 @@ written to the outputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from streamer.core.json.bulk import payloads_of
@@ -15,6 +15,11 @@ from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.message import Batch, Message
 from streamer.engine.report.result_frame import RESULTS_OUTPUT, Payload
 from streamer.engine.results.rows import encode_rows
+from streamer.engine.stage.window_strategies import (
+    ApplyMapping,
+    EmissionProcessing,
+    SingleProcessing,
+)
 from streamer.plan import Plan
 from streamer.window import Emission
 from streamer.window.pack.window_metadata import (
@@ -69,8 +74,30 @@ class ResultCapture:
         self._errors: list[str | None] = []
         self._bytes = 0
 
+    def add_results(self, payloads: Iterable[Payload]) -> Iterator[Payload]:
+        """Pass payloads on, and give the results beside them that were noted meanwhile."""
+        for payload in payloads:
+            yield payload
+            if self._bytes >= _MAX_BYTES or len(self._parts) >= _MAX_ROWS:
+                yield from self._flush()
+        yield from self._flush()
+
+    def wrap_processing(self, processing: SingleProcessing) -> EmissionProcessing:
+        """Note what becomes of each emission that goes through a processing."""
+        return _CapturedProcessing(processing, self)
+
+    def wrap_mapping(self, apply: ApplyMapping) -> ApplyMapping:
+        """Note what a mapping makes of each of many emissions."""
+
+        def apply_captured(emissions: Sequence[Emission]) -> list[Message | None]:
+            messages = apply(emissions)
+            self._add_each(emissions, messages)
+            return messages
+
+        return apply_captured
+
     def begin(self, emission: Emission) -> None:
-        """Say what the batches are of that come next."""
+        """Begin an emission: the batches that are added next are made of it."""
         self._emission = emission
         self._ordinal += 1
         self._part = 0
@@ -91,7 +118,7 @@ class ResultCapture:
         self._parts += range(part, self._part)
         self._add_columns(batch)
 
-    def add_each(self, emissions: Sequence[Emission], made: Sequence[Message | None]) -> None:
+    def _add_each(self, emissions: Sequence[Emission], made: Sequence[Message | None]) -> None:
         """Note what the pipeline has made of some emissions, of each a message, or none."""
         kept = [
             place
@@ -118,12 +145,7 @@ class ResultCapture:
         self._errors += [message.error for message in batch]
         self._bytes += sum(map(len, contents))
 
-    def flush_if_full(self) -> Iterator[Payload]:
-        """Give what was noted, if it is much."""
-        if self._bytes >= _MAX_BYTES or len(self._parts) >= _MAX_ROWS:
-            yield from self.flush()
-
-    def flush(self) -> Iterator[Payload]:
+    def _flush(self) -> Iterator[Payload]:
         """Give what was noted."""
         if not self._parts:
             return
@@ -157,6 +179,22 @@ class ResultCapture:
         written = iter(dump_json_texts(known))
         json = [None if text is None else next(written).decode() for text in texts]
         return texts, json, [None] * count
+
+
+class _CapturedProcessing:
+    """Runs emissions one by one, and notes their batches."""
+
+    def __init__(self, processing: SingleProcessing, capture: ResultCapture) -> None:
+        self._processing = processing
+        self._capture = capture
+
+    def run(self, emissions: Iterable[Emission]) -> Iterator[Batch]:
+        """Run emissions through the processors."""
+        for emission, batches in self._processing.run_singly(emissions):
+            self._capture.begin(emission)
+            for batch in batches:
+                self._capture.add(batch)
+                yield batch
 
 
 def _own_metadata(meta: Mapping[str, Any]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from streamer.core.execution import Execution
@@ -85,7 +85,7 @@ def observe_input(
     chunks: Iterable[Chunk],
     component: ParsedComponent,
     ex: Execution,
-    inner: Sequence[ParsedComponent] = (),
+    inner: Iterable[Mapping[str, str]] = (),
 ) -> Iterator[Chunk]:
     """Return what an input gives, and take samples of it where somebody watches.
 
@@ -93,11 +93,10 @@ def observe_input(
         chunks: what it gives.
         component: the input.
         ex: the run.
-        inner: the inputs inside of it that these have come through, each of which counts them.
+        inner: labels and paths of the inputs inside of it that they come through, which count them.
     """
     sampler = ex.sampler
     key = ComponentRef(component).key
-    fields = [ComponentRef(one).fields for one in inner]
     for chunk in chunks:
         if sampler is not None:
             some = (
@@ -107,7 +106,7 @@ def observe_input(
             )
             for batch in some:
                 sampler.sample(batch, key, "after")
-        for labels in fields:
+        for labels in inner:
             ex.count("input_received", count_messages(chunk), **labels)
         yield chunk
 

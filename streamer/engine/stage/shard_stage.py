@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import orjson
 
 from streamer.bloblang import compile_mapping
-from streamer.core.execution import MicroBatch
+from streamer.core.execution import Execution, MicroBatch
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.report.batch_work import split_work
 from streamer.engine.report.component_errors import attribute_errors, attribute_iteration_errors
-from streamer.engine.report.rejected_messages import ReplayRules
 from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames
 from streamer.engine.report.running_clock import RunningClock, Stopwatch
-from streamer.engine.report.spans import TaskTrace
 from streamer.engine.report.task_report import TaskReport
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
 from streamer.engine.stage.pack_stage import REPORT_ROWS
+from streamer.engine.stage.task_plan import TaskPlan
 from streamer.engine.stage.window_pipeline import WindowPipeline
-from streamer.plan import Plan
-from streamer.plan.rejection import replays
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import Emission, MicroBatchInfo, RowKind, Shard, ShuffleRow, StateStore
 from streamer.window.settings.system_window import SystemWindow
@@ -33,72 +31,101 @@ _LARGE_BYTES = 256 << 20
 _REPORT_FRAMES = {row: frame for frame, row in REPORT_ROWS.items()}
 
 
-def run_shard(
-    plan: Plan,
-    shard: int,
-    rows: Iterable[ShuffleRow],
-    store: StateStore,
-    outputs: Sequence[Stage] = (),
-    now: Callable[[], int] = time.time_ns,
-    micro_batch: MicroBatch | None = None,
-) -> Iterator[Frame]:
-    """Take the rows of one micro-batch into a shard; return what comes out of it.
+class ShardStage:
+    """Stage 2 of a stream, as its tasks run it: a task has one shard in one micro-batch."""
 
-    Args:
-        plan: the stream's plan.
-        shard: number of the shard.
-        rows: what stage 1 made for it, in any order.
-        store: the shard's state.
-        outputs: take the place of the plan's, by the number of the output.
-        now: the clock of the processors, Unix ns.
-        micro_batch: which part of which micro-batch this is, where that is known.
-    """
-    assert plan.window is not None
-    kernel_rows: list[ShuffleRow] = []
-    ended = False
-    for row in rows:
-        if row.kind in _REPORT_FRAMES:
-            kind = _REPORT_FRAMES[row.kind]
-            yield Frame(kind, row.arrival, shard, row.arrival, 0, "", row.body)
-            continue
-        if row.kind == RowKind.CLOCK:
-            ended = ended or MicroBatchInfo.from_rows([row.body]).ended
-        kernel_rows.append(row)
-    buffer, output = ComponentRef(plan.buffer).fields, ComponentRef(plan.output).fields
-    tracing = TaskTrace("buffer", buffer, time.time_ns()) if plan.traced else None
-    task = TaskReport.of(plan, now, tracing, ReplayRules(replays(plan.input, plan.resources)))
-    ex = task.execution
-    ex.micro_batch = micro_batch
-    ex.crashes = make_crash_search(f"shard {shard}")
-    having = compile_mapping(plan.having) if plan.having else None
-    text = plan.aggregation.text
-    shard_ = Shard(
-        plan.window, store, plan.late_output is not None, having, text, batch_emissions=True
-    )
-    step = shard_.step(kernel_rows)
-    processors = plan.context().build_all(plan.processors)
-    stages = outputs or [OutputStage(plan, n, output) for n, output in enumerate(plan.outputs)]
-    pipeline = WindowPipeline(plan, processors, stages, ex)
-    watch = Stopwatch(RunningClock()) if isinstance(plan.window, SystemWindow) else None
-    with attribute_errors(output):
-        emitted = make_frames(
-            _run_outputs(pipeline, attribute_iteration_errors(step, buffer), stages, watch), shard
+    def __init__(
+        self,
+        task_plan: TaskPlan,
+        outputs: Sequence[Stage] = (),
+        now: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Take the plan of a stream with windows.
+
+        Args:
+            task_plan: the plan.
+            outputs: take the place of the plan's, by the number of the output.
+            now: the clock of the processors, Unix ns.
+        """
+        self._task_plan = task_plan
+        self._outputs = outputs
+        self._now = now
+
+    def frames(
+        self,
+        shard: int,
+        rows: Iterable[ShuffleRow],
+        store: StateStore,
+        micro_batch: MicroBatch | None = None,
+    ) -> Iterator[Frame]:
+        """Take the rows of one micro-batch into a shard; return what comes out of it.
+
+        Args:
+            shard: number of the shard.
+            rows: what stage 1 made for it, in any order.
+            store: the shard's state.
+            micro_batch: which part of which micro-batch this is, where that is known.
+        """
+        plan = self._task_plan.plan
+        kernel_rows: list[ShuffleRow] = []
+        ended = False
+        for row in rows:
+            if row.kind in _REPORT_FRAMES:
+                kind = _REPORT_FRAMES[row.kind]
+                yield Frame(kind, row.arrival, shard, row.arrival, 0, "", row.body)
+                continue
+            if row.kind == RowKind.CLOCK:
+                ended = ended or MicroBatchInfo.from_rows([row.body]).ended
+            kernel_rows.append(row)
+        rules = self._task_plan.replay_rules()
+        task = self._task_plan.begin_report(plan.buffer, self._now, rules)
+        ex = task.execution
+        ex.micro_batch = micro_batch
+        ex.crashes = make_crash_search(f"shard {shard}")
+        step = self._make_shard(store).step(kernel_rows)
+        watch = Stopwatch(RunningClock()) if isinstance(plan.window, SystemWindow) else None
+        outputs = self._outputs or [OutputStage(plan, *one) for one in enumerate(plan.outputs)]
+        pipeline = self._make_pipeline(outputs, ex)
+        with attribute_errors(ComponentRef(plan.output).fields):
+            emissions = attribute_iteration_errors(step, ComponentRef(plan.buffer).fields)
+            emitted = make_frames(_run_outputs(pipeline, emissions, outputs, watch), shard)
+            yield from _warn_of_large_windows(emitted, partial(self._warn, task))
+        status = step.status
+        for line in status.log:
+            ex.log(line.level, line.text, line.fields)
+        body = orjson.dumps({**status.as_dict(), "ended": ended})
+        yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
+        if watch is not None:
+            work = split_work(watch.work, plan.processors, ex).to_json()
+            yield Frame(FrameKind.WORK, status.now, shard, 1 << 30, 0, "", work)
+        for kind, report in task.frames():
+            yield Frame(kind, status.now, shard, 1 << 30, 0, "", report)
+
+    def _make_shard(self, store: StateStore) -> Shard:
+        plan = self._task_plan.plan
+        assert plan.window is not None
+        having = compile_mapping(plan.having) if plan.having else None
+        return Shard(
+            plan.window,
+            store,
+            plan.late_output is not None,
+            having,
+            plan.aggregation.text,
+            batch_emissions=True,
         )
-        yield from _weighed(emitted, lambda text: task.log_sender.send_now("WARN", text, buffer))
-    status = step.status
-    for line in status.log:
-        ex.log(line.level, line.text, line.fields)
-    body = orjson.dumps({**status.as_dict(), "ended": ended})
-    yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
-    if watch is not None:
-        work = split_work(watch.work, plan.processors, ex).to_json()
-        yield Frame(FrameKind.WORK, status.now, shard, 1 << 30, 0, "", work)
-    for kind, report in task.frames():
-        yield Frame(kind, status.now, shard, 1 << 30, 0, "", report)
+
+    def _warn(self, task: TaskReport, text: str) -> None:
+        task.log_sender.send_now("WARN", text, ComponentRef(self._task_plan.plan.buffer).fields)
+
+    def _make_pipeline(self, outputs: Sequence[Stage], ex: Execution) -> WindowPipeline:
+        plan = self._task_plan.plan
+        return WindowPipeline(plan, plan.context().build_all(plan.processors), outputs, ex)
 
 
-def _weighed(emitted: Iterator[Frame], warn: Callable[[str], None]) -> Iterator[Frame]:
-    """Pass frames on, and say of which window they are where they come to very much.
+def _warn_of_large_windows(
+    emitted: Iterator[Frame], warn: Callable[[str], None]
+) -> Iterator[Frame]:
+    """Pass frames on, and warn of a window whose frames come to very much.
 
     Spark's JVM holds them until they are delivered, and may end by that without a word.
     """
@@ -123,18 +150,18 @@ def _weighed(emitted: Iterator[Frame], warn: Callable[[str], None]) -> Iterator[
 
 def _run_outputs(
     pipeline: WindowPipeline,
-    step: Iterator[Emission],
-    stages: Sequence[Stage],
+    emissions: Iterator[Emission],
+    outputs: Sequence[Stage],
     watch: Stopwatch | None,
 ) -> Iterator[Payload]:
     """Run what the windows give through processors and outputs; time these where that counts."""
     if watch is None:
-        yield from pipeline.payloads(step)
-        for stage in stages:
-            stage.finish()
+        yield from pipeline.payloads(emissions)
+        for output in outputs:
+            output.finish()
         return
     with watch.clock.measure():
-        yield from watch.time_items(pipeline.payloads(watch.exclude_items(step)))
+        yield from watch.time_items(pipeline.payloads(watch.exclude_items(emissions)))
         with watch.time_block():
-            for stage in stages:
-                stage.finish()
+            for output in outputs:
+                output.finish()

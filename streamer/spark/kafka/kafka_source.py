@@ -16,15 +16,16 @@ from streamer.engine.planner.aggregation_switch import read_aggregates_from
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
 from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.trigger import batch_time
-from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.kafka_messages import (
     KafkaMessageReader,
     NeededColumns,
+    PartitionRun,
     split_partition_runs,
 )
-from streamer.engine.stage.pack_stage import pack_piece
+from streamer.engine.stage.pack_stage import PackStage
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.spark.compat import java_packages
 from streamer.spark.jars.kafka_jars import missing_connector_error
@@ -34,8 +35,7 @@ from streamer.spark.tasks.stages import (
     FRAME_SCHEMA,
     ROW_ARROW_SCHEMA,
     ROW_SCHEMA,
-    prepare_task,
-    to_record_batches,
+    make_arrow_stage,
 )
 from streamer.spark.tasks.task_properties import current_micro_batch, current_planned_batch
 from streamer.window import ShuffleRow as PackRow
@@ -181,46 +181,42 @@ def _planned_batch() -> PlannedBatch:
     return planned
 
 
+def _make_piece(source: KafkaMessageReader, stretch: PartitionRun) -> SourcePiece:
+    content = source.piece(stretch)
+    return SourcePiece(
+        source,
+        source.number(stretch),
+        content,
+        source.arrival(stretch),
+        source.partition_of(content),
+    )
+
+
 def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns) -> _Stage:
+    task_plan = TaskPlan.of(plan)
+
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = shard_labels(plan.shards)
         planned = _planned_batch()
-        t = batch_time(planned.offset)
+        pack_stage = PackStage(task_plan)
         since = read_aggregates_from(planned.offset)
         source = KafkaMessageReader(place, planned, needed_columns)
         for stretch in split_partition_runs(batches, needed_columns.topic):
-            piece = source.piece(stretch)
-            for row in pack_piece(
-                plan,
-                source,
-                source.number(stretch),
-                piece,
-                t,
-                since,
-                source.partition_of(piece),
-                arrival=source.arrival(stretch),
-            ):
+            piece = _make_piece(source, stretch)
+            for row in pack_stage.rows(piece, batch_time(planned.offset), since):
                 yield row._replace(shard=names[row.shard])
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(rows(batches)), ROW_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
 
 
 def _direct_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns) -> _Stage:
+    task_plan = TaskPlan.of(plan)
+
     def produce_frames(batches: _Batches) -> Iterator[Frame]:
         source = KafkaMessageReader(place, _planned_batch(), needed_columns)
-        direct_stage = StatelessStage(plan, micro_batch=current_micro_batch())
+        direct_stage = StatelessStage(task_plan, micro_batch=current_micro_batch())
         for stretch in split_partition_runs(batches, needed_columns.topic):
-            yield from direct_stage.frames(
-                source, source.number(stretch), source.piece(stretch), source.arrival(stretch)
-            )
+            yield from direct_stage.frames(_make_piece(source, stretch))
         direct_stage.finish()
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(produce_frames(batches)), FRAME_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, produce_frames, FRAME_ARROW_SCHEMA)

@@ -23,9 +23,10 @@ from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.crash_search import CRASH_INSTRUCTIONS
-from streamer.engine.stage.pack_stage import make_clock_rows, pack_piece
-from streamer.engine.stage.shard_stage import run_shard
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
+from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.spark.tasks.shard_labels import shard_labels
@@ -110,21 +111,35 @@ def prepare_task(plan: Plan) -> None:
     gc.set_threshold(200_000, 50, 100)
 
 
+def make_arrow_stage(
+    plan: Plan, produce: Callable[[_Batches], Iterator[tuple[Any, ...]]], schema: pa.Schema
+) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
+    """Return a function for `mapInArrow` that prepares its task and gives what a stage produces."""
+
+    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
+        prepare_task(plan)
+        yield from to_record_batches(encode_errors(produce(batches)), schema)
+
+    return stage
+
+
 def make_pack_stage(
     plan: Plan, source: ReplayableSource
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Return stage 1 of a stream with windows, for `mapInArrow`."""
+    task_plan = TaskPlan.of(plan)
 
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = shard_labels(plan.shards)
+        pack_stage = PackStage(task_plan)
         for number, piece, offset in _read_pieces(batches):
             packed_rows: Iterator[PackRow] = iter(())
             if piece is not None:
-                since = read_aggregates_from(offset)
-                read = pickle.loads(piece)
-                partition = source.partition_of(read)
-                packed_rows = pack_piece(
-                    plan, source, number, read, batch_time(offset), since, partition
+                content = pickle.loads(piece)
+                packed_rows = pack_stage.rows(
+                    SourcePiece(source, number, content, partition=source.partition_of(content)),
+                    batch_time(offset),
+                    read_aggregates_from(offset),
                 )
             for row in packed_rows:
                 yield row._replace(shard=names[row.shard])
@@ -134,32 +149,25 @@ def make_pack_stage(
                 for row in make_clock_rows(plan, make_batch_info(offset, ends)):
                     yield row._replace(shard=names[row.shard])
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(rows(batches)), ROW_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
 
 
 def make_direct_stage(
     plan: Plan, source: ReplayableSource
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Return the one stage of a stream without windows, for `mapInArrow`."""
+    task_plan = TaskPlan.of(plan)
 
     def produce_frames(batches: _Batches) -> Iterator[Frame]:
-        stage = StatelessStage(plan, micro_batch=current_micro_batch())
+        stage = StatelessStage(task_plan, micro_batch=current_micro_batch())
         for number, piece, offset in _read_pieces(batches):
             if piece is not None:
-                yield from stage.frames(source, number, pickle.loads(piece))
+                yield from stage.frames(SourcePiece(source, number, pickle.loads(piece)))
             if number == 0:
                 yield stage.status(offset["ended"])
         stage.finish()
 
-    def stage(batches: _Batches) -> Iterator[pa.RecordBatch]:
-        prepare_task(plan)
-        yield from to_record_batches(encode_errors(produce_frames(batches)), FRAME_ARROW_SCHEMA)
-
-    return stage
+    return make_arrow_stage(plan, produce_frames, FRAME_ARROW_SCHEMA)
 
 
 class SparkStateStore:
@@ -202,6 +210,7 @@ class ShardProcessor(StatefulProcessor):
     def __init__(self, plan: Plan) -> None:
         """Take the plan."""
         self._plan = plan
+        self._stage = ShardStage(TaskPlan.of(plan))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
@@ -226,7 +235,7 @@ class ShardProcessor(StatefulProcessor):
             if not directory.is_absolute():
                 directory = SparkFiles.getRootDirectory() / directory
             load_initial_state(store, shard_state_path(directory, shard))
-        frames = run_shard(self._plan, shard, incoming, store, micro_batch=micro_batch)
+        frames = self._stage.frames(shard, incoming, store, micro_batch)
         for frame in encode_errors(frames):
             yield Row(**frame._asdict())
 

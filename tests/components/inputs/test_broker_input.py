@@ -7,6 +7,7 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.errors import ConfigError
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.plan.piece_input import leaf_inputs
 from streamer.sdk.input.replayable import Limit
@@ -76,11 +77,11 @@ def test_messages_go_through_the_processors_of_all_that_they_are_in() -> None:
     plan = make_plan(parse_config(NESTED))
     source = built(NESTED)
     end = source.latest_offset(source.initial_offset(), 0, Limit())
-    stage = StatelessStage(plan)
+    stage = StatelessStage(TaskPlan.of(plan))
     frames = [
         frame
         for number, piece in enumerate(source.split(source.initial_offset(), end.offset, 1))
-        for frame in stage.frames(source, number, piece)
+        for frame in stage.frames(SourcePiece(source, number, piece))
     ]
     assert [frame.body for frame in frames if frame.kind == 0] == [
         b"a own outer\n",

@@ -424,6 +424,7 @@ def test_what_has_been_given_up_stays_and_says_so(source: Path) -> None:
 def test_who_waits_for_a_message_gets_the_reason_and_it_is_not_kept(source: Path) -> None:
     from streamer.core.message import Message
     from streamer.engine.stage.stateless_stage import StatelessStage
+    from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 
     run = Run(FILE + BAD + "output: { reject_errored: { stdout: {} } }\n")
 
@@ -436,9 +437,10 @@ def test_who_waits_for_a_message_gets_the_reason_and_it_is_not_kept(source: Path
         def partition_of(self, piece: Any) -> str:
             return ""
 
-    stage = StatelessStage(run.plan)
+    stage = StatelessStage(TaskPlan.of(run.plan))
     piece = [("one", b'{"n":1}'), ("two", b'{"n":3}'), ("three", b'{"n":4}')]
-    run.delivery.deliver(0, [*stage.frames(Requests(), 0, piece), stage.status(False)])
+    frames = stage.frames(SourcePiece(Requests(), 0, piece))
+    run.delivery.deliver(0, [*frames, stage.status(False)])
     assert [line["n"] for line in printed(run)] == [1, 4]
     [[answers, refusals]] = run.answered
     assert sorted(answers) == ["one", "three", "two"] and [*refusals] == ["two"]

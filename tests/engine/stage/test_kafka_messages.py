@@ -20,9 +20,9 @@ from streamer.engine.stage.kafka_messages import (
     split_partition_runs,
 )
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.plan.metadata_read import find_read_metadata
-from streamer.plan.piece_input import input_of_piece
 from streamer.sdk.input.replayable import RawMessages
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -139,7 +139,7 @@ def test_an_input_in_brokers_knows_its_way_and_its_processors():
     rows = KafkaMessageReader(place, planned([plain("a", 0, 1)]), NeededColumns())
     [stretch] = split_partition_runs(columns([plain("a", 0, 1)], NeededColumns()))
     piece = rows.piece(stretch)
-    assert input_of_piece(plan.input, piece, plan.resources).label == "q"
+    assert TaskPlan.of(plan).input_of(SourcePiece(rows, 0, piece)).component.label == "q"
     assert rows.partition_of(piece) == "q:a/0"
 
 
@@ -194,12 +194,12 @@ mappings = st.lists(st.sampled_from(KEYS), max_size=3, unique=True).map(
 def frames(
     text: str, found: list[Message], wanted: NeededColumns, how: MetadataSettings
 ) -> list[tuple[Any, ...]]:
-    stage = StatelessStage(make_plan(parse_config(text, "test.yaml")), now=lambda: 0)
+    stage = StatelessStage(TaskPlan.of(make_plan(parse_config(text, "test.yaml"))), now=lambda: 0)
     rows = KafkaMessageReader(KafkaInputRef(0, (), (), how), planned(found), wanted)
     return [
         frame
         for stretch in split_partition_runs(columns(found, wanted), wanted.topic)
-        for frame in stage.frames(rows, rows.number(stretch), rows.piece(stretch))
+        for frame in stage.frames(SourcePiece(rows, rows.number(stretch), rows.piece(stretch)))
         if frame.kind == 0
     ]
 

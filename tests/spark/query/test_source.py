@@ -23,6 +23,7 @@ from streamer.engine.report.batch_work import BatchWork
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.stage.stateless_stage import StatelessStage
+from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit, Offset
 from streamer.spark.query.source import SourcePlan, StreamReader
@@ -146,11 +147,11 @@ def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Pat
             partitions = reader.partitions(start, end)
             for task, partition in enumerate(partitions):
                 REPORTER.set(ReadingReporter(ear.address, batch, task, iter(range(10**9)).__next__))
-                stage = StatelessStage(plan)
+                stage = StatelessStage(TaskPlan.of(plan))
                 for rows in reader.read(partition):
                     for row in rows.to_pylist():
                         piece = pickle.loads(row["piece"])
-                        assert list(stage.frames(source, row["number"], piece))
+                        assert list(stage.frames(SourcePiece(source, row["number"], piece)))
             until = time.monotonic() + 60
             while (found := meter.current_progress()) is None or found.messages < lines:
                 assert time.monotonic() < until, found

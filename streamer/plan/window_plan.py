@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang import Mapping
 from streamer.plan.aggregation import Aggregation, choose_aggregation
@@ -18,7 +18,7 @@ class WindowPlan:
     """The windows of a stream.
 
     Attributes:
-        window: their settings.
+        window: their settings; None when there are none.
         timestamp: the mapping that gives a message's time; empty where windows have none.
         filter: the mapping that keeps a message; empty for all.
         having: the mapping that lets a window's batch go on; empty for all.
@@ -26,12 +26,16 @@ class WindowPlan:
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
     """
 
-    window: Window
+    window: Window | None
     timestamp: str
     filter: str
     having: str
     key: ShardKey | None
     aggregation: Aggregation
+
+
+NO_WINDOWS: Final = WindowPlan(None, "", "", "", None, Aggregation(None))
+"""The windows of a stream without a window buffer."""
 
 
 def make_window_plan(

@@ -66,7 +66,7 @@ class IdlePause:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Take where its length is said, a clock that never runs backwards, and the wall clock."""
+        """Take the planner's channel, a clock that never runs backwards, and the wall clock."""
         self._signals = signals
         self._now = now
         self._sleep = sleep

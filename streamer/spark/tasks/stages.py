@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from streamer.bloblang import restore_inputs
 from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.aggregation_switch import read_aggregates_from
 from streamer.engine.planner.trigger import batch_time, make_batch_info
@@ -97,10 +98,11 @@ def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[st
 
 
 def prepare_task(plan: Plan) -> None:
-    """Prepare a worker for a task: samples, crash instructions, reports, garbage collector.
+    """Prepare a worker for a task: inputs of mappings, samples, reports, garbage collector.
 
     It looks for cycles less often: documents have none, and there are many.
     """
+    restore_inputs(plan.captured_inputs)
     SAMPLES_PER_COMPONENT.set(requested_samples())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()

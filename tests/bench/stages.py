@@ -17,7 +17,7 @@ from pathlib import Path
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.engine.planner.trigger import make_batch_info
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.report.result_frame import Frame, FrameKind, split_parts
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage
@@ -94,7 +94,8 @@ def staged(files: Path, workers: int, share: int, *, whole: bool = False) -> Sta
     for number, piece in enumerate(source.split(start, end.offset, pieces)):
         rows += pack_stage.rows(SourcePiece(source, number, piece), now)
     packed = time.process_time() - began
-    rows += make_clock_rows(plan, make_batch_info({"start": "stages", "ended": True, "time": now}))
+    offset = MicroBatchOffset({}, start_id="stages", ended=True, batch_time=now)
+    rows += make_clock_rows(plan, offset.batch_info())
     shards: list[list[ShuffleRow]] = [[] for _ in range(workers)]
     for row in rows:
         shards[row.shard].append(row)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from streamer.engine.planner.planner_channel import DriverHints, PlannerHints
 from streamer.engine.report.result_frame import FrameKind
 from streamer.window.contract.shuffle_row import RowKind
+from tests.engine.planner.test_micro_batch_offset import WHOLE
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "streamer"
@@ -100,6 +103,13 @@ def test_the_table_of_channels_has_direction_loss_and_replay() -> None:
     for channel, direction, file, loss, replay in rows:
         assert "→" in direction or "↔" in direction, channel
         assert file.startswith("`") and loss and replay, channel
+    for start, names in (
+        ("hints of the driver", {field.name for field in fields(DriverHints)}),
+        ("hints of the planner", {field.name for field in fields(PlannerHints)}),
+        ("the offset", set(WHOLE.to_fields())),
+    ):
+        (channel,) = (row[0] for row in rows if row[0].startswith(start))
+        assert set(re.findall(r"`(\w+)`", channel)) == names
     # Kinds from 100 on are the engine's, below are the kernel's: the page says so.
     assert max(RowKind) < 100 and len(FrameKind) > 10
 

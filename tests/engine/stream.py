@@ -30,7 +30,7 @@ from streamer.engine.planner.aggregation_switch import (
     AggregatesFrom,
     next_aggregates_from,
 )
-from streamer.engine.planner.trigger import make_batch_info
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.report.snapshot import Snapshot
@@ -202,7 +202,7 @@ class Run:
         # It was at work all the time.
         busy = ((self.at or batch.t, batch.t),)
         offset["pressure"] = BackPressure(busy, 0, busy[0][1] - busy[0][0]).to_fields()
-        rows += make_clock_rows(plan, make_batch_info(offset))
+        rows += make_clock_rows(plan, MicroBatchOffset.from_fields(offset).batch_info())
         self.chance.shuffle(rows)
         shard_stage = ShardStage(task_plan)
         return [

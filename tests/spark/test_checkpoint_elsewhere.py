@@ -12,6 +12,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.plan import make_plan
 from streamer.spark.checkpoint.checkpoint import (
     Checkpoint,
@@ -170,7 +171,7 @@ def test_a_generation_begins_and_the_former_is_swept_where_it_is(machine: Machin
     planned(one)
     former: Any = one.spark
     begin_generation(one, FITS, keeps_input=True)
-    assert one.start_offset == {"data": 7} and not one.is_resumable
+    assert one.start_offset == MicroBatchOffset(7) and not one.is_resumable
     assert one.spark.name == "spark-1" and former.exists()
     delete_old_generations(one)
     assert not former.exists()

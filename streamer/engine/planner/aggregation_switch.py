@@ -10,8 +10,7 @@ Every process that plans micro-batches imports this: it must stay free of what a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 
 class AggregatesFrom(NamedTuple):
@@ -28,12 +27,6 @@ class AggregatesFrom(NamedTuple):
 
 
 FROM_THE_START: Final = AggregatesFrom(None, None)
-
-
-def read_aggregates_from(offset: Mapping[str, Any]) -> AggregatesFrom:
-    """Return what an offset says."""
-    entry = offset.get("folded")
-    return FROM_THE_START if entry is None else AggregatesFrom(*entry)
 
 
 def next_aggregates_from(

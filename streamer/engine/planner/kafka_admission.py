@@ -15,7 +15,7 @@ from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel
 
 POLL_INTERVAL_S: Final = 0.25
 """Seconds between two looks that find nothing worth a micro-batch."""
@@ -76,43 +76,42 @@ class KafkaAdmission:
             DataLostError: something that is to be read is gone.
         """
         while True:
-            self.check_stopping()
+            hints = self._read_hints()
             try:
-                backlog = self._query_inputs()
+                backlog = self._query_inputs(hints.planned_ends)
             except DataLostError as e:
-                self._signals.set_trouble(str(e), lost=True)
+                self._signals.planner.update(trouble=str(e), is_lost=True)
                 raise
             except StreamerError as e:
-                self._signals.set_trouble(str(e))
+                self._signals.planner.update(trouble=str(e), is_lost=False)
                 self._failures += 1
                 self.wait(min(POLL_INTERVAL_S * 2**self._failures, _MAX_BACKOFF_S))
                 continue
             self._failures = 0
-            self._signals.set_trouble("")
+            self._signals.planner.update(trouble="", is_lost=False)
             return backlog
-
-    def check_stopping(self) -> None:
-        """Raise `StoppedError` when the stream is to stop."""
-        if self._signals.is_stopping():
-            raise StoppedError("the stream stops")
 
     def wait(self, seconds: float = POLL_INTERVAL_S) -> None:
         """Wait; a stop ends it, and so does a window that is due."""
         until = self._now() + seconds
         while (left := until - self._now()) > 0:
-            self.check_stopping()
-            due = self._signals.due()
+            due = self._read_hints().due
             if due is not None and not self._failures:
                 left = min(left, max(due - self._clock(), 0) / 1e9)
             if left <= 0:
                 return
             self._sleep(min(left, POLL_INTERVAL_S))
 
-    def _query_inputs(self) -> TotalBacklog:
-        known = self._signals.planned_ends()
+    def _read_hints(self) -> DriverHints:
+        hints = self._signals.driver.read()
+        if hints.is_stopping:
+            raise StoppedError("the stream stops")
+        return hints
+
+    def _query_inputs(self, planned: Sequence[Offsets]) -> TotalBacklog:
         messages, more, ends = 0, False, list[Offsets]()
         for number, child in enumerate(self._children):
-            at: Offsets = known[number] if number < len(known) else {}
+            at: Offsets = planned[number] if number < len(planned) else {}
             standing = child.input.backlog(at)
             messages += standing.waiting
             more = more or standing.more or standing.waiting > child.max_messages

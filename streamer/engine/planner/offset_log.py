@@ -1,17 +1,22 @@
-"""Spark's log of offsets: where each micro-batch ends, and whether all of it is done."""
+"""Spark's logs of the micro-batches that are planned, and of those that are committed."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 
 _OFFSET_LOG_VERSION: Final = "v1"
+"""Of Spark's log of offsets."""
+
+NO_OFFSET: Final = "-"
+"""Stands in the line of a source that has no offset yet."""
 
 
 class PlannedBatch(NamedTuple):
@@ -24,44 +29,30 @@ class PlannedBatch(NamedTuple):
     """
 
     number: int
-    offset: Mapping[str, Any]
+    offset: MicroBatchOffset
     ends: Sequence[Offsets]
 
     def to_json(self) -> str:
         """Return the micro-batch as JSON, for tasks."""
-        return json.dumps(self)
+        return json.dumps([self.number, self.offset.to_fields(), self.ends])
 
     @classmethod
     def from_json(cls, text: str) -> PlannedBatch:
         """Return the micro-batch that `to_json` has written."""
-        return cls(*json.loads(text))
+        number, fields, ends = json.loads(text)
+        return cls(number, MicroBatchOffset.from_fields(fields), ends)
 
 
-def is_before(ends: Sequence[Offsets], later: Sequence[Offsets]) -> bool:
-    """Return whether anything lies between two positions in the Kafka inputs of a stream.
-
-    What only one of them knows does not count: a partition has come meanwhile, or is gone.
-
-    Args:
-        ends: the one, for each of the inputs.
-        later: the other.
-    """
-    return any(
-        at < beyond.get(topic, {}).get(partition, at)
-        for known, beyond in zip(ends, later, strict=False)
-        for topic, partitions in known.items()
-        for partition, at in partitions.items()
-    )
-
-
-def read_planned(spark: Location, number: int) -> PlannedBatch:
+def read_planned(spark: Location, number: int, has_kafka: bool = True) -> PlannedBatch:
     """Read where a micro-batch ends from Spark's checkpoint.
 
     Args:
         spark: Spark's checkpoint directory.
         number: the micro-batch's.
+        has_kafka: whether the stream must have Kafka inputs; else it may.
 
     Raises:
+        FileNotFoundError: the log does not have it.
         StreamerError: the log has another form than it is known to have.
     """
     path = spark / "offsets" / str(number)
@@ -70,11 +61,11 @@ def read_planned(spark: Location, number: int) -> PlannedBatch:
         version, settings, *offsets = content.decode().split("\n")
         if (
             version == _OFFSET_LOG_VERSION
-            and len(offsets) > 1
+            and len(offsets) > has_kafka
             and "batchTimestampMs" in json.loads(settings)
         ):
-            ours, *kafka = [{} if text == "-" else json.loads(text) for text in offsets]
-            return PlannedBatch(number, ours, kafka)
+            ours, *kafka = [{} if text == NO_OFFSET else json.loads(text) for text in offsets]
+            return PlannedBatch(number, MicroBatchOffset.from_fields(ours), kafka)
     except (ValueError, TypeError):
         version = ""
     if re.fullmatch(r"v\d+", version) and version != _OFFSET_LOG_VERSION:
@@ -90,10 +81,23 @@ def read_planned(spark: Location, number: int) -> PlannedBatch:
     )
 
 
-def read_newest_planned(spark: Location) -> PlannedBatch | None:
-    """Read where the newest micro-batch of a checkpoint ends; None before there is any."""
-    newest = max(list_batch_numbers(spark / "offsets"), default=None)
-    return None if newest is None else read_planned(spark, newest)
+def newest_number(log: Location) -> int | None:
+    """Return the newest number in one of Spark's logs; None where it is empty."""
+    return max(list_batch_numbers(log), default=None)
+
+
+def read_newest_planned(
+    spark: Location, log: str = "offsets", has_kafka: bool = True
+) -> PlannedBatch | None:
+    """Read where the newest micro-batch of a checkpoint ends; None before there is any.
+
+    Args:
+        spark: Spark's checkpoint directory.
+        log: `commits` for the newest one that is committed.
+        has_kafka: see `read_planned`.
+    """
+    newest = newest_number(spark / log)
+    return None if newest is None else read_planned(spark, newest, has_kafka)
 
 
 def is_committed(spark: Location, number: int) -> bool:

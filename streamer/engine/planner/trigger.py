@@ -8,15 +8,10 @@ little, and windows close on time all the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from streamer.connectors.kafka.input.opened_input import Offsets
-from streamer.engine.planner.offset_log import is_before
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.window import MicroBatchInfo
-from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
 
 _POLL_INTERVAL_S = 0.25
@@ -45,19 +40,17 @@ class PollSettings:
         """
         if _is_different(seconds, self._seconds):
             self._seconds = seconds
-            self._signals.set_poll_interval(seconds)
         if _is_different(min_wait, self._min_wait):
             self._min_wait = min_wait
-            self._signals.set_min_wait(min_wait)
+        self.publish()
 
     def publish(self) -> None:
-        """Publish both intervals again: at a start, hints are cleared."""
-        self._signals.set_poll_interval(self._seconds)
-        self._signals.set_min_wait(self._min_wait)
+        """Publish both intervals: at a start, hints are cleared."""
+        self._signals.driver.update(poll_interval=self._seconds, min_wait=self._min_wait)
 
 
 class IdlePause:
-    """The pause between two looks that find nothing: Spark may look more often than it is worth."""
+    """The pause between two polls without data: Spark may poll more often than it is worth."""
 
     def __init__(
         self,
@@ -78,15 +71,16 @@ class IdlePause:
         self._since = None if has_data else self._now()
 
     def wait(self) -> None:
-        """Rest; a stop and a window that is due end it within `_NAP` seconds."""
+        """Rest; a stop and a window that is due end it within `_POLL_INTERVAL_S`."""
         if self._since is None:
             return
-        until = self._since + self._signals.poll_interval()
-        while (left := until - self._now()) > 0 and not self._signals.is_stopping():
-            due = self._signals.due()
-            if due is not None and self._clock() >= due:
+        hints = self._signals.driver.read()
+        until = self._since + hints.poll_interval
+        while (left := until - self._now()) > 0 and not hints.is_stopping:
+            if hints.due is not None and self._clock() >= hints.due:
                 return
             self._sleep(min(left, _POLL_INTERVAL_S))
+            hints = self._signals.driver.read()
 
 
 @dataclass
@@ -133,26 +127,3 @@ def next_tick(window: Window | None, before: int, due: int | None, now: int) -> 
     if window is None or due is None or now < due:
         return before
     return max(before, window.due_count(now))
-
-
-def batch_time(offset: Mapping[str, Any]) -> int:
-    """Return a micro-batch's time, ns: when our source was looked at, where its part of it ends."""
-    # A micro-batch that a former version planned may come again.
-    time: int = offset["time"] if "time" in offset else offset["floor"]
-    return time
-
-
-def make_batch_info(offset: Mapping[str, Any], ends: Sequence[Offsets] = ()) -> MicroBatchInfo:
-    """Return the facts about a micro-batch for shards.
-
-    Args:
-        offset: where our source's part of it ends; `backlog_ends` is where Kafka
-            ended at the start, until all before it is planned.
-        ends: where it ends in Kafka, for each of the inputs.
-    """
-    lag, backlog = offset.get("lag", False), is_before(ends, offset.get("backlog_ends", ()))
-    fields = offset.get("pressure")
-    pressure = None if fields is None else BackPressure.from_fields(fields)
-    start, ended = offset["start"], offset["ended"]
-    stood = offset.get("stood", 0)
-    return MicroBatchInfo(batch_time(offset), start, backlog, ended, lag, pressure, stood)

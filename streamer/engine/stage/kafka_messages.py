@@ -174,7 +174,7 @@ class KafkaMessageReader:
             for rank, place in enumerate(sorted(places))
             if place[0] == input_place.number
         }
-        newest = micro_batch.offset.get("ends") or micro_batch.ends
+        newest = micro_batch.offset.ends or micro_batch.ends
         self._newest: Mapping[str, Mapping[str, int]] = newest[input_place.number] if newest else {}
 
     def number(self, run: PartitionRun) -> int:

@@ -270,7 +270,7 @@ class StreamRun:
         """
         # It is in a file. Who asks about a hundred streams would read a hundred of them, and wait
         # after each for the other threads.
-        self._backlog = self.stream.run.signals.backlog()
+        self._backlog = self.stream.run.signals.planner.read().backlog
         if self.stream.delivered_batches:
             self._view.start.finish()
         trial = self._trial

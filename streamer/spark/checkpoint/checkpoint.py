@@ -40,6 +40,7 @@ from streamer.engine.planner.checkpoint_path import (
     remove_tree,
     replace_file,
 )
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.plan.checkpoint_dir import is_remote
 from streamer.spark.checkpoint.directory_lock import DirectoryLock, acquire_within
 from streamer.spark.checkpoint.lease import Lease
@@ -212,10 +213,10 @@ class Checkpoint:
         return self.root / "rejected"
 
     @property
-    def start_offset(self) -> dict[str, Any] | None:
+    def start_offset(self) -> MicroBatchOffset | None:
         """The offset that the generation goes on from; None for the beginning of the input."""
-        offset: dict[str, Any] | None = self.read_record().get("begins_at")
-        return offset
+        fields = self.read_record().get("begins_at")
+        return None if fields is None else MicroBatchOffset.from_fields(fields)
 
     @property
     def kafka_start_offsets(self) -> list[Mapping[str, Mapping[str, int]]]:

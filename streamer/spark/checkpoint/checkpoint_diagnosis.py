@@ -12,6 +12,7 @@ from typing import Final
 
 from streamer.engine.driver.failure_diagnosis import Diagnosis, diagnose
 from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.offset_log import NO_OFFSET
 from streamer.engine.report.metric_labels import EndpointLabels
 
 _LOGS: Final = ("offsets", "commits")
@@ -19,9 +20,6 @@ _FILES_READ_PER_LOG: Final = 2
 """Of each log, a start reads so many of the newest files."""
 
 REMEDY: Final = "restore the checkpoint from a backup, or start anew with another one"
-
-_NO_OFFSET: Final = "-"
-"""Stands in the line of a source that has no offset yet."""
 
 
 def diagnose_failure(
@@ -73,7 +71,7 @@ def _is_readable(path: Location) -> bool:
     try:
         version, *lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
         for line in lines:
-            if line != _NO_OFFSET:
+            if line != NO_OFFSET:
                 json.loads(line)
     except FileNotFoundError:
         return True  # Spark removes old ones meanwhile.

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from streamer.core.json.checksums import has_valid_checksum
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.checkpoint_diagnosis import REMEDY, find_damaged_file
 
@@ -92,10 +93,14 @@ def _find_offset_problem(spark: Location, numbers: list[int]) -> str:
             text = file.read_text()
         except FileNotFoundError:
             return ""  # On a file system elsewhere, while it is swept.
-        offset = _parse_offset(text)
-        if not has_valid_checksum(offset):
+        fields = _parse_offset(text)
+        if not has_valid_checksum(fields):
             return f"{file} is not what was written: its check sum is another one"
-        now = text, _batch_time(offset)
+        try:
+            # It never runs backwards.
+            now = text, MicroBatchOffset.from_fields(fields).batch_time
+        except ValueError as e:
+            return f"{file} is not what was written: {e}"
         if before is not None and (now[0] == before[0] or 0 < now[1] < before[1]):
             return f"{file} is a copy of an older one, so that what was read would be read again"
         before = now
@@ -109,9 +114,3 @@ def _parse_offset(text: str) -> dict[str, Any]:
     except (IndexError, ValueError):
         return {}
     return offset if isinstance(offset, dict) else {}
-
-
-def _batch_time(offset: dict[str, Any]) -> int:
-    """Return the time of a micro-batch, which never runs backwards; 0 when there is none."""
-    value = offset.get("time", 0)
-    return value if isinstance(value, int) else 0

@@ -10,18 +10,20 @@ out is beside it: whatever is started next finishes that first.
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from streamer.config import Config
+from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.journal import FileJournal
-from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers, remove_tree
+from streamer.engine.planner.checkpoint_path import remove_tree
+from streamer.engine.planner.offset_log import newest_number, read_newest_planned
 from streamer.plan import Plan
+from streamer.sdk.input.replayable import Offset
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.pickled_values import read_value, write_value
 
@@ -46,45 +48,17 @@ class Drain:
     keeps_input: bool
 
 
-def read_committed_offsets(spark: Location) -> list[dict[str, Any]]:
-    """Return the offsets up to which a Spark checkpoint has taken its input in.
-
-    Args:
-        spark: Spark's checkpoint.
-
-    Returns:
-        That of our source, and those of Kafka inputs; nothing when no micro-batch was committed.
-    """
-    newest = _newest_number(spark / "commits")
-    if newest is None:
-        return []
-    # A version, the micro-batch's metadata, then a line for each source.
-    lines = (spark / "offsets" / str(newest)).read_text().splitlines()[2:]
-    return [{} if line == "-" else json.loads(line) for line in lines]
-
-
-def read_planned_offset(checkpoint: Checkpoint) -> dict[str, Any] | None:
-    """Return the offset of our source up to which micro-batches were planned; None for none.
+def read_planned_position(checkpoint: Checkpoint) -> Offset | None:
+    """Return the position in the input up to which micro-batches were planned; None for none.
 
     Where Spark's own file of it cannot be read, that is found by who has to read it.
     """
-    spark = checkpoint.spark
-    newest = _newest_number(spark / "offsets")
     try:
-        if newest is None:
-            offset = checkpoint.start_offset
-        else:
-            lines = (spark / "offsets" / str(newest)).read_text().splitlines()
-            offset = json.loads(lines[2])
-        data = (offset or {}).get("data")
-    except (OSError, ValueError, IndexError, AttributeError):
+        planned = read_newest_planned(checkpoint.spark, has_kafka=False)
+    except (OSError, StreamerError):
         return None
-    return data if isinstance(data, dict) else None
-
-
-def _newest_number(log: Location) -> int | None:
-    """Return the newest number in one of Spark's logs."""
-    return max(list_batch_numbers(log), default=None)
+    offset = checkpoint.start_offset if planned is None else planned.offset
+    return offset.data if offset is not None and isinstance(offset.data, dict) else None
 
 
 def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
@@ -170,10 +144,7 @@ def begin_generation(
             another one, and begins at its beginning.
         revision: what the deploy is called.
     """
-    offset = checkpoint.start_offset
-    kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_start_offsets
-    if committed := read_committed_offsets(checkpoint.spark):
-        offset, *kafka = committed
+    start = _start_of_next(checkpoint, has_same_state=False)
     _revert_uncommitted_files(checkpoint)
     record = checkpoint.read_record()
     number = int(record.get("generation", 0)) + 1
@@ -186,11 +157,19 @@ def begin_generation(
     }
     if "identity" in record:
         after["identity"] = record["identity"]
-    if keeps_input and offset is not None:
-        # The clock does not run backwards, though the windows begin anew.
-        after["begins_at"] = {name: offset[name] for name in ("data", "time") if name in offset}
-        after["kafka_begins_at"] = list(kafka)
-    checkpoint.write_record(after)
+    checkpoint.write_record({**after, **start} if keeps_input else after)
+
+
+def _start_of_next(checkpoint: Checkpoint, has_same_state: bool) -> dict[str, Any]:
+    """Return what the next generation's record has of the offsets that it goes on from."""
+    committed = read_newest_planned(checkpoint.spark, "commits", has_kafka=False)
+    if committed is None:
+        offset, kafka = checkpoint.start_offset, checkpoint.kafka_start_offsets
+    else:
+        offset, kafka = committed.offset, [*committed.ends]
+    if offset is None:
+        return {}
+    return {"begins_at": offset.to_start_fields(has_same_state), "kafka_begins_at": kafka}
 
 
 def begin_rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) -> None:
@@ -204,10 +183,7 @@ def begin_rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) 
     Raises:
         CheckpointError: another program has taken the checkpoint over.
     """
-    offset = checkpoint.start_offset
-    kafka: Sequence[Mapping[str, Any]] = checkpoint.kafka_start_offsets
-    if committed := read_committed_offsets(checkpoint.spark):
-        offset, *kafka = committed
+    start = _start_of_next(checkpoint, has_same_state=True)
     record = checkpoint.read_record()
     number = int(record.get("generation", 0)) + 1
     seed = checkpoint.seed_path(number)
@@ -221,17 +197,12 @@ def begin_rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) 
     _revert_uncommitted_files(checkpoint)
     fingerprint = {**record["fingerprint"], "shards": shards}
     after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}
-    if offset is not None:
-        # Windows go on, and so does the mapping that they are pre-aggregated for.
-        fields = ("data", "time", "folded")
-        after["begins_at"] = {name: offset[name] for name in fields if name in offset}
-        after["kafka_begins_at"] = list(kafka)
-    checkpoint.write_record(after)
+    checkpoint.write_record({**after, **start})
 
 
 def has_committed(checkpoint: Checkpoint) -> bool:
     """Whether a micro-batch of the generation was committed."""
-    return _newest_number(checkpoint.spark / "commits") is not None
+    return newest_number(checkpoint.spark / "commits") is not None
 
 
 def delete_used_seed(checkpoint: Checkpoint) -> None:
@@ -253,7 +224,7 @@ def restore_record(checkpoint: Checkpoint, record: Mapping[str, Any]) -> None:
 def _revert_uncommitted_files(checkpoint: Checkpoint) -> None:
     """Cut files back to before a micro-batch that was not committed: it will be read again."""
     spark = checkpoint.spark
-    planned, committed = _newest_number(spark / "offsets"), _newest_number(spark / "commits")
+    planned, committed = newest_number(spark / "offsets"), newest_number(spark / "commits")
     if planned is None or planned == committed:
         return
     for path in _journal_paths(checkpoint.directory):

@@ -9,7 +9,7 @@ from streamer.core.log_format import LogLine
 from streamer.sdk.input.input_context import InputContext, open_input
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.spark.checkpoint.checkpoint import Checkpoint
-from streamer.spark.checkpoint.generations import read_planned_offset
+from streamer.spark.checkpoint.generations import read_planned_position
 
 
 def open_checked_input(
@@ -33,9 +33,9 @@ def open_checked_input(
     # What another machine has received is not expected here.
     if (
         checkpoint.has_current_local_state
-        and (offset := read_planned_offset(checkpoint)) is not None
+        and (position := read_planned_position(checkpoint)) is not None
     ):
-        check_positions(spool, offset, skips, log)
+        check_positions(spool, position, skips, log)
     with skip_damaged_marks(spool, skips):
         replayable = open_input(source, context)
     check_stores(spool, skips, log, context.count)

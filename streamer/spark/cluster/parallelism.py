@@ -65,7 +65,7 @@ class ParallelismReporter:
         if self._plan.master.startswith("local"):
             return
         core_count = session.sparkContext.defaultParallelism
-        self._signals.set_tasks(core_count)
+        self._signals.driver.update(tasks=core_count)
         shards = self._plan.shards
         more = core_count > max(shards, _MIN_REPORTED_CORES)
         if not is_start and not self._has_warned and self._plan.key is not None and more:

@@ -39,7 +39,7 @@ LogLine = Callable[[str, str, Mapping[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class InputReport:
-    """Where a stream's Kafka inputs report.
+    """Callbacks by which a stream's Kafka inputs report.
 
     Attributes:
         set_gauge: sets a gauge of the input, by its name and labels.
@@ -88,6 +88,8 @@ class KafkaDriver:
         self._signals = signals
         self._log = report.log
         self._trouble = ""
+        # The reason why brokers do not answer while no query runs, which the planner cannot report.
+        self._outage: str | None = None
         self._logged_at = 0.0
         self._offset_committer = KafkaOffsetCommitter(
             self.children,
@@ -107,12 +109,13 @@ class KafkaDriver:
         for child in self.children:
             for name, value in child.input.jvm_properties().items():
                 properties.setProperty(name, value)
+        self._outage = None
         newest = read_newest_planned(self._spark)
         if newest is not None:
-            self._signals.set_planned_ends(newest.ends)
+            self._signals.driver.update(planned_ends=newest.ends)
             self._offset_committer.note_end(newest.number, newest.ends)
         elif self._start_offsets:
-            self._signals.set_planned_ends(self._start_offsets)
+            self._signals.driver.update(planned_ends=self._start_offsets)
         return make_kafka_rows(session, plan, self.children, self.needed_columns)
 
     def batch_started(self, batch: DataFrame, number: int) -> None:
@@ -122,7 +125,7 @@ class KafkaDriver:
         """
         planned_batch = read_planned(self._spark, number)
         set_planned_batch(batch, planned_batch)
-        self._signals.set_planned_ends(planned_batch.ends)
+        self._signals.driver.update(planned_ends=planned_batch.ends)
         self._offset_committer.batch_started(number, planned_batch.ends)
 
     def batch_delivered(self) -> None:
@@ -132,13 +135,20 @@ class KafkaDriver:
     @property
     def outage(self) -> str:
         """The reason why brokers do not answer now; empty while they do."""
-        return self._connections.problem or self._signals.trouble()[0]
+        return self._connections.problem or self._planner_trouble()[0]
 
     @property
     def data_loss(self) -> str:
         """Lost messages that were to be read, so that the stream has to end; empty for none."""
-        text, lost = self._signals.trouble()
-        return text if lost else self._offset_committer.data_loss
+        text, is_lost = self._planner_trouble()
+        return text if is_lost else self._offset_committer.data_loss
+
+    def _planner_trouble(self) -> tuple[str, bool]:
+        """Return why no micro-batch starts, and whether that is for good."""
+        if self._outage is not None:
+            return self._outage, False
+        hints = self._signals.planner.read()
+        return hints.trouble, hints.is_lost
 
     def check(self, trouble: Diagnosis, place: Labels, abandon: Callable[[], None]) -> Diagnosis:
         """Return what is wrong with the stream, now that the brokers have been looked after.
@@ -188,8 +198,8 @@ class KafkaDriver:
         Raises:
             StreamerError: what was to be read is gone.
         """
-        text, lost = self._signals.trouble()
-        if lost:
+        text, is_lost = self._planner_trouble()
+        if is_lost:
             raise StreamerError(text)
         if _DATA_LOSS_ERROR.search(error):
             self._raise_data_loss(error)
@@ -197,12 +207,12 @@ class KafkaDriver:
         while (text := self._find_unreachable()) and not stopping.is_set():
             if self._offset_committer.data_loss:
                 raise StreamerError(self._offset_committer.data_loss)
-            self._signals.set_trouble(text)
+            self._outage = text
             self.poll_trouble()
             waited = True
             stopping.wait(pause)
             pause = min(pause * 2, _MAX_RECONNECT_PAUSE_S)
-        self._signals.set_trouble("")
+        self._outage = ""
         return waited or _KAFKA_ERROR.search(error) is not None
 
     def close(self) -> None:

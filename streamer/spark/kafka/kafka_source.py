@@ -12,10 +12,8 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from streamer.engine.planner.aggregation_switch import read_aggregates_from
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
 from streamer.engine.planner.offset_log import PlannedBatch
-from streamer.engine.planner.trigger import batch_time
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.kafka_messages import (
     KafkaMessageReader,
@@ -199,11 +197,11 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
         names = shard_labels(plan.shards)
         planned = _planned_batch()
         pack_stage = PackStage(task_plan)
-        since = read_aggregates_from(planned.offset)
+        offset = planned.offset
         source = KafkaMessageReader(place, planned, needed_columns)
         for stretch in split_partition_runs(batches, needed_columns.topic):
             piece = _make_piece(source, stretch)
-            for row in pack_stage.rows(piece, batch_time(planned.offset), since):
+            for row in pack_stage.rows(piece, offset.batch_time, offset.aggregates_from):
                 yield row._replace(shard=names[row.shard])
 
     return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)

@@ -29,7 +29,7 @@ from streamer.spark.checkpoint.spool_check import open_checked_input
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnds:
-    """What a stream shares with its process.
+    """Objects of the process that a stream shares.
 
     Attributes:
         read_stdin: reads up to so many bytes of the standard input, b"" at its end; None for the

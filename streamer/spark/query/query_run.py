@@ -119,7 +119,7 @@ class QueryRun:
         self._task_log: TaskLogReceiver | None = None
         self.signals = PlannerChannel(checkpoint.directory / "signals")
         self.poll_settings = PollSettings(self.signals)
-        self.batch_meter = BatchMeter(self.signals.extent)
+        self.batch_meter = BatchMeter(lambda: self.signals.planner.read().extent)
         self._parallelism = ParallelismReporter(plan, self.signals, log)
         self.crashes, self.current_batch = WorkerCrashes(checkpoint.root), -1
         self.labels = EndpointLabels.of(plan)
@@ -152,7 +152,7 @@ class QueryRun:
             stream=DeliveredStream(
                 self.labels,
                 self.plan.window,
-                parallel_tasks=lambda: self.signals.tasks() or count_cores(master),
+                parallel_tasks=lambda: self.signals.driver.read().tasks or count_cores(master),
             ),
             sinks=DeliverySinks(
                 self._results,
@@ -164,7 +164,7 @@ class QueryRun:
                 on_answers=session.pending_requests.resolve,
                 on_trouble=self._on_trouble,
                 on_samples=session.tap.record,
-                on_work=self.signals.set_work,
+                on_work=lambda work: self.signals.driver.update(work=work),
             ),
             record=record,
         )
@@ -296,10 +296,11 @@ class QueryRun:
         self._input.recent.record(
             self.delivery.batch, statuses.values(), self.delivery.metrics.counts.get(LAG_METRIC_KEY)
         )
-        self.signals.set_due(self.snapshot().next_close)
+        hints: dict[str, Any] = {"due": self.snapshot().next_close}
         if not self._newest_reported and len(statuses) >= self.plan.shards:
-            self.signals.set_newest_end(newest_window_end([*statuses.values()]))
+            hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
+        self.signals.driver.update(**hints)
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""

@@ -49,7 +49,7 @@ def make_rejections(
     return Rejections(
         directory,
         log,
-        wake=lambda: signals.request_batch(time.time_ns()),
+        wake=lambda: signals.driver.update(requested_at=time.time_ns()),
         replays=replays(plan.input, plan.resources),
     )
 

@@ -1,14 +1,11 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
-An offset is the input's own, and beside it what a replay must see again: the micro-batch's time,
-the tick (so that windows close without data), the start of the program, whether the input has ended
-or is behind, where Kafka ended at the start, which windows fold, and how long the stream's own
-processors and outputs had the micro-batch before in hand.
+An offset has the input's own, and beside it what a replay must see again
+(`streamer.engine.planner.micro_batch_offset`).
 """
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -23,14 +20,21 @@ from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.durations import SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
-from streamer.engine.planner.aggregation_switch import next_aggregates_from, read_aggregates_from
+from streamer.engine.planner.aggregation_switch import next_aggregates_from
 from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.offset_log import is_before
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset, is_before
+from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel
 from streamer.engine.planner.trigger import IdlePause, TriggerPolicy, next_tick
-from streamer.sdk.input.replayable import Limit, MeasurableSource, ReplayableSource, extent_of
+from streamer.sdk.input.replayable import (
+    LatestOffset,
+    Limit,
+    MeasurableSource,
+    Offset,
+    ReplayableSource,
+    extent_of,
+)
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
 
@@ -78,7 +82,38 @@ class SourcePlan:
     kafka: tuple[StreamKafkaInput, ...] = ()
     reports_lag: bool = False
     limits: Limits = DEFAULT_LIMITS
-    start_offset: dict[str, Any] | None = None
+    start_offset: MicroBatchOffset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Poll:
+    """What one poll of the inputs has given.
+
+    Attributes:
+        time: by the stream's clock, ns.
+        steady: by the clock that never runs backwards, ns.
+        is_first: it is the first of a start.
+        hints: those of the driver.
+        latest: the end of our source.
+        kafka: the messages that wait in Kafka.
+    """
+
+    time: int
+    steady: int
+    is_first: bool
+    hints: DriverHints
+    latest: LatestOffset
+    kafka: TotalBacklog
+
+    @property
+    def waiting(self) -> int:
+        """Number of messages that wait."""
+        return self.latest.waiting + self.kafka.messages
+
+    @property
+    def has_more(self) -> bool:
+        """Whether more waits than one micro-batch takes."""
+        return self.latest.has_more or self.kafka.more
 
 
 class StreamReader(DataSourceStreamReader):
@@ -96,17 +131,13 @@ class StreamReader(DataSourceStreamReader):
         )
         # The newest micro-batch's time, and what the steady clock said then.
         self._planned: tuple[int, int] | None = None
-        self._committed: dict[str, Any] | None = None
+        self._committed: Offset | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a stream without a checkpoint begins."""
-        begins = {
-            "data": self._plan.source.initial_offset(),
-            "tick": 0,
-            "start": "",
-            "ended": False,
-        }
-        return begins | (self._plan.start_offset or {})
+        plan = self._plan
+        begin = plan.start_offset or MicroBatchOffset(plan.source.initial_offset())
+        return begin.to_fields()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return `start` when nothing is worth a micro-batch now, or where it goes to.
@@ -114,144 +145,136 @@ class StreamReader(DataSourceStreamReader):
         Beside Kafka inputs it returns only when a micro-batch is worth it
         (`streamer.engine.planner.kafka_admission`).
         """
-        self._clock.continue_from(start.get("time", 0))
+        before = MicroBatchOffset.from_fields(start)
+        self._clock.continue_from(before.batch_time)
         while True:
             self._idle_pause.wait()
-            end = self._plan_end(start)
-            self._idle_pause.note_poll(end is not start)
-            if self._kafka_admission is None or end is not start:
-                return end if end is start else add_checksum(end)
+            end = self._plan_end(before)
+            self._idle_pause.note_poll(end is not None)
+            if end is not None:
+                return add_checksum(end.to_fields())
+            if self._kafka_admission is None:
+                return start
             self._kafka_admission.wait()
 
-    def _plan_end(self, start: dict[str, Any]) -> dict[str, Any]:
+    def _plan_end(self, before: MicroBatchOffset) -> MicroBatchOffset | None:
+        """Return where a micro-batch goes to, if one is worth it now."""
         plan = self._plan
-        if self._kafka_admission is None and plan.signals.is_stopping():
-            return start
+        hints = plan.signals.driver.read()
+        if self._kafka_admission is None and hints.is_stopping:
+            return None
         # Spark asks when the micro-batch that ended here is written, and commits it with the next
         # one: where a spool is full there would be none.
-        if start["data"] != self._committed:
-            self.commit(start)
+        if before.data != self._committed:
+            self._commit_input(before.data)
+        kafka = _NO_KAFKA_BACKLOG
+        if self._kafka_admission is not None:
+            kafka = self._kafka_admission.read_backlog()
+            # While no broker answers, time passes.
+            hints = plan.signals.driver.read()
+        poll = self._poll(before, hints, kafka)
+        plan.signals.planner.update(backlog=poll.waiting)
+        tick = next_tick(plan.window, before.tick, hints.due, poll.time)
+        requested_at = max(hints.requested_at, before.requested_at)
+        is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at
+        urgent = is_due or poll.has_more or poll.latest.is_ended
+        min_wait = round(hints.min_wait * SECOND) if poll.waiting and not urgent else 0
+        should_start = self._trigger.should_start(poll.waiting, urgent, poll.time, min_wait)
+        takes_input = should_start or not poll.latest.waiting
+        ended = poll.latest.is_ended and takes_input
+        if not (should_start or is_due or ended != before.ended):
+            return None
+        pressure, suspended = self._measure_last_batch(before, poll)
+        self._planned = poll.time, poll.steady
+        return MicroBatchOffset(
+            data=poll.latest.offset if takes_input else before.data,
+            tick=tick,
+            start_id=plan.start_id,
+            ended=ended,
+            aggregates_from=next_aggregates_from(
+                before.aggregates_from,
+                plan.aggregation_id,
+                hints.newest_end,
+                hints.has_newest_end and not poll.is_first,
+            ),
+            lag=poll.has_more,
+            batch_time=poll.time,
+            # Wherever it comes again, the tasks are the same.
+            pieces=hints.tasks or plan.pieces,
+            requested_at=requested_at,
+            pressure=pressure,
+            suspended=suspended,
+            # An offset that is not new would bring no clock.
+            step=0 if self._kafka_admission is None else before.step + 1,
+            ends=kafka.ends if plan.reports_lag else (),
+            backlog_ends=self._backlog_ends(before, poll),
+        )
+
+    def _poll(self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog) -> _Poll:
+        plan = self._plan
         # This, not when Spark has written the micro-batch down, is its time: a window that ends in
         # between has events that come with the next one. The input is asked for all until now, and
-        # Spark takes what Kafka has when this returns. While no broker answers, time passes.
-        kafka = (
-            _NO_KAFKA_BACKLOG
-            if self._kafka_admission is None
-            else self._kafka_admission.read_backlog()
-        )
-        # It does not run backwards, though the machine's clock may, and goes on meanwhile.
+        # Spark takes what Kafka has when this returns. It does not run backwards, though the
+        # machine's clock may, and goes on meanwhile.
         now, steady = self._clock.now(), self._clock.steady()
-        ticked = next_tick(plan.window, start["tick"], plan.signals.due(), now)
-        tasks = plan.signals.tasks()
         # Without windows all of it may come out at once, and to the driver: its heap does not grow
         # with the cores.
-        is_first = start["start"] != plan.start_id
+        is_first = before.start_id != plan.start_id
         limit = plan.limit.within(_FIRST_BATCH_LIMIT) if is_first else plan.limit
-        if tasks is not None and plan.window is not None:
-            limit = limit.share_of(tasks)
-        latest = plan.source.latest_offset(start["data"], now, limit)
-        waiting, more = latest.waiting + kafka.messages, latest.has_more or kafka.more
-        plan.signals.set_backlog(waiting)
-        ended = latest.is_ended
-        woken = max(plan.signals.requested_at(), start.get("woken", 0))
-        is_woken = woken != start.get("woken", 0)
-        urgent = ticked != start["tick"] or more or ended or is_first or is_woken
-        min_wait = round(plan.signals.min_wait() * SECOND) if waiting and not urgent else 0
-        should_start = self._trigger.should_start(waiting, urgent, now, min_wait)
-        if not should_start and latest.waiting:
-            ended = False
-        if (
-            should_start
-            or ticked != start["tick"]
-            or is_first
-            or is_woken
-            or ended != start["ended"]
-        ):
-            data = latest.offset if should_start or not latest.waiting else start["data"]
-            known, newest = plan.signals.newest_end()
-            aggregates_from = next_aggregates_from(
-                read_aggregates_from(start), plan.aggregation_id, newest, known and not is_first
-            )
-            pressure = None if is_first else self._pressure(start, now)
-            suspended = 0
-            if not is_first and self._planned is not None and self._planned[0] == start.get("time"):
-                suspended = standstill_between(self._planned, now, steady)
-            self._planned = now, steady
-            return {
-                "data": data,
-                "tick": ticked,
-                "start": plan.start_id,
-                "ended": ended,
-                "folded": aggregates_from,
-                "lag": more,
-                "time": now,
-                # Wherever it comes again, the tasks are the same.
-                "pieces": tasks or plan.pieces,
-                **({"woken": woken} if woken else {}),
-                **({} if pressure is None else {"pressure": pressure.to_fields()}),
-                **({"stood": suspended} if suspended else {}),
-                **self._kafka_fields(start, kafka, is_first),
-            }
-        return start
+        if hints.tasks is not None and plan.window is not None:
+            limit = limit.share_of(hints.tasks)
+        latest = plan.source.latest_offset(before.data, now, limit)
+        return _Poll(now, steady, is_first, hints, latest, kafka)
 
-    def _pressure(self, start: dict[str, Any], now: int) -> BackPressure | None:
-        """Return what the micro-batch that ended at `start` took of the stream's own time.
+    def _measure_last_batch(
+        self, before: MicroBatchOffset, poll: _Poll
+    ) -> tuple[BackPressure | None, int]:
+        """Return what the micro-batch that ended at `before` took of the stream's own time.
 
-        None where that is not known, or cannot matter.
+        Returns:
+            That, or None where it is not known, or cannot matter; and by how much time went on by
+            itself since then, ns.
         """
-        work = self._plan.signals.work()
-        if work is None or self._planned is None or work.time != start.get("time"):
-            return None
-        if self._planned[0] != work.time:
-            return None
-        return measure_pressure(self._planned, now, work)
+        planned, work = self._planned, poll.hints.work
+        if poll.is_first or planned is None or planned[0] != before.batch_time:
+            return None, 0
+        pressure = None
+        if work is not None and work.time == before.batch_time:
+            pressure = measure_pressure(planned, poll.time, work)
+        return pressure, standstill_between(planned, poll.time, poll.steady)
 
-    def _kafka_fields(
-        self, start: dict[str, Any], kafka: TotalBacklog, is_first: bool
-    ) -> dict[str, Any]:
-        """Return what an offset has besides when Kafka is read too."""
-        if self._kafka_admission is None:
-            return {}
-        # An offset that is not new would bring no clock.
-        fields: dict[str, Any] = {"step": start.get("step", 0) + 1}
-        if self._plan.reports_lag:
-            fields["ends"] = kafka.ends
-        if backlog := self._backlog_ends(start, kafka, is_first):
-            fields["backlog_ends"] = backlog
-        return fields
-
-    def _backlog_ends(
-        self, start: dict[str, Any], kafka: TotalBacklog, is_first: bool
-    ) -> Sequence[Offsets]:
+    def _backlog_ends(self, before: MicroBatchOffset, poll: _Poll) -> Sequence[Offsets]:
         """Return where Kafka ended at the start of the program until all before it is planned.
 
         What waited meanwhile is not late: no window closes by the clock on the wall before then.
         """
         # Where a topic has become shorter, that place is never reached: when nothing waits it is
         # over.
-        if self._plan.window is None or not kafka.messages:
+        if self._plan.window is None or not poll.kafka.messages:
             return ()
-        if is_first:
-            return kafka.ends
-        ends: Sequence[Offsets] = start.get("backlog_ends", ())
-        return ends if is_before(self._plan.signals.planned_ends(), ends) else ()
+        if poll.is_first:
+            return poll.kafka.ends
+        ends = before.backlog_ends
+        return ends if is_before(poll.hints.planned_ends, ends) else ()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""
-        offset = json.dumps(end)
-        tasks = end.get("pieces", self._plan.pieces)
-        if isinstance(self._plan.source, MeasurableSource):
-            extent = extent_of(self._plan.source, start["data"], end["data"])
+        source, since = self._plan.source, MicroBatchOffset.from_fields(start).data
+        until = MicroBatchOffset.from_fields(end)
+        tasks = until.pieces or self._plan.pieces
+        if isinstance(source, MeasurableSource):
+            extent = extent_of(source, since, until.data)
             # It is shown and nothing else: no micro-batch fails for it.
             with suppress(OSError):
-                self._plan.signals.set_extent(extent)
-        pieces = self._plan.source.split(start["data"], end["data"], tasks)
+                self._plan.signals.planner.update(extent=extent)
+        pieces = source.split(since, until.data, tasks)
         rows: list[tuple[int, bytes | None]] = [(0, None)]
         if pieces:
             rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
         # A directory of many small files has a piece for each; a task of Spark's costs more than
         # most of these.
         share = -(-len(rows) // max(tasks * _MAX_TASKS_PER_SLOT, 1))
+        offset = until.to_json()
         return [
             InputPartition((rows[first : first + share], offset))
             for first in range(0, len(rows), share)
@@ -272,8 +295,11 @@ class StreamReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Let the input forget what the checkpoint has."""
-        self._plan.source.on_committed(end["data"])
-        self._committed = end["data"]
+        self._commit_input(MicroBatchOffset.from_fields(end).data)
+
+    def _commit_input(self, data: Offset) -> None:
+        self._plan.source.on_committed(data)
+        self._committed = data
 
 
 def stream_source(plan: SourcePlan) -> type[DataSource]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-import json
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.bloblang import restore_inputs
 from streamer.core.time_limit import end_process_when_overdue
-from streamer.engine.planner.aggregation_switch import read_aggregates_from
-from streamer.engine.planner.trigger import batch_time, make_batch_info
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER
@@ -89,12 +87,17 @@ def _record_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, dict[str, Any]]]:
+def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, MicroBatchOffset]]:
     """Return number, piece, and the offset at the micro-batch's end."""
     for batch in batches:
         for row in batch.to_pylist():
-            offset = json.loads(row["offset"])
-            yield row["number"], row["piece"], offset
+            yield row["number"], row["piece"], _parse_offset(row["offset"])
+
+
+@lru_cache(maxsize=1)
+def _parse_offset(text: str) -> MicroBatchOffset:
+    """Read an offset, which is that of all pieces of a micro-batch."""
+    return MicroBatchOffset.from_json(text)
 
 
 def prepare_task(plan: Plan) -> None:
@@ -138,15 +141,15 @@ def make_pack_stage(
                 content = pickle.loads(piece)
                 packed_rows = pack_stage.rows(
                     SourcePiece(source, number, content, partition=source.partition_of(content)),
-                    batch_time(offset),
-                    read_aggregates_from(offset),
+                    offset.batch_time,
+                    offset.aggregates_from,
                 )
             for row in packed_rows:
                 yield row._replace(shard=names[row.shard])
             if number == 0:
                 planned = current_planned_batch()
                 ends = planned.ends if planned is not None else ()
-                for row in make_clock_rows(plan, make_batch_info(offset, ends)):
+                for row in make_clock_rows(plan, offset.batch_info(ends)):
                     yield row._replace(shard=names[row.shard])
 
     return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
@@ -164,7 +167,7 @@ def make_direct_stage(
             if piece is not None:
                 yield from stage.frames(SourcePiece(source, number, pickle.loads(piece)))
             if number == 0:
-                yield stage.status(offset["ended"])
+                yield stage.status(offset.ended)
         stage.finish()
 
     return make_arrow_stage(plan, produce_frames, FRAME_ARROW_SCHEMA)

@@ -165,7 +165,7 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
         ),
         (
             "FileNotFoundError: [Errno 2] No such file or directory: "
-            f"'{CHECKPOINT}/signals/due.tmp'{STACK}",
+            f"'{CHECKPOINT}/signals/driver.tmp'{STACK}",
             GONE,
             "root.buffer",
         ),

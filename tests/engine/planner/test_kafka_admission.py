@@ -61,13 +61,18 @@ def gate(signals, *topics, clock=None):
     return KafkaAdmission(children, signals, clock.sleep, clock.wall, clock.now), clock
 
 
+def trouble_of(signals):
+    hints = signals.planner.read()
+    return hints.trouble, hints.is_lost
+
+
 def stands(waiting, more=False):
     return Backlog(waiting, more, {"a": {"0": waiting}})
 
 
 def test_what_waits_is_added_up_and_asked_beyond_what_was_planned(signals):
     one, two = Topic(stands(3)), Topic(stands(4))
-    signals.set_planned_ends([{"a": {"0": 7}}, {"b": {"0": 9}}])
+    signals.driver.update(planned_ends=[{"a": {"0": 7}}, {"b": {"0": 9}}])
     found = gate(signals, one, two)[0].read_backlog()
     assert (found.messages, found.more) == (7, False)
     assert found.ends == [{"a": {"0": 3}}, {"a": {"0": 4}}]
@@ -86,7 +91,7 @@ def test_a_broker_that_is_away_is_waited_for_ever_longer_and_the_driver_hears_it
     clock = Clock()
 
     def sleep(seconds):
-        heard.append(signals.trouble())
+        heard.append(trouble_of(signals))
         clock.sleep(seconds)
 
     topic = Topic(*[away] * 6, stands(1))
@@ -96,14 +101,14 @@ def test_a_broker_that_is_away_is_waited_for_ever_longer_and_the_driver_hears_it
     assert set(heard) == {("no broker answers", False)}
     assert clock.ns / 1e9 == pytest.approx(0.5 + 1 + 2 + 4 + 5 + 5)
     assert max(clock.slept) <= POLL_INTERVAL_S, "a stop is heard soon"
-    assert signals.trouble() == ("", False)
+    assert trouble_of(signals) == ("", False)
 
 
 def test_what_is_lost_ends_the_stream_and_the_driver_hears_why(signals):
     made, _ = gate(signals, Topic(DataLostError("a:0 stands at 5 and ends at 3")))
     with pytest.raises(DataLostError):
         made.read_backlog()
-    assert signals.trouble() == ("a:0 stands at 5 and ends at 3", True)
+    assert trouble_of(signals) == ("a:0 stands at 5 and ends at 3", True)
 
 
 def test_a_stop_ends_every_wait_with_no_micro_batch(signals):
@@ -124,7 +129,7 @@ def test_a_stop_ends_every_wait_with_no_micro_batch(signals):
 
 def test_a_window_that_is_due_ends_a_nap(signals):
     made, clock = gate(signals, Topic(stands(0)))
-    signals.set_due(100_000_000)
+    signals.driver.update(due=100_000_000)
     made.wait()
     assert clock.ns == 100_000_000
 
@@ -143,8 +148,9 @@ def test_a_nap_is_as_long_whatever_the_wall_clock_is_set_to(signals, hours):
 
 
 def test_what_the_driver_says_is_whole_or_not_there(signals, tmp_path):
-    assert signals.planned_ends() == [] and signals.trouble() == ("", False)
-    signals.set_planned_ends([{"a": {"0": 1}}])
-    assert json.loads((tmp_path / "signals" / "known").read_text()) == [{"a": {"0": 1}}]
+    assert signals.driver.read().planned_ends == [] and trouble_of(signals) == ("", False)
+    signals.driver.update(planned_ends=[{"a": {"0": 1}}])
+    document = json.loads((tmp_path / "signals" / "driver.json").read_text())
+    assert document["hints"]["planned_ends"] == [{"a": {"0": 1}}]
     signals.clear()
-    assert signals.planned_ends() == []
+    assert signals.driver.read().planned_ends == []

@@ -8,9 +8,10 @@ import pytest
 
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.offset_log import is_before, read_newest_planned, read_planned
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset, is_before
+from streamer.engine.planner.offset_log import read_newest_planned, read_planned
 
-TEXT = 'v1\n{"batchTimestampMs":12,"conf":{}}\n{"pos":3}\n-\n{"cars":{"0":5}}'
+TEXT = 'v1\n{"batchTimestampMs":12,"conf":{}}\n{"data":{"pos":3}}\n-\n{"cars":{"0":5}}'
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def spark(tmp_path: Path) -> Path:
 
 
 def test_the_newest_micro_batch_is_read(spark: Path) -> None:
-    assert read_newest_planned(spark) == (7, {"pos": 3}, [{}, {"cars": {"0": 5}}])
+    assert read_newest_planned(spark) == (7, MicroBatchOffset({"pos": 3}), [{}, {"cars": {"0": 5}}])
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.core.durations import SECOND
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.planner_channel import PlannerChannel
 from streamer.engine.planner.trigger import (
     FULL_BATCH_MESSAGES,
     IdlePause,
     PollSettings,
     TriggerPolicy,
-    make_batch_info,
     next_tick,
 )
 from streamer.window import SystemWindow
@@ -58,21 +58,21 @@ def test_a_tick_comes_when_an_open_window_is_due_and_not_before():
 def test_signals_are_forgotten_at_a_start(tmp_path):
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    assert signals.due() is None and not signals.is_stopping()
-    signals.set_due(5)
+    assert signals.driver.read().due is None and not signals.driver.read().is_stopping
+    signals.driver.update(due=5)
     signals.stop()
-    assert signals.due() == 5 and signals.is_stopping()
+    assert signals.driver.read().due == 5 and signals.driver.read().is_stopping
     signals.clear()
-    assert signals.due() is None and not signals.is_stopping()
+    assert signals.driver.read().due is None and not signals.driver.read().is_stopping
 
 
 def test_how_many_tasks_run_at_once_is_not_known_until_it_is_said(tmp_path):
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    assert signals.tasks() is None
-    signals.set_tasks(8)
-    signals.set_tasks(6)
-    assert signals.tasks() == 6
+    assert signals.driver.read().tasks is None
+    signals.driver.update(tasks=8)
+    signals.driver.update(tasks=6)
+    assert signals.driver.read().tasks == 6
 
 
 class Sleeper:
@@ -93,7 +93,7 @@ def rest_of(signals, sleeper):
 def paced(tmp_path, seconds):
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    signals.set_poll_interval(seconds)
+    signals.driver.update(poll_interval=seconds)
     return signals
 
 
@@ -121,11 +121,11 @@ def test_a_source_that_is_alone_does_not_rest(tmp_path):
 def test_a_window_that_is_due_and_a_stop_end_a_rest(tmp_path):
     signals, sleeper = paced(tmp_path, 60.0), Sleeper()
     rest = rest_of(signals, sleeper)
-    signals.set_due(5 * SECOND)
+    signals.driver.update(due=5 * SECOND)
     rest.note_poll(False)
     rest.wait()
     assert 5 <= sleeper.at <= 5.25
-    signals.set_due(None)
+    signals.driver.update(due=None)
     rest.note_poll(False)
     sleeper.meanwhile = lambda: signals.stop() if sleeper.at >= 8 else None
     rest.wait()
@@ -136,24 +136,31 @@ def test_a_pace_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     signals = paced(tmp_path, 9.0)
     pace = PollSettings(signals)
     pace.update(2.5, 4.0)
-    assert (signals.poll_interval(), signals.min_wait()) == (2.5, 4.0)
+    assert (signals.driver.read().poll_interval, signals.driver.read().min_wait) == (2.5, 4.0)
     pace.update(2.9, 4.5)
-    assert (signals.poll_interval(), signals.min_wait()) == (2.5, 4.0), "about the same"
+    assert (signals.driver.read().poll_interval, signals.driver.read().min_wait) == (2.5, 4.0), (
+        "about the same"
+    )
     pace.update(3.1, 0.0)
-    assert (signals.poll_interval(), signals.min_wait()) == (3.1, 0.0)
+    assert (signals.driver.read().poll_interval, signals.driver.read().min_wait) == (3.1, 0.0)
     signals.clear()
     pace.publish()
-    assert (signals.poll_interval(), signals.min_wait()) == (3.1, 0.0)
+    assert (signals.driver.read().poll_interval, signals.driver.read().min_wait) == (3.1, 0.0)
     pace.update(0.0, 0.1)
-    assert (signals.poll_interval(), signals.min_wait()) == (0.0, 0.1)
+    assert (signals.driver.read().poll_interval, signals.driver.read().min_wait) == (0.0, 0.1)
 
 
 def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start():
     bare = {"start": "a", "ended": False, "time": 7}
     offset = {**bare, "backlog_ends": [{"cars": {"0": 100, "1": 7}}]}
     for ends, backlog in (({"0": 50, "1": 7}, True), ({"0": 100, "1": 6}, True)):
-        assert make_batch_info(offset, [{"cars": ends}]).backlog is backlog
-    assert not make_batch_info(offset, [{"cars": {"0": 100, "1": 9}}]).backlog
+        assert MicroBatchOffset.from_fields(offset).batch_info([{"cars": ends}]).backlog is backlog
+    assert (
+        not MicroBatchOffset.from_fields(offset).batch_info([{"cars": {"0": 100, "1": 9}}]).backlog
+    )
     # Without Kafka, and of a checkpoint of before.
-    assert not make_batch_info(offset).backlog and make_batch_info(offset).batch_time == 7
-    assert not make_batch_info(bare, [{"cars": {"0": 1}}]).backlog
+    assert (
+        not MicroBatchOffset.from_fields(offset).batch_info().backlog
+        and MicroBatchOffset.from_fields(offset).batch_info().batch_time == 7
+    )
+    assert not MicroBatchOffset.from_fields(bare).batch_info([{"cars": {"0": 1}}]).backlog

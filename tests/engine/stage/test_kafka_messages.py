@@ -12,6 +12,7 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.core.execution import Execution
 from streamer.engine.planner.kafka_inputs import KafkaInputRef
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.stage.kafka_messages import (
     FIRST_PIECE_NUMBER,
@@ -58,7 +59,7 @@ def planned(messages: list[Message], start: str = "a") -> PlannedBatch:
     ends: dict[str, dict[str, int]] = {}
     for topic, partition, offset, *_ in messages:
         ends.setdefault(topic, {})[str(partition)] = offset + 1
-    return PlannedBatch(0, {"start": start}, [ends])
+    return PlannedBatch(0, MicroBatchOffset({}, start_id=start), [ends])
 
 
 def read(

@@ -12,6 +12,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.engine.driver.journal import FileJournal
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.plan import Plan, make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
@@ -40,7 +41,7 @@ def plan(size: str = "1s") -> Plan:
 
 def logged(spark: Path, log: str, number: int, *offsets: Any) -> None:
     (spark / log).mkdir(parents=True, exist_ok=True)
-    body = "\n".join(["v1", "{}", *map(json.dumps, offsets)])
+    body = "\n".join(["v1", '{"batchTimestampMs":0}', *map(json.dumps, offsets)])
     (spark / log / str(number)).write_text(body)
 
 
@@ -60,7 +61,7 @@ def held(tmp_path: Path) -> Any:
 def test_a_generation_goes_on_from_what_is_committed_and_not_from_what_was_planned(held) -> None:
     former = held.spark
     begin_generation(held, OTHER, keeps_input=True, revision="7")
-    assert held.start_offset == {"data": {"pos": 20}, "time": 5}
+    assert held.start_offset == MicroBatchOffset({"pos": 20}, batch_time=5)
     assert held.kafka_start_offsets == [{"topic": {"0": 20}}]
     assert held.spark != former and not held.is_resumable and held.revision == "7"
     assert held.check_fingerprint(OTHER) == OTHER and held.spool == held.directory / "spool"
@@ -70,7 +71,7 @@ def test_a_generation_goes_on_from_what_is_committed_and_not_from_what_was_plann
 def test_a_generation_that_took_nothing_in_goes_on_from_where_it_began(held) -> None:
     begin_generation(held, OTHER, keeps_input=True)
     begin_generation(held, FITS, keeps_input=True)
-    assert held.start_offset == {"data": {"pos": 20}, "time": 5}
+    assert held.start_offset == MicroBatchOffset({"pos": 20}, batch_time=5)
 
 
 def test_another_input_begins_at_its_beginning_with_a_spool_of_its_own(held) -> None:

@@ -47,9 +47,9 @@ def test_micro_batches_are_cut_for_the_workers_that_there_are(signals: PlannerCh
     said: list[str] = []
     cores = cores_of(signals, said)
     cores.report(session(2), is_start=True)
-    assert signals.tasks() == 2
+    assert signals.driver.read().tasks == 2
     cores.report(session(4))
-    assert (signals.tasks(), said) == (4, [])
+    assert (signals.driver.read().tasks, said) == (4, [])
 
 
 def test_cores_that_no_shard_keeps_busy_are_told_once(signals: PlannerChannel) -> None:
@@ -78,9 +78,9 @@ def test_a_cluster_of_one_core_is_not_taken_for_one_of_two(signals: PlannerChann
 def test_windows_without_a_key_are_in_one_shard_whatever_there_is(signals: PlannerChannel) -> None:
     said: list[str] = []
     cores_of(signals, said, key="").report(session(8))
-    assert (signals.tasks(), said) == (8, [])
+    assert (signals.driver.read().tasks, said) == (8, [])
 
 
 def test_on_this_machine_the_plan_knows_the_cores(signals: PlannerChannel) -> None:
     cores_of(signals, [], "local[2]").report(session(8))
-    assert signals.tasks() is None
+    assert signals.driver.read().tasks is None

@@ -16,8 +16,8 @@ from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettin
 from streamer.core.durations import SECOND
 from streamer.engine.planner.batch_clock import BatchClock
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.engine.planner.trigger import make_batch_info
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.batch_work import BatchWork
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
@@ -27,7 +27,7 @@ from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit, Offset
 from streamer.spark.query.source import SourcePlan, StreamReader
-from streamer.window import SystemWindow
+from streamer.window import MicroBatchInfo, SystemWindow
 from streamer.window.settings.back_pressure import BackPressure
 from tests.components.inputs.reading import built
 
@@ -62,13 +62,13 @@ def test_a_look_says_how_many_messages_wait(tmp_path: Path) -> None:
     source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    assert signals.backlog() == 0
+    assert signals.planner.read().backlog == 0
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
     end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
-    assert signals.backlog() == 40
+    assert signals.planner.read().backlog == 40
     # What was taken waits no more.
     reader.latestOffset(end, None)  # type: ignore[arg-type]
-    assert signals.backlog() == 0
+    assert signals.planner.read().backlog == 0
 
 
 def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
@@ -81,11 +81,11 @@ def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
     start = reader.initialOffset()
     here = reader.latestOffset(start, None)  # type: ignore[arg-type]
-    signals.set_tasks(8)
+    signals.driver.update(tasks=8)
     there = reader.latestOffset(start, None)  # type: ignore[arg-type]
     assert [here["pieces"], there["pieces"]] == [2, 8]
     # One that is replayed is cut as it was before.
-    signals.set_tasks(4)
+    signals.driver.update(tasks=4)
     assert len(reader.partitions(start, there)) == 8
 
 
@@ -120,11 +120,11 @@ def test_it_is_said_where_in_its_files_a_micro_batch_is(tmp_path: Path) -> None:
     start = reader.initialOffset()
     reader.partitions(start, start)  # there is no directory, which does not matter
     signals.clear()
-    assert signals.extent() is None
+    assert signals.planner.read().extent is None
     for extent in ((0, 80_000), (80_000, 20_000)):
         end = reader.latestOffset(start, None)  # type: ignore[arg-type]
         reader.partitions(start, end)
-        assert signals.extent() == ("2 files", *extent, 100_000)
+        assert signals.planner.read().extent == ("2 files", *extent, 100_000)
         start = end
 
 
@@ -135,7 +135,7 @@ def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Pat
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     reader = StreamReader(SourcePlan(source, None, "a", signals, Limit(), 0, 2))
-    meter = BatchMeter(signals.extent)
+    meter = BatchMeter(lambda: signals.planner.read().extent)
     ear = TaskLogReceiver(lambda *line: None, meter.report)
     plan = make_plan(parse_config(text))
     start, shown = reader.initialOffset(), []
@@ -180,7 +180,7 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
         taken = []
         for tasks in (None, 1, 2, 3, 4, 8):
             if tasks is not None:
-                signals.set_tasks(tasks)
+                signals.driver.update(tasks=tasks)
             end = reader.latestOffset(start, None)  # type: ignore[arg-type]
             taken.append(end["data"]["pos"] // 2)
         assert taken == expected
@@ -188,6 +188,10 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
     assert Limit(1_000, 5_000).share_of(8) == (8_000, 5_000), (
         "a buffer of the config's has no more room"
     )
+
+
+def info_of(offset: dict[str, Any]) -> MicroBatchInfo:
+    return MicroBatchOffset.from_fields(offset).batch_info()
 
 
 class Asked(EmptySource):
@@ -213,9 +217,9 @@ def test_a_micro_batch_has_all_that_came_before_its_time(tmp_path: Path) -> None
         SourcePlan(asked, SystemWindow(size=10 * SECOND), "a", signals, Limit(), 0, 2)
     )
     at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
-    assert make_batch_info(at).batch_time == asked.until[0]
+    assert info_of(at).batch_time == asked.until[0]
     at = reader.latestOffset(at, None)  # type: ignore[arg-type]
-    assert make_batch_info(at).batch_time == asked.until[1] > asked.until[0]
+    assert info_of(at).batch_time == asked.until[1] > asked.until[0]
 
 
 class Machine:
@@ -238,29 +242,29 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
     plan = SourcePlan(asked, SystemWindow(size=10 * SECOND), "a", signals, Limit(), 0, 2)
     reader = StreamReader(plan, machine.clock())
     at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
-    begun = make_batch_info(at).batch_time
+    begun = info_of(at).batch_time
     assert begun == machine.wall
     machine.wall -= 3600 * SECOND
     machine.go_on(20)
     at = reader.latestOffset(at, None)  # type: ignore[arg-type]
-    assert make_batch_info(at).batch_time == begun + 10 * SECOND == asked.until[-1]
+    assert info_of(at).batch_time == begun + 10 * SECOND == asked.until[-1]
     # A window that is due by the stream's time closes though the machine's clock is behind.
     asked.quiet = True
-    signals.set_due(begun + 15 * SECOND)
+    signals.driver.update(due=begun + 15 * SECOND)
     machine.go_on(9.9)
     assert reader.latestOffset(at, None) is at  # type: ignore[arg-type]
     machine.go_on(0.2)
     ticked = reader.latestOffset(at, None)  # type: ignore[arg-type]
-    assert ticked["tick"] > at["tick"] and make_batch_info(ticked).batch_time >= begun + 15 * SECOND
+    assert ticked["tick"] > at["tick"] and info_of(ticked).batch_time >= begun + 15 * SECOND
     # Another process plans: it goes on from what is in the log.
     other = StreamReader(plan, machine.clock())
     machine.go_on(2)
     asked.quiet = False
     again = other.latestOffset(ticked, None)  # type: ignore[arg-type]
-    assert make_batch_info(again).batch_time == ticked["time"]
+    assert info_of(again).batch_time == ticked["time"]
     machine.go_on(2)
     later = other.latestOffset(again, None)  # type: ignore[arg-type]
-    assert make_batch_info(later).batch_time == ticked["time"] + SECOND
+    assert info_of(later).batch_time == ticked["time"] + SECOND
 
 
 def test_an_offset_says_by_how_much_the_clock_was_set_forward(tmp_path: Path) -> None:
@@ -273,7 +277,7 @@ def test_an_offset_says_by_how_much_the_clock_was_set_forward(tmp_path: Path) ->
         machine.go_on(20)
         machine.wall += step * SECOND
         at = reader.latestOffset(at, None)  # type: ignore[arg-type]
-        stood.append(make_batch_info(at).suspended)
+        stood.append(info_of(at).suspended)
     assert stood == [0, 0, 3600 * SECOND, 0]
 
 
@@ -288,22 +292,20 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
     t = first["time"]
     # Its tasks waited for a core for a minute, and its delivery took 15 s.
     machine.go_on(75)
-    signals.set_work(BatchWork(t, machine.steady - 15 * SECOND, 0, 0, 15 * SECOND))
+    signals.driver.update(work=BatchWork(t, machine.steady - 15 * SECOND, 0, 0, 15 * SECOND))
     second = reader.latestOffset(first, None)  # type: ignore[arg-type]
-    pressure = make_batch_info(second).pressure
+    pressure = info_of(second).pressure
     assert pressure == BackPressure(((t + 60 * SECOND, t + 75 * SECOND),), 0, 15 * SECOND)
-    assert make_batch_info(json.loads(json.dumps(second))).pressure == pressure, (
-        "a replay decides the same"
-    )
+    assert info_of(json.loads(json.dumps(second))).pressure == pressure, "a replay decides the same"
     # It is about that micro-batch alone: the next one waited for something else.
     machine.go_on(75)
     third = reader.latestOffset(second, None)  # type: ignore[arg-type]
-    assert make_batch_info(third).pressure is None
+    assert info_of(third).pressure is None
     # Another start, or another process that plans, has not seen when it began.
-    signals.set_work(BatchWork(third["time"], machine.steady, 0, 0, 15 * SECOND))
+    signals.driver.update(work=BatchWork(third["time"], machine.steady, 0, 0, 15 * SECOND))
     for name in ("a", "b"):
         other = StreamReader(replace(plan, start_id=name), machine.clock())
-        assert make_batch_info(other.latestOffset(third, None)).pressure is None  # type: ignore[arg-type]
+        assert info_of(other.latestOffset(third, None)).pressure is None  # type: ignore[arg-type]
 
 
 class Topic:
@@ -329,7 +331,7 @@ def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
         return StreamReader(plan).latestOffset(start, None)  # type: ignore[arg-type]
 
     def taken(end: int) -> None:
-        signals.set_planned_ends([{"cars": {"0": end}}])
+        signals.driver.update(planned_ends=[{"cars": {"0": end}}])
 
     window = SystemWindow(size=10 * SECOND)
     first: dict[str, Any] = {"data": {}, "tick": 0, "start": "", "ended": False}

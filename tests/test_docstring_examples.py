@@ -21,8 +21,14 @@ MODULES = sorted(
 
 
 def test_the_doors_for_authors_have_examples() -> None:
-    doors = {"streamer.core.message", "streamer.sdk.processing", "streamer.sdk.output"}
+    doors = {"streamer.core.message", "streamer.sdk.processing", "streamer.sdk.output.protocols"}
     assert doors <= set(MODULES)
+
+
+def test_the_doors_of_mappings_and_configs_have_examples() -> None:
+    doors = ("bloblang.mapping", "bloblang.interpolation", "bloblang.declare", "core.durations")
+    more = ("bloblang.environment", "config.load", "plan.plan", "core.timestamps", "core.urls")
+    assert {f"streamer.{name}" for name in (*doors, *more)} <= set(MODULES)
 
 
 @pytest.mark.parametrize("name", MODULES)

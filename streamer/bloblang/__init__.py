@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from streamer.bloblang.environment import (
     CapturedInputs,
-    capture_inputs,
+    MappingInputs,
     forbid_impure,
-    is_impure_allowed,
-    record_reads,
+    nest_inputs,
+    restore_inputs,
 )
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.interpolation import Interpolation, compile_interpolation
@@ -23,11 +23,11 @@ __all__ = [
     "Interpolation",
     "CapturedInputs",
     "Mapping",
+    "MappingInputs",
     "Uses",
     "compile_interpolation",
     "compile_mapping",
-    "is_impure_allowed",
-    "capture_inputs",
     "forbid_impure",
-    "record_reads",
+    "nest_inputs",
+    "restore_inputs",
 ]

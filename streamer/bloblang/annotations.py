@@ -1,4 +1,4 @@
-"""What Benthos calls an expression in its error texts ("field `this.a`", "number literal")."""
+"""Benthos's names of expressions in its error texts ("field `this.a`", "number literal")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the language has: every function and method, by name. A test checks it is complete."""
+"""All functions and methods of the language, by name. A test checks that none is missing."""
 
 from __future__ import annotations
 

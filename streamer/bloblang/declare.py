@@ -1,4 +1,4 @@
-"""How a Bloblang function or method says what it is.
+"""Declarations of Bloblang functions and methods.
 
 A decorator attaches a `Declaration` to a plain Python function and returns the function as it was;
 nothing is registered. `catalog.py` lists what the language has.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 REQUIRED: Final = object()
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -52,9 +52,9 @@ class Example:
     output: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Declaration:
-    """What the compiler, the docs and the tests know about a function or method.
+    """The knowledge of the compiler, the docs and the tests about a function or method.
 
     Attributes:
         name: as mappings write it.
@@ -87,6 +87,29 @@ class Declaration:
     category: str
     summary: str
     params: tuple[Param, ...]
+    run: Callable[..., Any]
+    variadic: bool = False
+    examples: tuple[Example, ...] = ()
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    binds: bool = False
+    own_errors: bool = False
+    deprecated: bool = False
+    impure: bool = False
+    takes_environment: bool = False
+    origin: str = BENTHOS
+    foldable: bool = False
+    check: Callable[..., None] | None = None
+    requires: tuple[str, ...] = ()
+
+
+class Traits(TypedDict, total=False):
+    """The keywords of `declare`: the optional fields of a `Declaration`, and its summary.
+
+    Without a summary it is the first line of the function's docstring.
+    """
+
+    summary: str
     variadic: bool
     examples: tuple[Example, ...]
     needs: tuple[str, ...]
@@ -100,51 +123,32 @@ class Declaration:
     foldable: bool
     check: Callable[..., None] | None
     requires: tuple[str, ...]
-    run: Callable[..., Any]
 
 
 def declare(
-    name: str,
-    category: str,
-    *params: Param,
-    summary: str = "",
-    examples: tuple[Example, ...] = (),
-    variadic: bool = False,
-    needs: tuple[str, ...] = (),
-    uses: tuple[str, ...] = (),
-    binds: bool = False,
-    own_errors: bool = False,
-    deprecated: bool = False,
-    impure: bool = False,
-    takes_environment: bool = False,
-    origin: str = BENTHOS,
-    foldable: bool = False,
-    check: Callable[..., None] | None = None,
-    requires: tuple[str, ...] = (),
+    name: str, category: str, *params: Param, **traits: Unpack[Traits]
 ) -> Callable[[_F], _F]:
-    """Attach a declaration to a function; its docstring's first line is the summary by default."""
+    """Return a decorator that attaches a declaration to a function, and returns the function.
+
+    Args:
+        name: as mappings write it.
+        category: the heading it is listed under.
+        params: its parameters, in order.
+        traits: what else a `Declaration` has.
+
+    Example:
+        >>> @declare("shout", "Strings", summary="A text in capitals.")
+        ... def shout(value: str) -> str:
+        ...     return value.upper()
+        >>> [declaration.name for declaration in shout.declarations]
+        ['shout']
+    """
+    if traits.get("impure"):
+        traits["uses"] = (*traits.get("uses", ()), "impure")
 
     def attach(run: _F) -> _F:
-        declaration = Declaration(
-            name,
-            category,
-            summary or (run.__doc__ or "").partition("\n")[0],
-            params,
-            variadic,
-            examples,
-            needs,
-            (*uses, "impure") if impure else uses,
-            binds,
-            own_errors,
-            deprecated,
-            impure,
-            takes_environment,
-            origin,
-            foldable,
-            check,
-            requires,
-            run,
-        )
+        given: Traits = {"summary": (run.__doc__ or "").partition("\n")[0], **traits}
+        declaration = Declaration(name=name, category=category, params=params, run=run, **given)
         attached = (*getattr(run, "declarations", ()), declaration)
         run.declarations = attached  # type: ignore[attr-defined]
         return run

@@ -1,14 +1,15 @@
-"""What mappings take from outside of messages: imported files, `file()`, `env()`; and whether.
+"""Inputs of mappings from outside of messages: imported files, `file()`, `env()`.
 
-What is read while a mapping is compiled is noted, and travels with the mapping (or with a plan) to
-machines that have neither the driver's disk nor its environment: there the noted value is taken.
+What is read while a mapping is compiled is noted in the inputs of its config, and travels with the
+mapping (or with a plan) to machines that have neither the driver's disk nor its environment: there
+the noted value is taken. The configs of a process do not share their inputs.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -21,75 +22,120 @@ from streamer.core.permissions import current_permissions
 InputKey = tuple[str, str]
 """`("file", absolute path)` or `("env", name)`."""
 
-_recorded_inputs: dict[InputKey, Any] = {}
-_restored_inputs: dict[InputKey, Any] = {}
-_impure_allowed = True
-_recording: ContextVar[set[InputKey] | None] = ContextVar("_recording", default=None)
 
+@dataclass(frozen=True)
+class CapturedInputs:
+    """The values that a plan's mappings have read, on their way to a worker.
 
-@contextmanager
-def record_reads() -> Iterator[set[InputKey]]:
-    """Gather what is read by mappings that are compiled in this very context meanwhile.
-
-    Those count too that were compiled before, and are taken again.
+    Attributes:
+        impure: whether mappings may be impure there.
+        read: the values, by kind and name.
     """
-    keys: set[InputKey] = set()
-    before = _recording.set(keys)
-    try:
-        yield keys
-    finally:
-        _recording.reset(before)
+
+    impure: bool
+    read: Mapping[InputKey, Any] = field(repr=False)
 
 
-@contextmanager
-def forbid_impure(forbidden: bool = True) -> Iterator[None]:
-    """Refuse impure functions and imports in every mapping that this process compiles meanwhile.
+@dataclass(eq=False)
+class MappingInputs:
+    """The values that the mappings of one config, or of one command, read from outside.
+
+    Attributes:
+        impure: whether mappings may read anything.
+        restored: values that another process has read, by kind and name: they are taken again.
+        recorded: values that mappings have read while they were compiled.
+        outer: inputs that get the same values, such as those of a command that reads configs.
+    """
+
+    impure: bool = True
+    restored: Mapping[InputKey, Any] = field(default_factory=dict, repr=False)
+    recorded: dict[InputKey, Any] = field(default_factory=dict, repr=False)
+    outer: MappingInputs | None = field(default=None, repr=False)
+
+    @contextmanager
+    def active(self) -> Iterator[MappingInputs]:
+        """Make these the inputs of mappings that are compiled in this very context meanwhile.
+
+        Those count too that were compiled before, and are taken again.
+        """
+        before = _active_inputs.set(self)
+        try:
+            yield self
+        finally:
+            _active_inputs.reset(before)
+
+    def __reduce__(self) -> tuple[type[MappingInputs], tuple[bool, Mapping[InputKey, Any]]]:
+        # What a config had read is taken again where it comes back, as from a checkpoint.
+        return MappingInputs, (self.impure, self.capture().read)
+
+    def record(self, read: Mapping[InputKey, Any]) -> None:
+        """Add values that a mapping has read."""
+        self.recorded.update(read)
+        if self.outer is not None:
+            self.outer.record(read)
+
+    def capture(self) -> CapturedInputs:
+        """Return all values that the mappings have read so far, here or before they came here."""
+        return CapturedInputs(self.impure, {**self.restored, **self.recorded})
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The absolute paths of the files that were read."""
+        return frozenset(name for kind, name in list(self.recorded) if kind == "file")
+
+    @property
+    def variables(self) -> dict[str, str | None]:
+        """The environment variables that were read."""
+        read = self.recorded.copy().items()
+        return {name: value for (kind, name), value in read if kind == "env"}
+
+
+_process_inputs = MappingInputs()
+_active_inputs: ContextVar[MappingInputs | None] = ContextVar("_active_inputs", default=None)
+
+
+def current_inputs() -> MappingInputs:
+    """Return the inputs that hold here: those of the context, else those of the process."""
+    return _active_inputs.get() or _process_inputs
+
+
+def nest_inputs(impure: bool = True) -> MappingInputs:
+    """Return inputs of their own for a part of what is done here, such as one config.
+
+    Args:
+        impure: False refuses impure functions and imports; True leaves it as it is here.
+
+    Example:
+        >>> from streamer.bloblang import compile_mapping
+        >>> with nest_inputs().active() as inputs:
+        ...     mapping = compile_mapping('root.home = env("HOME")')
+        >>> list(inputs.variables)
+        ['HOME']
+    """
+    around = current_inputs()
+    return MappingInputs(around.impure and impure, around.restored, outer=_active_inputs.get())
+
+
+def forbid_impure(forbidden: bool = True) -> AbstractContextManager[MappingInputs]:
+    """Refuse impure functions and imports in every mapping that is compiled here meanwhile.
 
     Args:
         forbidden: False leaves all as it is.
     """
-    global _impure_allowed
-    before = _impure_allowed
-    _impure_allowed = before and not forbidden
-    try:
-        yield
-    finally:
-        _impure_allowed = before
+    return nest_inputs(impure=not forbidden).active()
 
 
-def is_impure_allowed() -> bool:
-    """Whether mappings may use impure functions and imports in this process."""
-    return _impure_allowed
+def restore_inputs(captured: CapturedInputs) -> None:
+    """Have mappings of this process take what the driver read; a worker does so for each task."""
+    global _process_inputs
+    _process_inputs = MappingInputs(captured.impure, captured.read)
 
 
-@dataclass(frozen=True)
-class CapturedInputs:
-    """What mappings have read from outside, on its way to a worker; unpickling puts it to use.
-
-    Attributes:
-        impure: whether mappings may be impure there; None for as it is.
-        read: what was read, by kind and name.
-    """
-
-    impure: bool | None
-    read: Mapping[InputKey, Any] = field(repr=False)
-
-    def __reduce__(
-        self,
-    ) -> tuple[Callable[..., CapturedInputs], tuple[bool | None, dict[InputKey, Any]]]:
-        return (_restore_inputs, (self.impure, dict(self.read)))
-
-
-def capture_inputs() -> CapturedInputs:
-    """Return all that mappings compiled in this process have read so far."""
-    return CapturedInputs(_impure_allowed, {**_restored_inputs, **_recorded_inputs})
-
-
-def _restore_inputs(impure: bool | None, read: dict[InputKey, Any]) -> CapturedInputs:
-    global _impure_allowed
-    _impure_allowed = _impure_allowed if impure is None else impure
-    _restored_inputs.update(read)
-    return CapturedInputs(impure, read)
+def _record(read: Mapping[InputKey, Any]) -> None:
+    inputs = _active_inputs.get()
+    # Nobody would ever forget what the inputs of a process keep.
+    if inputs is not None:
+        inputs.record(read)
 
 
 class NestedMapping(Protocol):
@@ -119,12 +165,13 @@ class MappingEnvironment:
         """Begin with nothing read.
 
         Args:
-            impure: whether the mapping may be impure; None for what the process allows.
+            impure: whether the mapping may be impure; None for what is allowed here.
             directory: where relative imports and `file_rel` begin; empty for the working directory.
             json_numbers: whether messages come from JSON.
         """
         self.json_numbers = json_numbers
-        self.impure = _impure_allowed and impure is not False and current_permissions().local
+        allowed = current_inputs().impure and current_permissions().local
+        self.impure = allowed and impure is not False
         self.directory = os.path.abspath(directory)
         self.read: dict[InputKey, Any] = {}
         self._frozen = False
@@ -162,9 +209,11 @@ class MappingEnvironment:
     def _read_once(self, key: InputKey, read: Callable[[], Any]) -> Any:
         if key in self.read:
             return self.read[key]
-        value = _restored_inputs[key] if key in _restored_inputs else read()
+        restored = current_inputs().restored
+        value = restored[key] if key in restored else read()
         if not self._frozen:
-            self.read[key] = _recorded_inputs[key] = value
+            self.read[key] = value
+            _record({key: value})
         return value
 
     def has_changed(self) -> bool:
@@ -173,8 +222,9 @@ class MappingEnvironment:
 
 
 def _current_value(key: InputKey) -> Any:
-    if key in _restored_inputs:
-        return _restored_inputs[key]
+    restored = current_inputs().restored
+    if key in restored:
+        return restored[key]
     kind, name = key
     try:
         return os.environ.get(name) if kind == "env" else read_file(name)
@@ -231,6 +281,19 @@ class CompiledEntry(Generic[_CompiledT]):
         compiled = self._compiled
         if compiled.environment.read and compiled.environment.has_changed():
             self._compiled = compiled = self._compile_text()
-        if (recording := _recording.get()) is not None:
-            recording.update(compiled.environment.read)
+        _record(compiled.environment.read)
         return compiled
+
+
+def recompile(
+    compile_text: Callable[..., Any],
+    text: str,
+    impure: bool,
+    directory: str,
+    read: Mapping[InputKey, Any],
+) -> Any:
+    """Compile a text that has travelled, with the values that it brings along."""
+    around = current_inputs()
+    inputs = MappingInputs(around.impure, {**around.restored, **read}, outer=_active_inputs.get())
+    with inputs.active():
+        return compile_text(text, impure=impure, directory=directory)

@@ -40,7 +40,7 @@ class UnplacedError(QueryError):
 
 
 class RecordedError(QueryError):
-    """An error that was put into words elsewhere, when a message was folded.
+    """An error that was put into words elsewhere, when a message was pre-aggregated.
 
     Attributes:
         sealed: whether the text already says what the value came from.
@@ -54,7 +54,7 @@ class RecordedError(QueryError):
 
 
 class MapRecursionError(UnplacedError):
-    """Named maps apply one another without end; told without what was on the way there."""
+    """Named maps apply one another without end; the text leaves out what was on the way there."""
 
 
 class ArgumentError(UnplacedError):

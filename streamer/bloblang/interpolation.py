@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import CompiledCode, compile_query
-from streamer.bloblang.environment import CapturedInputs, CompiledEntry, MappingEnvironment
+from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, recompile
 from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
 from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
@@ -27,7 +27,10 @@ class Interpolation:
         environment: what it has read from outside of messages.
         uses: what its result depends on besides the message's own document.
         static: the result when there is nothing to evaluate, else None.
+        gives_text: `query` gives texts.
     """
+
+    gives_text: ClassVar[bool] = True
 
     def __init__(self, text: str, environment: MappingEnvironment) -> None:
         self.text = text
@@ -53,14 +56,13 @@ class Interpolation:
                 part.reads_batch = self.uses.batch
         environment.freeze()
 
-    def __reduce__(self) -> tuple[Callable[..., Interpolation], tuple[Any, ...]]:
-        environment = self.environment
-        inputs = CapturedInputs(None, environment.read)
-        return (_recompile, (self.text, environment.impure, environment.directory, inputs))
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        seen = self.environment
+        return recompile, (compile_interpolation, self.text, seen.impure, seen.directory, seen.read)
 
     @property
     def parts(self) -> list[str | None]:
-        """What stands between the expressions, in order, with None for each of these."""
+        """The texts between the expressions, in order, with None for each expression."""
         return [part if isinstance(part, str) else None for part in self._parts]
 
     @property
@@ -115,6 +117,8 @@ class Interpolation:
             ]
         )
 
+    query = text_of
+
     def bytes_of(self, batch: Batch, index: int, ex: Execution) -> bytes:
         """Return the string as bytes; bytes inside it come through as they are.
 
@@ -145,11 +149,18 @@ def compile_interpolation(
 
     Args:
         text: the string.
-        impure: whether impure functions may be used; None for what the process allows.
+        impure: whether impure functions may be used; None for what is allowed here.
         directory: where `file_rel` begins; empty for the working directory.
 
     Raises:
         BloblangError: an expression in it cannot be read.
+
+    Example:
+        >>> from streamer.core.execution import Execution
+        >>> from streamer.core.message import Message
+        >>> interpolation = compile_interpolation("cars-${! this.lane }")
+        >>> interpolation.text_of([Message(b'{"lane":3}')], 0, Execution(lambda: 0))
+        'cars-3'
     """
     seen = MappingEnvironment(impure, directory)
     return _compile_cached(clean_config_text(text), seen.impure, seen.directory).get_current()
@@ -158,11 +169,6 @@ def compile_interpolation(
 @lru_cache(maxsize=1024)
 def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Interpolation]:
     return CompiledEntry(lambda: Interpolation(text, MappingEnvironment(impure, directory)))
-
-
-def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Interpolation:
-    """Compile what has travelled, once what it brought along is unpacked."""
-    return compile_interpolation(text, impure=impure, directory=directory)
 
 
 __all__ = ["Interpolation", "compile_interpolation", "tree"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.analysis.batch_index import find_only_index
 from streamer.bloblang.compiler.listing import format_listing
 from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
 from streamer.bloblang.compiler.program import CompiledCode, compile_program
-from streamer.bloblang.environment import CapturedInputs, CompiledEntry, MappingEnvironment
+from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, recompile
 from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
@@ -32,7 +32,10 @@ class Mapping:
         uses: what its result depends on besides the message's own document.
         only_index: the one index of a batch whose message it may keep, when it provably deletes
             all others; else None.
+        gives_text: `query` gives texts alone, whatever the mapping.
     """
+
+    gives_text: ClassVar[bool] = False
 
     def __init__(
         self, text: str, environment: MappingEnvironment, options: Optimisations = ALL_OPTIMISATIONS
@@ -58,10 +61,9 @@ class Mapping:
         other._full = other._compile()
         return other
 
-    def __reduce__(self) -> tuple[Callable[..., Mapping], tuple[Any, ...]]:
-        environment = self.environment
-        inputs = CapturedInputs(None, environment.read)
-        return (_recompile, (self.text, environment.impure, environment.directory, inputs))
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        seen = self.environment
+        return recompile, (compile_mapping, self.text, seen.impure, seen.directory, seen.read)
 
     @property
     def source(self) -> str:
@@ -274,13 +276,21 @@ def compile_mapping(
 
     Args:
         text: the mapping.
-        impure: whether imports and impure functions may be used; None for what the process allows.
+        impure: whether imports and impure functions may be used; None for what is allowed here.
         directory: where imports and `file_rel` begin; empty for the working directory.
         json_numbers: whether messages come from JSON, whose numbers `format` takes as text; not so
             those of a config. Pickling forgets it.
 
     Raises:
         BloblangError: the text is no mapping.
+
+    Example:
+        >>> from streamer.core.execution import Execution
+        >>> from streamer.core.message import Message
+        >>> mapping = compile_mapping("root.name = this.name.uppercase()")
+        >>> message = mapping.apply([Message(b'{"name":"ann"}')], 0, Execution(lambda: 0))
+        >>> message.raw
+        b'{"name":"ANN"}'
     """
     seen = MappingEnvironment(impure, directory)
     compile_text = _compile_cached if json_numbers else _compile_cached_for_config
@@ -306,11 +316,6 @@ def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Ma
 @lru_cache(maxsize=64)
 def _compile_cached_for_config(text: str, impure: bool, directory: str) -> CompiledEntry[Mapping]:
     return CompiledEntry(lambda: Mapping(text, MappingEnvironment(impure, directory, False)))
-
-
-def _recompile(text: str, impure: bool, directory: str, inputs: CapturedInputs) -> Mapping:
-    """Compile what has travelled, once what it brought along is unpacked."""
-    return compile_mapping(text, impure=impure, directory=directory)
 
 
 __all__ = ["Mapping", "Uses", "compile_mapping", "tree"]

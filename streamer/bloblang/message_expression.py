@@ -1,4 +1,4 @@
-"""What messages bring to a fold: the value of an expression for each, gone through some steps."""
+"""Messages' values for an aggregate: an expression's value for each, taken through some steps."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class MessageExpression:
 
 @dataclass(frozen=True)
 class ElementQuery:
-    """What a method asks of each element.
+    """The query of a method for each element.
 
     Attributes:
         node: the method's query.

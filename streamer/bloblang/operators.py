@@ -1,4 +1,4 @@
-"""How strongly operators bind, as Benthos has it, and literals combined when they are read.
+"""Precedence of operators, as Benthos has it, and literals combined when they are read.
 
 `*`, `/`, `%` and the coalescing `|` bind strongest and are on one level; then `+` and `-`; then the
 comparisons; then `&&` and `||`, again on one level. Everything is evaluated from left to right.

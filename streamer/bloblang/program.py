@@ -61,7 +61,7 @@ def _resolve_program(
     for statement in parsed:
         if isinstance(statement, tree.NamedMap):
             if statement.name in program.maps:
-                raise _error_at(statement, f"map name collision: {statement.name}")
+                raise tree.error_at(statement, f"map name collision: {statement.name}")
             body = [_resolve_statement(in_maps, part, False) for part in statement.body]
             program.maps[statement.name] = tree.NamedMap(statement.place, statement.name, body)
         elif isinstance(statement, tree.Import):
@@ -77,17 +77,13 @@ def _add_imported_maps(
     """Add the named maps of an imported file; its own statements are only checked."""
     maps = _resolve_import(file, statement.path, statement.place, used, set()).maps
     if not maps:
-        raise _error_at(statement, f"no maps to import from '{statement.path}'")
+        raise tree.error_at(statement, f"no maps to import from '{statement.path}'")
     collisions = sorted(maps.keys() & program.maps.keys())
     if collisions:
         names = f"[{' '.join(collisions)}]"
         message = f"map name collisions from import '{statement.path}': {names}"
-        raise _error_at(statement, message)
+        raise tree.error_at(statement, message)
     program.maps.update(maps)
-
-
-def _error_at(statement: tree.Statement, message: str) -> BloblangError:
-    return BloblangError(statement.place.line, statement.place.column, message)
 
 
 def _resolve_statement(
@@ -99,17 +95,19 @@ def _resolve_statement(
         return resolver.resolve_node(part, (), depth)
 
     match statement:
+        case tree.Assign() | tree.Let():
+            pass
         case tree.NamedMap():
-            raise _error_at(statement, "defining maps is not allowed within this block")
+            raise tree.error_at(statement, "defining maps is not allowed within this block")
         case tree.Import():
-            raise _error_at(statement, "importing mappings is not allowed within this block")
+            raise tree.error_at(statement, "importing mappings is not allowed within this block")
         case tree.IfStatement():
             if depth > tree.MAX_DEPTH:
-                raise _error_at(statement, tree.TOO_DEEP)
+                raise tree.error_at(statement, tree.TOO_DEEP)
         case tree.AssignMeta():
             if not meta and not depth:
                 message = "setting meta fields is not allowed within this block"
-                raise _error_at(statement, message)
+                raise tree.error_at(statement, message)
             resolver.used_traits.add("meta")
     resolved = tree.map_children(statement, resolve_part)
     if isinstance(resolved, tree.AssignMeta):

@@ -22,7 +22,7 @@ from streamer.core.value import DELETED, NOTHING
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a mapping's result depends on besides the message's own parsed document.
+    """The things that a mapping's result depends on besides the message's own parsed document.
 
     Attributes:
         batch: the other messages or the place among them (`batch_index`, `from_all`, `count`, …).
@@ -86,12 +86,12 @@ class Resolver:
         """
         spine: list[tree.Node] = []
         around = depth
-        while (below := _left_operand(node)) is not None:
+        while (field_name := _LEFT_OPERANDS.get(type(node))) is not None:
             around += isinstance(node, tree.Method) and node.name in NESTING_METHODS
             if around > tree.MAX_DEPTH:
                 raise _error_at(node, tree.TOO_DEEP)
             spine.append(node)
-            node = below
+            node = getattr(node, field_name)
         if depth > tree.MAX_DEPTH:
             raise _error_at(node, tree.TOO_DEEP)
         node = self._resolve_leaf(node, scope, depth + 1)
@@ -118,6 +118,8 @@ class Resolver:
 
     def _resolve_leaf(self, node: tree.Node, scope: tuple[str, ...], depth: int) -> tree.Node:
         match node:
+            case tree.Literal():
+                return node
             case tree.Name(name=name):
                 return self._resolve_name(node, name, scope)
             case tree.Call():
@@ -219,15 +221,12 @@ class Resolver:
         return binding
 
 
+_LEFT_OPERANDS: Final = {**tree.LEFT_OPERANDS, tree.Brackets: "query"}
 _IMPURE_HINT = "it is impure: it reaches outside of the message, which --no-impure forbids"
 
 
 def _argument_values(binding: CallBinding) -> list[Any]:
     return [getattr(argument, "value", None) for argument in binding.arguments]
-
-
-def _left_operand(node: tree.Node) -> tree.Node | None:
-    return node.query if isinstance(node, tree.Brackets) else tree.left_operand(node)
 
 
 def _extend_path(target: tree.Node, path: tuple[str, ...]) -> tree.Node:

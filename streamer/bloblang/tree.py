@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeVar
+
+from streamer.bloblang.errors import BloblangError
 
 # Deeper than this is refused: nobody writes it, and Python's own compiler would give up.
 MAX_DEPTH = 48
@@ -179,7 +182,7 @@ class Metadata(Node):
 
 @dataclass(slots=True)
 class AggregateValue(Node):
-    """What all messages of a `folding.PreAggregatedBatch` have come to.
+    """The value of an aggregate over all messages of a `PreAggregatedBatch`.
 
     `origin` is for error texts; what is `special` may be no value at all.
     """
@@ -254,15 +257,29 @@ class Program:
     maps: dict[str, NamedMap] = field(default_factory=dict)
 
 
+def error_at(part: Node | Statement, message: str, suggestion: str = "") -> BloblangError:
+    """Return an error about the place where a node or a statement begins."""
+    return BloblangError(part.place.line, part.place.column, message, suggestion)
+
+
 _PartT = TypeVar("_PartT", bound=Node | Statement | Argument | Program)
-# What is bound are the arguments once more.
-_LEAF_FIELDS: Final = frozenset(("place", "end", "bound"))
+# Tuples, which isinstance takes much faster than unions.
+_CHILD_TYPES: Final = (Node, Statement)
+_PART_TYPES: Final = (Node, Statement, Argument, Program)
+# Of the other fields, what is bound are the arguments once more, and a literal may be large.
+_CHILD_FIELD_TYPE: Final = re.compile(r"\b(Node|Statement|Argument|NamedMap)\b")
 
 
-def _list_child_fields(part: Any) -> list[str]:
-    # The value of a literal may be large, and is no part of the tree.
-    names = () if isinstance(part, Literal) else part.__dataclass_fields__
-    return [name for name in names if name not in _LEAF_FIELDS]
+def _list_fields(kind: type) -> list[tuple[str, bool]]:
+    listed = [(one.name, bool(_CHILD_FIELD_TYPE.search(str(one.type)))) for one in fields(kind)]
+    return listed if any(has_children for _, has_children in listed) else []
+
+
+_FIELDS: Final = {
+    kind: _list_fields(kind)
+    for kind in (*Node.__subclasses__(), *Statement.__subclasses__(), Argument, Program)
+}
+"""The fields of each class, each with whether it has children; none where none has."""
 
 
 def list_children(part: Any) -> list[Any]:
@@ -271,15 +288,18 @@ def list_children(part: Any) -> list[Any]:
     Args:
         part: a node, a statement, an argument, a program, or a list, tuple or dict of such.
     """
-    if isinstance(part, Node | Statement | Argument | Program):
-        part = [getattr(part, name) for name in _list_child_fields(part)]
+    if isinstance(part, _PART_TYPES):
+        part = [getattr(part, name) for name, has_children in _FIELDS[type(part)] if has_children]
     elif isinstance(part, dict):
         part = part.values()
-    elif not isinstance(part, list | tuple):
+    elif not isinstance(part, (list, tuple)):
         return []
     children: list[Any] = []
     for value in part:
-        children += [value] if isinstance(value, Node | Statement) else list_children(value)
+        if isinstance(value, _CHILD_TYPES):
+            children.append(value)
+        elif value is not None:
+            children += list_children(value)
     return children
 
 
@@ -304,32 +324,39 @@ def map_children(part: _PartT, change: Callable[[Any], Any]) -> _PartT:
         part: a node, a statement, an argument or a program.
         change: takes a node or a statement.
     """
-    if isinstance(part, Literal | Variable | Metadata):
-        return part
-    values = ((name, getattr(part, name)) for name in part.__dataclass_fields__)
-    return type(part)(*(v if name in _LEAF_FIELDS else _map_value(v, change) for name, v in values))
+    kind = type(part)
+    values = [
+        _map_value(getattr(part, name), change) if has_children else getattr(part, name)
+        for name, has_children in _FIELDS[kind]
+    ]
+    return kind(*values) if values else part
 
 
 def _map_value(value: Any, change: Callable[[Any], Any]) -> Any:
-    if isinstance(value, Node | Statement):
+    if isinstance(value, _CHILD_TYPES):
         return change(value)
     if isinstance(value, Argument):
         return map_children(value, change)
-    if isinstance(value, list | tuple):
-        return type(value)(_map_value(item, change) for item in value)
+    if isinstance(value, (list, tuple)):
+        return type(value)([_map_value(item, change) for item in value])
     if isinstance(value, dict):
         return {key: _map_value(item, change) for key, item in value.items()}
     return value
 
 
-def left_operand(node: Node) -> Node | None:
-    """Return what a link of a chain stands on; None for others.
+LEFT_OPERANDS: Final[dict[type, str]] = {
+    **dict.fromkeys((Get, Method, MapInto), "target"),
+    Binary: "left",
+}
+"""The fields with what a link of a chain stands on, by its class.
 
-    Chains may be long, so that what follows them had better not recurse.
-    """
-    if isinstance(node, Get | Method | MapInto):
-        return node.target
-    return node.left if isinstance(node, Binary) else None
+Chains may be long, so that what follows them had better not recurse.
+"""
+
+
+def left_operand(node: Node) -> Node | None:
+    """Return what a link of a chain stands on; None for others."""
+    return getattr(node, LEFT_OPERANDS.get(type(node), ""), None)
 
 
 def find_leftmost(node: Node) -> Node:

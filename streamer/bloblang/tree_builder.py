@@ -23,7 +23,7 @@ def _place_after(token: Token) -> Place:
 
 def _unexpected_input(node: tree.Node) -> BloblangError:
     """Refuse what the tables take and Benthos does not; error_parser/ finds the words."""
-    return BloblangError(node.place.line, node.place.column, "encountered unexpected input")
+    return tree.error_at(node, "encountered unexpected input")
 
 
 def _drop_tokens(parts: list[Any]) -> list[Any]:
@@ -216,8 +216,7 @@ class TreeBuilder(Transformer[Token, Any]):
         statements = _drop_tokens(parts)
         for statement in statements:
             if isinstance(statement, tree.NamedMap | tree.Import):
-                place = statement.place
-                raise BloblangError(place.line, place.column, "expected assignment")
+                raise tree.error_at(statement, "expected assignment")
         return parts[0], statements
 
     def mapping(self, parts: list[Any]) -> list[tree.Statement]:

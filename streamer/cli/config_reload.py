@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from streamer.bloblang import capture_inputs
+from streamer.bloblang import nest_inputs
 from streamer.cli.options import Options
 from streamer.config import Config, load_config
 from streamer.config.templates.installation import install_templates
@@ -51,6 +51,8 @@ class ConfigReloader:
         self._level = level
         self._on_config = on_config
         self._templates = [template.file for template in INSTALLED_TEMPLATES.get({}).values()]
+        # What a config has read that cannot run is watched, too: it may be what is to be mended.
+        self._inputs = nest_inputs()
         self._changed = threading.Event()
         self._files: frozenset[str] = frozenset()
         self._watcher = FileWatcher(self._list_files, self._on_change)
@@ -62,10 +64,11 @@ class ConfigReloader:
         self._watcher.close()
 
     def _list_files(self) -> Mapping[str, Iterable[str]]:
-        read = [name for kind, name in capture_inputs().read if kind == "file"]
-        return {
-            _NAME: [self._options.config or "", *self._options.resources, *self._templates, *read]
-        }
+        named = [self._options.config or "", *self._options.resources, *self._templates]
+        return {_NAME: [*named, *self._imported_files()]}
+
+    def _imported_files(self) -> frozenset[str]:
+        return self._life.config.inputs.files | self._inputs.files
 
     def _on_change(self, changes: Changes) -> None:
         self._files |= changes.files
@@ -103,7 +106,8 @@ class ConfigReloader:
         chilled = options.chilled is True
         report: Callable[[Lint], None] | None = self._log_lint if chilled else None
         # Templates are read when a config is, and not after.
-        with install_templates(self._templates, report) if self._templates else nullcontext():
+        installed = install_templates(self._templates, report) if self._templates else nullcontext()
+        with installed, self._inputs.active():
             config = load_config(
                 options.config, sets=options.sets, resources=options.resources, chilled=chilled
             )
@@ -116,8 +120,7 @@ class ConfigReloader:
 
     def _judge_change(self, config: Config, files: frozenset[str]) -> ChangeImpact:
         judgement = judge(self._life.config, config)
-        read = {name for kind, name in capture_inputs().read if kind == "file"} & files
-        return with_import_changes(judgement, read)
+        return with_import_changes(judgement, self._imported_files() & files)
 
     def _deploy(self, config: Config, judgement: ChangeImpact) -> None:
         watch = self._watch

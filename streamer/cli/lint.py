@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -10,7 +11,13 @@ import click
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint
 from streamer.cli.lint_files import LintJob, lint_files
-from streamer.cli.options import Options, impure_option, resources_option, templates_option
+from streamer.cli.options import (
+    Options,
+    gather_options,
+    impure_option,
+    resources_option,
+    templates_option,
+)
 from streamer.cli.paths import expand_paths
 from streamer.config import LintOptions
 from streamer.core.errors import Lint, StreamerError
@@ -27,6 +34,19 @@ well. The comment `# streamer:ignore CODE` silences a finding of its line or of 
   streamer lint 'configs/*.yaml' ./other/...
   streamer lint --format sarif configs/ > findings.sarif
 """
+
+
+@dataclass(frozen=True)
+class LintCommandOptions:
+    """The options of the command itself."""
+
+    form: str
+    deprecated: bool
+    labels: bool
+    skip_env_var_check: bool
+    skip_package_check: bool
+    verbose: bool
+    quiet: bool
 
 
 @click.command("lint", help=_HELP)
@@ -58,22 +78,19 @@ well. The comment `# streamer:ignore CODE` silences a finding of its line or of 
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 @click.pass_obj
+@gather_options(LintCommandOptions)
 def lint_cli(
     root: Options,
+    own: LintCommandOptions,
+    /,
     paths: tuple[str, ...],
-    form: str,
-    deprecated: bool,
-    labels: bool,
-    skip_env_var_check: bool,
-    skip_package_check: bool,
     resources: tuple[str, ...],
     impure: bool | None,
-    verbose: bool,
-    quiet: bool,
 ) -> int:
     """Check configs and print everything that is wrong with them."""
-    if verbose and (quiet or form != "text"):
-        other = "--quiet" if quiet else f"--format {form}"
+    form = own.form
+    if own.verbose and (own.quiet or form != "text"):
+        other = "--quiet" if own.quiet else f"--format {form}"
         raise click.UsageError(f"--verbose does not go with {other}")
     more = tuple(dict.fromkeys([*root.resources, *expand_paths(resources)]))
     files = [*expand_paths([*paths, *([root.config] if root.config else [])]), *more]
@@ -83,20 +100,20 @@ def lint_cli(
         raise click.UsageError("name a config file or a directory to check")
     job = LintJob(
         LintOptions(
-            deprecated,
-            labels,
-            check_variables=not skip_env_var_check,
-            packages=not skip_package_check,
+            own.deprecated,
+            own.labels,
+            check_variables=not own.skip_env_var_check,
+            packages=not own.skip_package_check,
             thorough=True,
         ),
         more,
         impure is not False and root.impure is not False,
     )
     results = lint_files(list(dict.fromkeys(files)), job)
-    if quiet:
+    if own.quiet:
         return int(any([lints for _, lints in results]))
     if form == "text":
-        return _print_results(results, verbose)
+        return _print_results(results, own.verbose)
     findings = dict(results)
     from streamer.cli import lint_formats
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -229,33 +230,50 @@ def stream_options(command: F) -> F:
     return command
 
 
-def parse_options(
-    config: str | None,
-    sets: tuple[str, ...],
-    master: str | None,
-    checkpoint: str | None,
-    log_level: str | None,
-    impure: bool | None,
-    resources: tuple[str, ...],
-    chilled: bool | None,
-    watcher: bool = False,
-    on_reset: str | None = None,
-    rollback_on_failure: bool = False,
-    rollback_after: str = "",
-    skip_damaged: bool | None = None,
-    wait_for_inputs: bool | None = None,
-) -> Options:
-    """Return the options as the command line gave them to a command.
+def gather_options(kind: type[Any]) -> Callable[[F], F]:
+    """Return a decorator that gives a command one object for its own options.
+
+    Args:
+        kind: the object's dataclass: each field has the name of an option. The object comes after
+            what `click.pass_obj` passes.
+    """
+    names = [one.name for one in fields(kind)]
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def gathered(*args: Any, **given: Any) -> Any:
+            own = kind(**{name: given.pop(name) for name in names})
+            return command(*args, own, **given)
+
+        return cast(F, gathered)
+
+    return decorate
+
+
+def parse_options(**given: Any) -> Options:
+    """Return the options of `stream_options` or `running_options`, as a command gets them.
 
     Raises:
         UsageError: a duration is none, or options lack what they are for.
     """
-    level = log_level.upper() if log_level else None
-    files = tuple(dict.fromkeys(expand_paths(resources)))
-    watch = parse_watch(watcher, on_reset, rollback_on_failure, rollback_after)
-    sets = merge_sets(sets, master)
-    given = skip_damaged or None, wait_for_inputs or None
-    return Options(config, sets, checkpoint, level, impure, files, chilled, watch, *given)
+    watch = None
+    if "watcher" in given:
+        watch = parse_watch(
+            *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),
+            given["rollback_after"],
+        )
+    return Options(
+        config=given["config"],
+        sets=merge_sets(given["sets"], given["master"]),
+        checkpoint=given["checkpoint"],
+        log_level=given["log_level"].upper() if given["log_level"] else None,
+        impure=given["impure"],
+        resources=tuple(dict.fromkeys(expand_paths(given["resources"]))),
+        chilled=given["chilled"],
+        watch=watch,
+        skip_damaged=given.get("skip_damaged") or None,
+        wait_for_inputs=given.get("wait_for_inputs") or None,
+    )
 
 
 def merge_sets(sets: tuple[str, ...], master: str | None) -> tuple[str, ...]:

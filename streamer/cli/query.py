@@ -7,6 +7,7 @@ import io
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, gather_options, parse_options, stream_options
 from streamer.cli.redact_output import build_redactor
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
@@ -44,6 +45,19 @@ _MAX_CELL_WIDTH: Final = 80
 Row = Sequence[Any]
 
 
+@dataclass(frozen=True)
+class QueryOptions:
+    """The options of the command itself."""
+
+    key: str | None
+    since: str | None
+    until: str | None
+    latest: bool
+    sql: str | None
+    limit: int
+    form: str
+
+
 @click.command("query", help=_HELP)
 @click.argument("file", metavar="[CONFIG]", required=False)
 @click.option("--key", metavar="KEY", help="The windows of this key, as window_key shows it.")
@@ -70,21 +84,10 @@ Row = Sequence[Any]
 )
 @stream_options
 @click.pass_obj
-def query_cli(
-    root: Options,
-    /,
-    file: str | None,
-    key: str | None,
-    since: str | None,
-    until: str | None,
-    latest: bool,
-    sql: str | None,
-    limit: int,
-    form: str,
-    **given: Any,
-) -> int:
+@gather_options(QueryOptions)
+def query_cli(root: Options, own: QueryOptions, /, file: str | None, **given: Any) -> int:
     """Show results."""
-    if sql is not None and (key is not None or since is not None or until is not None):
+    if own.sql is not None and (own.key, own.since, own.until) != (None, None, None):
         raise click.UsageError("--sql says itself which results: leave out --key, --from and --to")
     options = merge_options(root, parse_options(**given), file, "query")
     directory = _find_results_directory(options)
@@ -93,17 +96,17 @@ def query_cli(
     from streamer.engine.results.query_times import parse_time
 
     question = ResultQuery(
-        key,
-        None if since is None else parse_time("--from", since),
-        None if until is None else parse_time("--to", until),
-        not latest,
+        own.key,
+        None if own.since is None else parse_time("--from", own.since),
+        None if own.until is None else parse_time("--to", own.until),
+        not own.latest,
     )
-    if sql is None:
-        more = _show_results(directory, question, limit, form)
+    if own.sql is None:
+        more = _show_results(directory, question, own.limit, own.form)
     else:
-        more = _show_sql_rows(directory, sql, not latest, limit, form)
+        more = _show_sql_rows(directory, own.sql, not own.latest, own.limit, own.form)
     if more:
-        click.echo(f"there is more; these are the first {limit:,} (--limit)", err=True)
+        click.echo(f"there is more; these are the first {own.limit:,} (--limit)", err=True)
     return 0
 
 

@@ -16,7 +16,7 @@ def build_redactor(config: Config, show_env: bool = False) -> Callable[[str], st
         config: the config, whose mappings have been compiled.
         show_env: leave what environment variables hold; secrets are taken out anyway.
     """
-    secrets = add_variable_values(config.secrets)
+    secrets = add_variable_values(config.secrets, config.inputs)
     if show_env:
         secrets = {text: shown for text, shown in secrets.items() if shown == SCRUBBED}
     return Redaction(secrets).redact_text

@@ -43,7 +43,9 @@ class RunLog:
         if self._forced_level is not None:
             settings = replace(settings, level=self._forced_level)
         logger = Logger(
-            settings, secrets=add_variable_values(config.secrets), overlay=self._overlay
+            settings,
+            secrets=add_variable_values(config.secrets, config.inputs),
+            overlay=self._overlay,
         )
         self._logger, self.level = logger, settings.level
 

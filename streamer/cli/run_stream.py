@@ -32,7 +32,6 @@ from streamer.plan.checkpoint_dir import default_checkpoint
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.run.revision_switch import OnReset
 from streamer.service.run.stream_run import StreamRun
-from streamer.window.settings.describe import format_headline
 
 POLL_INTERVAL_S = 0.1
 """Seconds between two looks at the stream."""
@@ -163,7 +162,7 @@ def choose_checkpoint(config: Config, options: Options) -> str:
 def _list_components(plan: Plan) -> tuple[str, ...]:
     names = [plan.input.name]
     if plan.window is not None:
-        names.append(f"{plan.buffer.name} {format_headline(plan.window)}")
+        names.append(f"{plan.buffer.name} {plan.window.headline}")
     elif plan.buffer.name != "none":
         names.append(plan.buffer.name)
     names += [processor.name for processor in plan.processors]

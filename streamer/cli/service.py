@@ -90,7 +90,7 @@ def run_service(options: ServiceOptions) -> int:
     """
     root = read_root(options)
     log_config = LogConfig.from_parsed(root.logger, options.level)
-    logger = Logger(log_config, secrets=add_variable_values(root.secrets))
+    logger = Logger(log_config, secrets=add_variable_values(root.secrets, root.inputs))
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         logger.emit(level, text, fields, time.time_ns())

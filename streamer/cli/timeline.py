@@ -6,13 +6,14 @@ import json
 import shutil
 import sys
 import time
+from dataclasses import dataclass
 from typing import Any, Final
 
 import click
 
 from streamer.cli.log_output import is_terminal
 from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, gather_options, parse_options, stream_options
 from streamer.cli.output_option import out_option, write_output
 from streamer.cli.redact_output import build_redactor
 from streamer.core.durations import parse_duration
@@ -41,6 +42,19 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
     "closed": {"fg": "yellow"},
     "payload": {"dim": True},
 }
+
+
+@dataclass(frozen=True)
+class TimelineOptions:
+    """The options of the command itself; without `clock`, messages arrive when they are read."""
+
+    sample: str
+    clock: str | None
+    step: str | None
+    arrival: str
+    limit: int
+    form: str
+    out: str | None
 
 
 @click.command("timeline", help=_HELP)
@@ -74,37 +88,27 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 @out_option
 @stream_options
 @click.pass_obj
-def timeline_cli(
-    root: Options,
-    /,
-    file: str | None,
-    sample: str,
-    clock: str | None,
-    step: str | None,
-    arrival: str,
-    limit: int,
-    form: str,
-    out: str | None,
-    **given: Any,
-) -> int:
+@gather_options(TimelineOptions)
+def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **given: Any) -> int:
     """Show which message falls into which window."""
     # These run the windows, which are made with numpy and pyarrow: not for --help.
     from streamer.engine.offline.sample_input import read_file_sample
     from streamer.tools.timeline.simulate import ArrivalTimes, simulate
 
     arrivals = ArrivalTimes(
-        None if clock is None else _parse_option("--clock", clock, parse_event_time),
-        None if step is None else _parse_option("--step", step, parse_duration),
-        arrival,
+        None if own.clock is None else _parse_option("--clock", own.clock, parse_event_time),
+        None if own.step is None else _parse_option("--step", own.step, parse_duration),
+        own.arrival,
     )
     with open_config(merge_options(root, parse_options(**given), file, "timeline")) as config:
         plan = make_plan(config, "OFF")
-        batches = read_file_sample(sample, limit + 1)
-        timeline = simulate(plan, batches[:limit], arrivals, time.time_ns)
+        batches = read_file_sample(own.sample, own.limit + 1)
+        timeline = simulate(plan, batches[: own.limit], arrivals, time.time_ns)
         timeline.redact(build_redactor(config, show_env=False))
-    write_output(out, _render_timeline(timeline, form))
-    if len(batches) > limit:
-        click.echo(f"there are more messages; these are the first {limit:,} (--limit)", err=True)
+    write_output(own.out, _render_timeline(timeline, own.form))
+    if len(batches) > own.limit:
+        text = f"there are more messages; these are the first {own.limit:,} (--limit)"
+        click.echo(text, err=True)
     return 0
 
 

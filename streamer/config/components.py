@@ -58,13 +58,7 @@ def read_component(
         The component, or None when it cannot be told which one it is, with a finding added.
     """
     if not isinstance(node, Mapping):
-        hint = ""
-        if isinstance(node, Scalar) and node.text in catalog.component_names(kind):
-            hint = f"write `{node.text}: {{}}`"
-        elif isinstance(node, Scalar) and not node.text:
-            hint = f"name the {kind}, or remove the field"
-        message = f"expected object value, got {describe_node(node)}"
-        context.findings.add_at(node, "expected_object", message, hint)
+        _report_no_object(context, kind, node)
         return None
     reserved_fields = list_reserved_fields(kind)
     choice = _choose_component(context, kind, node, reserved_fields)
@@ -80,14 +74,7 @@ def read_component(
     before = context.findings.harmful_count
     spec = catalog.find_spec(kind, name)
     assert spec is not None
-    for other, (other_key, _) in node.entries.items():
-        if other != name and other not in reserved_fields:
-            context.findings.add_at(
-                other_key,
-                "unknown_field",
-                f"field {other} is invalid when the component type is {name} ({kind})",
-                suggest_name(other, reserved_fields) or _suggest_indent(spec, other, name),
-            )
+    _check_other_fields(context, spec, node, reserved_fields)
     if spec.status == "deprecated" and context.options.deprecated:
         context.findings.add_at(key, "deprecated", f"component {name} is deprecated")
     check_spelling(context, name, node)
@@ -121,10 +108,28 @@ def read_component(
     return expand_template(context, template, component, key) if is_sound else None
 
 
-def _suggest_indent(spec: Spec, field: str, name: str) -> str:
-    """Suggest to indent a field that stands beside a component's name instead of below it."""
-    inside = any(field == known.name for known in spec.fields)
-    return f"indent it, so that it is below {name}" if inside else ""
+def _report_no_object(context: ReadContext, kind: Kind, node: Node) -> None:
+    hint = ""
+    if isinstance(node, Scalar) and node.text in catalog.component_names(kind):
+        hint = f"write `{node.text}: {{}}`"
+    elif isinstance(node, Scalar) and not node.text:
+        hint = f"name the {kind}, or remove the field"
+    message = f"expected object value, got {describe_node(node)}"
+    context.findings.add_at(node, "expected_object", message, hint)
+
+
+def _check_other_fields(
+    context: ReadContext, spec: Spec, node: Mapping, reserved_fields: dict[str, Field | None]
+) -> None:
+    """Add a finding for each field beside the component's name that has no business there."""
+    for name, (key, _) in node.entries.items():
+        if name == spec.name or name in reserved_fields:
+            continue
+        hint = suggest_name(name, reserved_fields)
+        if not hint and any(name == known.name for known in spec.fields):
+            hint = f"indent it, so that it is below {spec.name}"
+        message = f"field {name} is invalid when the component type is {spec.name} ({spec.kind})"
+        context.findings.add_at(key, "unknown_field", message, hint)
 
 
 def _choose_component(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from streamer.bloblang import nest_inputs
 from streamer.config.assemble import assemble_config
 from streamer.config.components import read_component
 from streamer.config.fields import read_fields
@@ -88,12 +89,18 @@ def parse_config(
         sets: `path=value` expressions of the command line.
         resources: files with further resources, or texts.
         chilled: take a config in spite of findings that it can run with.
+
+    Example:
+        >>> config = parse_config("output: {file: {path: out.ndjson}}")
+        >>> config.input.name, config.output.config["path"]
+        ('stdin', 'out.ndjson')
     """
-    inputs = _ReadInputs(os.environ if env is None else env, sets, resources)
-    config, lints = _read_and_lint(text, name, inputs, DEFAULT_OPTIONS)
+    given = _ReadInputs(os.environ if env is None else env, sets, resources)
+    with nest_inputs().active() as inputs:
+        config, lints = _read_and_lint(text, name, given, DEFAULT_OPTIONS)
     if config is None or not all(chilled and RULES[lint.code].runs_chilled for lint in lints):
         raise ConfigError(lints)
-    return replace(config, lints=lints) if lints else config
+    return replace(config, inputs=inputs, lints=lints)
 
 
 def lint_config(

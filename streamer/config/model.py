@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streamer.bloblang import MappingInputs
 from streamer.core.errors import Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
@@ -35,6 +36,7 @@ class Config:
         text: the file's text as it is on disk, without the values of variables.
         secrets: texts that nobody may see, by what is shown instead of them: values of secret
             fields and of environment variables, and passwords of URLs.
+        inputs: what its mappings have read from files and the environment.
         lints: findings that it runs with all the same, since it was asked to.
     """
 
@@ -57,4 +59,5 @@ class Config:
     path: str = ""
     text: str = field(default="", repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    inputs: MappingInputs = field(default_factory=MappingInputs, repr=False, compare=False)
     lints: tuple[Lint, ...] = ()

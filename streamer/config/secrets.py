@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from streamer.bloblang import capture_inputs
+from streamer.bloblang import MappingInputs
 from streamer.config.nodes import Node, Scalar, Sequence
 from streamer.config.source_map import NO_SOURCE
 from streamer.core.redaction import SCRUBBED, extract_credential, find_url_passwords
@@ -21,15 +21,14 @@ _HARMLESS_VALUE: Final = re.compile(r"(?i)[+-]?[\d.]*[a-z%]{0,2}|true|false|null
 _MAX_HARMLESS_CHARS: Final = 5
 
 
-def add_variable_values(secrets: Mapping[str, str]) -> dict[str, str]:
-    """Add the environment variables that mappings have asked for by name (`env("X")`) so far.
+def add_variable_values(secrets: Mapping[str, str], inputs: MappingInputs) -> dict[str, str]:
+    """Add the environment variables that mappings have read by name (`env("X")`) so far.
 
     Args:
         secrets: what must not be seen, by what is shown instead (`Config.secrets`).
+        inputs: what the mappings have read (`Config.inputs`).
     """
-    read_variables = {
-        name: value for (kind, name), value in capture_inputs().read.items() if kind == "env"
-    }
+    read_variables = inputs.variables
     # What a unit test had set for a while is nobody's secret.
     names_by_value = {
         value: name for name, value in read_variables.items() if value == os.environ.get(name)

@@ -74,7 +74,12 @@ class Message:
 
     @classmethod
     def from_value(cls, doc: Any, meta: Mapping[str, Any] = NO_META) -> Message:
-        """Make a message whose payload is the JSON of a value."""
+        """Make a message whose payload is the JSON of a value.
+
+        Example:
+            >>> Message.from_value({"id": 1}).with_added_metadata(lane="3")
+            Message(b'{"id":1}', meta={'lane': '3'}, error=None)
+        """
         return cls(None, meta, None, doc)
 
     @property

@@ -77,7 +77,12 @@ def redact_credential(name: str, value: Any) -> Any:
 
 
 def redact_urls(text: str) -> str:
-    """Return a text whose URLs have no passwords any more: `http://user:…@host`."""
+    """Return a text whose URLs have no passwords any more.
+
+    Example:
+        >>> redact_urls("cannot reach http://ann:s3cret@host/path")
+        'cannot reach http://ann:!!!SECRET_SCRUBBED!!!@host/path'
+    """
     if "://" not in text:
         return text
     return _IN_URL.sub(lambda match: f"{match[1]}{redact_secret(match[2])}@", text)

@@ -62,6 +62,10 @@ def format_rfc3339(ns: int, offset: int = 0) -> str:
     Args:
         ns: nanoseconds since the Unix epoch.
         offset: seconds east of UTC of the zone to write; 0 is written `Z`.
+
+    Example:
+        >>> format_rfc3339(1_500_000_000), format_rfc3339(0, 3600)
+        ('1970-01-01T00:00:01.5Z', '1970-01-01T01:00:00+01:00')
     """
     seconds, fraction = divmod(ns, SECOND)
     text = _format_seconds(seconds, offset)
@@ -164,6 +168,10 @@ def parse_event_time(value: Any) -> int:
     Raises:
         ValueError: null, a boolean, a date alone, NaN, something outside int64 nanoseconds, or
             anything else that is not a time; the text says what was found.
+
+    Example:
+        >>> parse_event_time("2026-01-01T01:00:00+01:00") == parse_event_time(1767225600)
+        True
     """
     kind = type(value)
     if kind is str:

@@ -85,6 +85,10 @@ def url_problem(text: str) -> str | None:
     """Return what is wrong with host and port of a URL, for a field's `check`.
 
     What an interpolation may make of them is not known, and what has no `scheme://` is not judged.
+
+    Example:
+        >>> url_problem("http://host:99999/path")
+        "has the port '99999'; expected a number from 1 to 65535"
     """
     if _INTERPOLATED in text:
         known = text.partition(_INTERPOLATED)[0]

@@ -13,7 +13,6 @@ from streamer.plan.plan import Plan, count_cores
 from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.window.settings.describe import describe_rules
 
 DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
 """Outputs that give bytes, or nothing, to the driver."""
@@ -80,7 +79,7 @@ def _window_lines(plan: Plan) -> Iterator[str]:
     if window is None:
         yield f"  buffer      {plan.buffer.name}; data waits {wait} at most for a micro-batch"
         return
-    first, *others = describe_rules(window)
+    first, *others = window.describe_rules()
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"

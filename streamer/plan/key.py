@@ -45,7 +45,7 @@ class ShardKey:
         return self.kind == "interpolation"
 
     def compile(self) -> Any:
-        """Compile the expressions, for `window.SystemWindowPacker`; compiling is cached by text."""
+        """Compile the expressions, for `window.Packer`; compiling is cached by text."""
         if self.kind == "interpolation":
             return compile_interpolation(self.expressions[0])
         if self.kind == "mapping":
@@ -57,6 +57,7 @@ class FirstCheck:
     """The number of the first check that is true, as `group_by` looks for it; -1 for none."""
 
     doc_fn: Callable[[Any], Any] | None = None
+    gives_text = False
 
     def __init__(self, checks: Sequence[Mapping], text: str) -> None:
         """Take the checks, and the text that stands for them."""

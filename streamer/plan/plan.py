@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from streamer.bloblang import CapturedInputs, capture_inputs
+from streamer.bloblang import CapturedInputs
 from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
 from streamer.core.durations import MILLISECOND, SECOND
@@ -22,12 +22,12 @@ from streamer.plan.driver_outputs import find_driver_outputs
 from streamer.plan.kafka_positions import find_spark_inputs
 from streamer.plan.key import ShardKey
 from streamer.plan.resources import get_resource, resolve_resource
-from streamer.plan.window_plan import make_window_plan
+from streamer.plan.window_plan import NO_WINDOWS, WindowPlan, make_window_plan
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
 from streamer.sdk.spec.parsed_config import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
-from streamer.window.settings.describe import AnyWindow, retention_of
+from streamer.window.settings.window import Window
 
 WINDOW_INTERVAL_NS = 2 * SECOND
 STATELESS_INTERVAL_NS = SECOND // 2
@@ -74,7 +74,7 @@ class Plan:
     name: str
     input: ParsedComponent
     buffer: ParsedComponent
-    window: AnyWindow | None
+    window: Window | None
     timestamp: str
     filter: str
     having: str
@@ -158,7 +158,7 @@ class Plan:
     @property
     def retention(self) -> int | None:
         """Time that results are kept for queries, ns; None for not at all."""
-        return None if self.window is None else retention_of(self.window)
+        return None if self.window is None else self.window.retention
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -229,6 +229,22 @@ def _requested_cores(conf: Mapping[str, Any], executors: int) -> int:
     return number("spark.cores.max", 0) or from_executors
 
 
+class _BufferPlan(NamedTuple):
+    """What a config's buffer decides.
+
+    Attributes:
+        windows: the windows.
+        late_output: where dropped messages go, or None.
+        interval: how long data may wait for a micro-batch, ns.
+        limit_bytes: the most bytes of messages in a micro-batch.
+    """
+
+    windows: WindowPlan = NO_WINDOWS
+    late_output: ParsedComponent | None = None
+    interval: int = STATELESS_INTERVAL_NS
+    limit_bytes: int = 256 << 20
+
+
 def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
     """Make the plan of a config that lint has found to be right.
 
@@ -239,55 +255,69 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
 
     Raises:
         StreamerError: the config asks for something that cannot be run; the text says what.
+
+    Example:
+        >>> from streamer.config import parse_config
+        >>> plan = make_plan(parse_config("buffer: {system_window: {size: 10s}}"))
+        >>> plan.window.size // SECOND, plan.input.name
+        (10, 'stdin')
     """
     resources = config.resources
-    context = build_context(resources)
     processors = tuple(resolve_resource(one, resources) for one in config.processors)
-    window_plan, late_output = None, None
-    interval, limit_bytes = STATELESS_INTERVAL_NS, 256 << 20
-    if makes_windows(config.buffer):
-        buffer = context.build(config.buffer)
-        window_plan = make_window_plan(buffer, config.buffer, processors)
-        interval = WINDOW_INTERVAL_NS
-        if buffer.late_output:
-            late_output = resolve_resource(
-                get_resource(resources, Kind.OUTPUT, buffer.late_output), resources
-            )
-    elif config.buffer.name == "memory":
-        buffer = context.build(config.buffer)
-        limit_bytes = min(limit_bytes, buffer.limit)
-        interval = max(interval, getattr(buffer.policy, "period", None) or 0)
-    if window_plan is None:
+    with config.inputs.active():
+        buffer = _plan_buffer(config, processors)
+        find_spark_inputs(config.input, resources)
+        input = resolve_resource(config.input, resources)
+        output = resolve_resource(config.output, resources)
+    windows, spark = buffer.windows, config.spark
+    interval, master, shards = buffer.interval, spark["master"], 0
+    if windows.window is None:
         interval = max(interval, longest_batching_period(config.output, resources))
-    if config.spark["trigger_interval"] is not None:
-        interval = config.spark["trigger_interval"]
-    master = config.spark["master"]
-    find_spark_inputs(config.input, resources)
+    else:
+        shards = spark["shards"] or count_cores(master, spark["conf"])
+    if spark["trigger_interval"] is not None:
+        interval = spark["trigger_interval"]
     return Plan(
         name=name or Path(config.path).stem or "stdin",
-        input=resolve_resource(config.input, resources),
+        input=input,
         buffer=config.buffer,
-        window=window_plan.window if window_plan else None,
-        timestamp=window_plan.timestamp if window_plan else "",
-        filter=window_plan.filter if window_plan else "",
-        having=window_plan.having if window_plan else "",
-        key=window_plan.key if window_plan else None,
-        aggregation=window_plan.aggregation if window_plan else Aggregation(None),
+        window=windows.window,
+        timestamp=windows.timestamp,
+        filter=windows.filter,
+        having=windows.having,
+        key=windows.key,
+        aggregation=windows.aggregation,
         processors=processors,
-        output=resolve_resource(config.output, resources),
-        late_output=late_output,
+        output=output,
+        late_output=buffer.late_output,
         resources=resources,
         master=master,
-        shards=(config.spark["shards"] or count_cores(master, config.spark["conf"]))
-        if window_plan
-        else 0,
+        shards=shards,
         interval=max(interval, MILLISECOND),
-        limit_bytes=limit_bytes,
+        limit_bytes=buffer.limit_bytes,
         level=level,
-        captured_inputs=capture_inputs(),
-        spool_limit=config.spark["spool_limit"],
+        captured_inputs=config.inputs.capture(),
+        spool_limit=spark["spool_limit"],
         strict=config.error_handling["strict"],
         run=new_run_id(),
         traced=config.tracer.name != "none",
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
     )
+
+
+def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _BufferPlan:
+    plan = _BufferPlan()
+    if makes_windows(config.buffer):
+        buffer = build_context(config.resources).build(config.buffer)
+        late_output = buffer.late_output and resolve_resource(
+            get_resource(config.resources, Kind.OUTPUT, buffer.late_output), config.resources
+        )
+        windows = make_window_plan(buffer, config.buffer, processors)
+        return _BufferPlan(windows, late_output or None, WINDOW_INTERVAL_NS)
+    if config.buffer.name == "memory":
+        buffer = build_context(config.resources).build(config.buffer)
+        return plan._replace(
+            limit_bytes=min(plan.limit_bytes, buffer.limit),
+            interval=max(plan.interval, getattr(buffer.policy, "period", None) or 0),
+        )
+    return plan

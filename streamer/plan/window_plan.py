@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from streamer.bloblang import Mapping
 from streamer.plan.aggregation import Aggregation, choose_aggregation
 from streamer.plan.key import ShardKey, shard_key_of
 from streamer.sdk.spec import ParsedComponent
-from streamer.window.settings.describe import AnyWindow
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import EventTimeSettings, Session, Tumbling
+from streamer.window.settings.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,7 @@ class WindowPlan:
     """The windows of a stream.
 
     Attributes:
-        window: their settings.
+        window: their settings; None when there are none.
         timestamp: the mapping that gives a message's time; empty where windows have none.
         filter: the mapping that keeps a message; empty for all.
         having: the mapping that lets a window's batch go on; empty for all.
@@ -28,12 +26,16 @@ class WindowPlan:
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
     """
 
-    window: AnyWindow
+    window: Window | None
     timestamp: str
     filter: str
     having: str
     key: ShardKey | None
     aggregation: Aggregation
+
+
+NO_WINDOWS: Final = WindowPlan(None, "", "", "", None, Aggregation(None))
+"""The windows of a stream without a window buffer."""
 
 
 def make_window_plan(
@@ -46,26 +48,20 @@ def make_window_plan(
         component: the same as the config has it.
         processors: the pipeline.
     """
-    late = buffer.late_output is not None
-    if not hasattr(buffer, "having"):
-        key = shard_key_of(processors)
-        aggregation = choose_aggregation(processors, key, late)
-        return WindowPlan(buffer.window, buffer.timestamp.text, "", "", key, aggregation)
-    has_key, having = buffer.key is not None, buffer.having
-    window = EventWindow(buffer.window, buffer.time or EventTimeSettings(), has_key)
+    window, having = buffer.settings, buffer.having
     key = None
-    if has_key:
+    if window.keyed:
         key = ShardKey((buffer.key.text,), "mapping", f"{component.path}.key_mapping")
     elif window.strategy == "panes" and having is None:
         key = shard_key_of(processors)
-    if (obstacle := _obstacle(window)) is not None:
+    if (obstacle := window.aggregation_obstacle) is not None:
         aggregation = Aggregation(None, obstacle=obstacle)
     elif having is not None and having.uses.batch:
         aggregation = Aggregation(
             None, obstacle=f"{component.path}.having looks at the whole window"
         )
     else:
-        aggregation = choose_aggregation(processors, key, late)
+        aggregation = choose_aggregation(processors, key, buffer.late_output is not None)
     return WindowPlan(
         window,
         _mapping_text(buffer.timestamp),
@@ -74,15 +70,6 @@ def make_window_plan(
         key,
         aggregation,
     )
-
-
-def _obstacle(window: EventWindow) -> str | None:
-    """Return why windows of this kind keep their messages, whatever the mapping; None if not."""
-    if not isinstance(window.kind, Tumbling | Session):
-        return "messages leave sliding and count windows again, and joins pair them one by one"
-    if window.time.emit == "forward":
-        return "emit: forward gives messages on as they come, and keeps none"
-    return None
 
 
 def _mapping_text(mapping: Mapping | None) -> str:

@@ -1,6 +1,6 @@
 """The window kernel: clocks, assigners, panes and closing rules; it knows nothing of Spark.
 
-Stage 1 (`packer.SystemWindowPacker`) turns messages into rows of packs, stage 2 (`shard.Shard`)
+Stage 1 (`assign.packer.Packer`) turns messages into rows of packs, stage 2 (`shard.Shard`)
 keeps them and releases windows. Times are integers, nanoseconds since the Unix epoch.
 
 Its names are imported when they are first used: `lint` needs the rules of a window's settings, and
@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamer.window.assign.system_window_packer import SystemWindowPacker
+    from streamer.window.assign.packer import Packer
     from streamer.window.contract.clock import MicroBatchInfo, SystemClock
     from streamer.window.contract.emission import Emission
     from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
@@ -30,7 +30,7 @@ _HOMES = {
     "Grid": "settings.grid",
     "RowKind": "contract.shuffle_row",
     "OpenWindow": "contract.status",
-    "SystemWindowPacker": "assign.system_window_packer",
+    "Packer": "assign.packer",
     "MicroBatchInfo": "contract.clock",
     "ShuffleRow": "contract.shuffle_row",
     "Shard": "shard",
@@ -49,7 +49,7 @@ __all__ = [
     "Grid",
     "RowKind",
     "OpenWindow",
-    "SystemWindowPacker",
+    "Packer",
     "MicroBatchInfo",
     "ShuffleRow",
     "Shard",

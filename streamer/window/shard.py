@@ -1,4 +1,4 @@
-"""Stage 2 of a window: one shard takes a micro-batch in, keeps it, and releases what closes."""
+"""Stage 2 of a window: one shard takes a micro-batch in, keeps it, and emits windows that close."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from streamer.window.panes.pane_step import PaneStep
 from streamer.window.panes.system_step import SystemStep
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 from streamer.window.settings.window_types import Join
 
 
@@ -50,7 +51,7 @@ class Shard:
 
     def __init__(
         self,
-        window: SystemWindow | EventWindow,
+        window: Window,
         store: StateStore,
         keep_dropped: bool = False,
         having: CompiledMapping | None = None,
@@ -64,10 +65,10 @@ class Shard:
             store: the shard's state.
             keep_dropped: emit dropped messages too, for `late_output`.
             having: a compiled mapping; a window for which it is not true is suppressed.
-            aggregated_mapping: the mapping that windows decided key by key are folded for; None to
-                keep their messages. Other windows are folded by stage 1.
-            batch_emissions: give batches of folded windows in runs, where there are many
-                (`run.Run`).
+            aggregated_mapping: the mapping that windows decided key by key aggregate by; None to
+                keep their messages. Others are pre-aggregated by stage 1.
+            batch_emissions: emit batches of aggregated windows together, where there are many
+                (`EmissionBatch`).
         """
         self._window = window
         self._store = store
@@ -91,17 +92,13 @@ class Shard:
         return (yield from self._make_step().run(rows))
 
     def _make_step(self) -> GridStep | JoinStep | KeyedStep:
-        window, store = self._window, self._store
-        if isinstance(window, SystemWindow):
-            return SystemStep(window, store, self._keep_dropped)
-        if isinstance(window.kind, Join):
-            return JoinStep(window, store, self._keep_dropped)
-        if window.strategy == "keys":
-            args = (
-                self._keep_dropped,
-                self._having,
-                self._aggregated_mapping,
-                self._batch_emissions,
-            )
-            return KeyedStep(window, store, *args)
-        return PaneStep(window, store, self._keep_dropped, self._having)
+        store, keep_dropped, having = self._store, self._keep_dropped, self._having
+        match self._window:
+            case SystemWindow() as system_window:
+                return SystemStep(system_window, store, keep_dropped)
+            case EventWindow(kind=Join()) as window:
+                return JoinStep(window, store, keep_dropped)
+            case EventWindow(strategy="keys") as window:
+                text, batches = self._aggregated_mapping, self._batch_emissions
+                return KeyedStep(window, store, keep_dropped, having, text, batches)
+        return PaneStep(self._window, store, keep_dropped, having)

@@ -18,7 +18,8 @@ from pathlib import Path
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.core.durations import HOUR, SECOND
 from streamer.core.execution import Execution
-from streamer.window import DictStore, MicroBatchInfo, Shard, SystemWindow, SystemWindowPacker
+from streamer.window import DictStore, MicroBatchInfo, Packer, Shard, SystemWindow
+from streamer.window.evaluate.queries import BufferMappings
 from tests.bench.traffic import chunks
 
 START = 1_628_330_400 * SECOND
@@ -48,8 +49,9 @@ def fill(window: SystemWindow, count: int, keyed: bool) -> tuple[DictStore, dict
     store = DictStore()
     timestamp = compile_mapping("root = this.created_at")
     key = compile_interpolation('${! json("traffic_light") }') if keyed else None
+    mappings = BufferMappings(timestamp, key)
     took = {"stage 1": 0.0, "keep": 0.0, "raw": 0.0}
-    packer, rows, arrival = SystemWindowPacker(window, 1, timestamp, key), [], 0
+    packer, rows, arrival = Packer(window, 1, mappings), [], 0
     ex = Execution(lambda: START)
     for chunk in events(count):
         took["raw"] += sum(map(len, chunk))
@@ -62,7 +64,7 @@ def fill(window: SystemWindow, count: int, keyed: bool) -> tuple[DictStore, dict
             packed = time.process_time()
             list(Shard(window, store).step([*rows, MicroBatchInfo(START, "bench").to_row(0)]))
             took["keep"] += time.process_time() - packed
-            packer, rows = SystemWindowPacker(window, 1, timestamp, key), []
+            packer, rows = Packer(window, 1, mappings), []
             took["stage 1"] += packed - began
         else:
             took["stage 1"] += time.process_time() - began

@@ -13,10 +13,12 @@ import streamer
 import streamer.bloblang.mapping as mapping_module
 from streamer.bloblang import (
     BloblangError,
-    capture_inputs,
+    CapturedInputs,
     compile_interpolation,
     compile_mapping,
     forbid_impure,
+    nest_inputs,
+    restore_inputs,
 )
 from streamer.core.message import Message
 from streamer.core.permissions import NONE, limit_permissions
@@ -150,15 +152,16 @@ from streamer.core.execution import Execution
 from streamer.core.message import Message
 made = pickle.loads(sys.stdin.buffer.read())
 if isinstance(made, tuple):
-    from streamer.bloblang import compile_mapping
+    from streamer.bloblang import compile_mapping, restore_inputs
+    restore_inputs(made[0])
     made = compile_mapping(made[1])
 message = made.apply([Message(b"{}")], 0, Execution(lambda: 0))
 sys.stdout.write(message.raw.decode())
 """
 
 
-@pytest.mark.parametrize("travel", [lambda m: m, lambda m: (capture_inputs(), m.text)])
-def test_what_was_read_travels_to_a_process_that_cannot_read_it(travel, tmp_path, monkeypatch):
+@pytest.mark.parametrize("with_inputs", [False, True])
+def test_what_was_read_travels_to_a_process_that_cannot_read_it(with_inputs, tmp_path, monkeypatch):
     (tmp_path / "m.blobl").write_text(
         'map m {\n  root = file_rel("d.txt").string() + env("STREAMER_T")\n}\n'
     )
@@ -166,7 +169,9 @@ def test_what_was_read_travels_to_a_process_that_cannot_read_it(travel, tmp_path
     monkeypatch.setenv("STREAMER_T", "variable")
     monkeypatch.chdir(tmp_path)
     mapping = f'import "{tmp_path}/m.blobl"\nroot = this.apply("m")'
-    packed = pickle.dumps(travel(compile_mapping(mapping)))
+    with nest_inputs().active() as inputs:
+        compiled = compile_mapping(mapping)
+    packed = pickle.dumps((inputs.capture(), compiled.text) if with_inputs else compiled)
     monkeypatch.delenv("STREAMER_T")
     (tmp_path / "m.blobl").unlink()
     (tmp_path / "d.txt").unlink()
@@ -213,3 +218,31 @@ def test_a_file_that_changes_again_and_again_takes_one_place_in_the_cache(tmp_pa
         assert compile_mapping(text) is compiled
     assert mapping_module._compile_cached.cache_info().currsize == places
     assert result(before) == "first"
+
+
+def test_inputs_of_a_part_are_not_those_of_another(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.txt", "b.txt")]
+    with nest_inputs().active() as whole:
+        parts = [nest_inputs() for _ in paths]
+        for path, part in zip(paths, parts, strict=True):
+            path.write_text(path.name)
+            with part.active():
+                compile_mapping(f'root = file("{path}").string()')
+    assert [part.files for part in parts] == [{str(path)} for path in paths]
+    assert whole.files == set(map(str, paths))
+
+
+def test_what_a_process_restores_takes_the_place_of_what_it_had(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("here")
+    key, text = ("file", str(path)), f'root = file("{path}").string()'
+    try:
+        for value in (b"one", b"two", b"one"):
+            restore_inputs(CapturedInputs(True, {key: value}))
+            assert result(compile_mapping(text)) == value.decode()
+        restore_inputs(CapturedInputs(False, {}))
+        with pytest.raises(BloblangError, match="switched off here"):
+            compile_mapping(text)
+    finally:
+        restore_inputs(CapturedInputs(True, {}))
+    assert result(compile_mapping(text)) == "here"

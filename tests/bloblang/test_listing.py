@@ -20,7 +20,7 @@ root.p = this.q.re_match("^a+$")
 
 def test_every_statement_stands_before_its_code():
     source = compile_mapping(MAPPING).source
-    after = source.partition_of("def run")[2]
+    after = source.partition("def run")[2]
     places = [after.index(f"# {line}") for line in ("5: root.id", "8: if this.n", "11: root.p")]
     assert places == sorted(places)
     assert "# 6:   uppercase()" in after

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import kubernetes_validate
 import pytest
 
-from streamer.bloblang import environment
 from streamer.cli.main import cli, invoke
 from streamer.config import lint_config
 from tests.deploy.restricted import assert_restricted
@@ -36,13 +35,6 @@ spark:
     spark.kubernetes.driver.secretKeyRef.TOPIC: "kafka:topic"
     spark.hadoop.fs.s3a.secret.key: n0t-for-command-lines
 """
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what mappings of other tests have asked for: a command's process has no others."""
-    for name in ("_recorded_inputs", "_restored_inputs"):
-        monkeypatch.setattr(environment, name, {})
 
 
 class Api(ThreadingHTTPServer):

@@ -1,10 +1,12 @@
 """The plan of a config: windows, key, shards, intervals, limits, what a checkpoint is bound to."""
 
 import json
+import pickle
 
 import pytest
 
 from streamer.config import parse_config
+from streamer.config.secrets import add_variable_values
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.plan import Plan, make_plan
@@ -162,6 +164,35 @@ def test_a_plan_carries_what_its_mappings_have_read(tmp_path):
     made = plan(f"pipeline: {{processors: {processor}}}\n")
     assert made.captured_inputs.read["file", str(file)] == file.read_bytes()
     assert made.captured_inputs.impure
+
+
+def test_a_config_that_comes_back_takes_what_it_had_read(tmp_path):
+    file = tmp_path / "m.blobl"
+    file.write_text("map m {\n  root = 1\n}\n")
+    text = f"buffer: {{system_window: {{size: 1s, timestamp_mapping: 'import \"{file}\"'}}}}"
+    packed = pickle.dumps(parse_config(text))
+    file.unlink()
+    read = make_plan(pickle.loads(packed)).captured_inputs.read
+    assert read == {("file", str(file)): b"map m {\n  root = 1\n}\n"}
+
+
+def test_configs_in_one_process_do_not_see_what_others_have_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("STREAMER_TEST", "s3cret")
+    configs = []
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.blobl").write_text("map m {\n  root = 1\n}\n")
+        mapping = f'import "{tmp_path}/{name}.blobl"'
+        if name == "b":
+            mapping += '\nroot = env("STREAMER_TEST")'
+        text = json.dumps({"pipeline": {"processors": [{"mapping": mapping}]}})
+        configs.append(parse_config(text))
+    first, second = configs
+    read = [make_plan(config).captured_inputs.read for config in (second, first, second)]
+    key = ("env", "STREAMER_TEST")
+    imports = [("file", f"{tmp_path}/{name}.blobl") for name in ("a", "b")]
+    assert [set(one) for one in read] == [{imports[1], key}, {imports[0]}, {imports[1], key}]
+    assert "s3cret" in add_variable_values(second.secrets, second.inputs)
+    assert "s3cret" not in add_variable_values(first.secrets, first.inputs)
 
 
 @pytest.mark.parametrize(

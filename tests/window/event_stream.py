@@ -13,8 +13,9 @@ from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
 from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
-from streamer.window.assign.event_packer import BufferMappings, EventPacker
-from streamer.window.evaluate.queries import CompiledMapping
+from streamer.window.assign.packer import Packer
+from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import EventTimeSettings, Tumbling
 from tests.window import stages
@@ -92,7 +93,7 @@ class EventStream(stages.Stages[Event, Batch]):
         reading = MicroBatchInfo(batch.t, start, batch.backlog, batch.ended, suspended=stood)
         return self.run(groups, self._t, reading)
 
-    def packer(self, piece: list[Event], group: list[Event], arrival: int) -> EventPacker:
+    def packer(self, piece: list[Event], group: list[Event], arrival: int) -> Packer:
         key = 'root = if this.key.type() == "object" && this.key.exists("fails") '
         key += '{ throw("no key") } else { this.key }'
         asked = BufferMappings(
@@ -100,10 +101,8 @@ class EventStream(stages.Stages[Event, Batch]):
             compile_mapping(key) if self.window.keyed else None,
             compile_mapping(self.chance.choice(FILTERS)) if self._filtered else None,
         )
-        name = str(group[0].partition).encode()
-        return EventPacker(
-            self.window, len(self.stores), asked, arrival, name, self._keeps_dropped, self._fold
-        )
+        origin = PieceOrigin(arrival, str(group[0].partition).encode())
+        return Packer(self.window, len(self.stores), asked, origin, self._keeps_dropped, self._fold)
 
     def raw(self, event: Event) -> bytes:
         """The message; a key that fails is one that is not there."""

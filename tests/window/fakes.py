@@ -25,6 +25,7 @@ class FakeMapping:
     of: Callable[[Any, int], Any]
     uses: Uses = Uses()
     doc_fn: Callable[[Any], Any] | None = None
+    gives_text: bool = False
 
     def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         try:
@@ -40,12 +41,13 @@ class FakeInterpolation:
     text: str
     of: Callable[[Any], str]
     fast: bool = True
+    gives_text: bool = True
 
     @property
     def doc_fn(self) -> Callable[[Any], str] | None:
         return self.of if self.fast else None
 
-    def text_of(self, batch: Batch, index: int, ex: Execution) -> str:
+    def query(self, batch: Batch, index: int, ex: Execution) -> str:
         try:
             return self.of(batch[index].doc)
         except (KeyError, TypeError) as e:

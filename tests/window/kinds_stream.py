@@ -10,8 +10,10 @@ import orjson
 
 from streamer.core.timestamps import Timestamp, format_rfc3339
 from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
-from streamer.window.assign.event_packer import BufferMappings, EventPacker
+from streamer.window.assign.packer import Packer
+from streamer.window.assign.slot_assigner import PieceOrigin
 from streamer.window.contract.shuffle_row import RowKind
+from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import Count as CountKind
 from streamer.window.settings.window_types import EventTimeSettings, Tumbling
@@ -113,16 +115,10 @@ class EventStream(stages.Stages[Event, Any]):
         )
         return self.run(groups, self.now, reading)
 
-    def packer(self, piece: list[Event], group: list[Event], arrival: int) -> EventPacker:
-        return EventPacker(
-            self.window,
-            len(self.stores),
-            self._asked(piece),
-            arrival,
-            repr(partition_of(group[0])).encode(),
-            keep_dropped=True,
-            kind=RowKind.RIGHT if group[0].side == "right" else RowKind.PACK,
-        )
+    def packer(self, piece: list[Event], group: list[Event], arrival: int) -> Packer:
+        kind = RowKind.RIGHT if group[0].side == "right" else RowKind.PACK
+        origin = PieceOrigin(arrival, repr(partition_of(group[0])).encode(), kind)
+        return Packer(self.window, len(self.stores), self._asked(piece), origin, keep_dropped=True)
 
     def _asked(self, piece: list[Event]) -> BufferMappings:
         fast = self.chance.random() < 0.7

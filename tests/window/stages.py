@@ -15,12 +15,11 @@ from streamer.window import (
     DictStore,
     Emission,
     MicroBatchInfo,
+    Packer,
     Shard,
     ShuffleRow,
     Status,
-    SystemWindowPacker,
 )
-from streamer.window.assign.event_packer import EventPacker
 from tests.window.fakes import execution
 
 E = TypeVar("E")
@@ -52,9 +51,7 @@ class Stages(ABC, Generic[E, B]):
         self.chance = chance or random.Random(1)
 
     @abstractmethod
-    def packer(
-        self, piece: list[E], group: list[E], arrival: int
-    ) -> SystemWindowPacker | EventPacker:
+    def packer(self, piece: list[E], group: list[E], arrival: int) -> Packer:
         """What packs a piece of a group, which is of one partition."""
 
     @abstractmethod

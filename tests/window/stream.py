@@ -11,10 +11,11 @@ from streamer.window import (
     DictStore,
     Emission,
     MicroBatchInfo,
+    Packer,
     Shard,
     SystemWindow,
-    SystemWindowPacker,
 )
+from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.back_pressure import BackPressure
 from tests.window import stages
 from tests.window.fakes import NOW, FakeMapping, field_mapping, field_text, now_or
@@ -70,11 +71,10 @@ class Stream(stages.Stages[Said, Batch]):
         reading = MicroBatchInfo(batch.t, start, backlog, ended, pressure=pressure)
         return self.run([list(batch.messages)], batch.t, reading)
 
-    def packer(self, piece: list[Said], group: list[Said], arrival: int) -> SystemWindowPacker:
+    def packer(self, piece: list[Said], group: list[Said], arrival: int) -> Packer:
         key = field_text("key", fast=self.chance.random() < 0.8) if self.keyed else None
-        return SystemWindowPacker(
-            self.window, len(self.stores), self.mapping, key, keep_dropped=True
-        )
+        mappings = BufferMappings(self.mapping, key)
+        return Packer(self.window, len(self.stores), mappings, keep_dropped=True)
 
     def raw(self, event: Said) -> bytes:
         time = format_rfc3339(event.time) if isinstance(event.time, int) else event.time

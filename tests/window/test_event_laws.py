@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamer.window import MicroBatchInfo, Shard
-from streamer.window.assign.event_packer import BufferMappings, EventPacker
+from streamer.window.assign.packer import Packer
+from streamer.window.evaluate.queries import BufferMappings
 from tests.examples import examples
 from tests.window.fakes import execution
 from tests.window.kinds_stream import FAST_KEY, PLAIN_TIME, EventStream, Given, raw_of, told
@@ -189,7 +190,7 @@ def test_a_key_costs_no_call_to_the_store() -> None:
     for number in range(4):
         store = stream.stores[0]
         store.calls = 0
-        packer = EventPacker(window, 1, BufferMappings(PLAIN_TIME, FAST_KEY), 0)
+        packer = Packer(window, 1, BufferMappings(PLAIN_TIME, FAST_KEY))
         raws = [raw_of(Event(f"{n}", n, f"key {n}")) for n in range(20_000)]
         packer.add_raws(raws, {}, 0, 10**9, execution(10**9))
         rows = [*packer.flush_rows(), MicroBatchInfo(10**9 + number, "start").to_row(0)]

@@ -12,10 +12,11 @@ from streamer.window import (
     DictStore,
     MicroBatchInfo,
     OpenWindow,
+    Packer,
     Shard,
     SystemWindow,
-    SystemWindowPacker,
 )
+from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.back_pressure import BackPressure
 from tests.window.fakes import NOW, execution, field_mapping, field_text
 from tests.window.oracle.system import MicroBatch, Rules, Said
@@ -51,7 +52,7 @@ def test_a_window_is_emitted_once_with_its_end_in_the_metadata() -> None:
 def test_messages_with_equal_metadata_share_one_dict() -> None:
     store = DictStore()
     for t in (T + 1, T + 2):
-        packer = SystemWindowPacker(SystemWindow(10 * SECOND), 1, NOW)
+        packer = Packer(SystemWindow(10 * SECOND), 1, BufferMappings(NOW))
         packer.add_raws([b"a", b"b"], {"k": "v"}, 0, t, execution(t))
         list(
             Shard(SystemWindow(10 * SECOND), store).step(
@@ -150,7 +151,7 @@ def test_only_time_in_which_the_stream_itself_was_at_work_is_back_pressure(
 
 def test_an_expired_window_says_whether_the_processors_were_slow() -> None:
     store = DictStore()
-    packer = SystemWindowPacker(SystemWindow(10 * SECOND), 1, field_mapping("ts"), None)
+    packer = Packer(SystemWindow(10 * SECOND), 1, BufferMappings(field_mapping("ts")))
     packer.add_raws([b'{"ts":"2021-08-07T10:00:05Z"}'], {}, 0, T, execution(T))
     window = SystemWindow(10 * SECOND)
     list(
@@ -309,7 +310,7 @@ def test_packs_of_different_keys_are_emitted_as_one_batch_in_order_of_arrival() 
     window, store = SystemWindow(10 * SECOND), DictStore()
     keys = [field_text("a"), field_text("b"), None]
     for number, key in enumerate(keys):
-        packer = SystemWindowPacker(window, 1, NOW, key)
+        packer = Packer(window, 1, BufferMappings(NOW, key))
         raws = [b'{"a": "%d", "b": "%d", "n": %d}' % (n % 2, n % 3, number) for n in range(6)]
         packer.add_raws(raws, {}, 0, T + 1, execution(T + 1))
         list(

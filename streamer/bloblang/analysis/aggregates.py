@@ -1,4 +1,4 @@
-"""The parts of a mapping that fold: what it asks of all messages of a batch, found in its tree.
+"""Aggregates of a mapping, found in its tree: its expressions over all messages of a batch.
 
 A part begins with `from_all()` of an expression that looks at one message's document alone, goes
 on with `map_each` and `filter`, if at all, and ends with a method whose result can be kept up to

@@ -1,4 +1,4 @@
-"""What keeps a mapping from folding, in words that say which expression, and what would do."""
+"""Obstacles to pre-aggregating a mapping, in words that name the expression and what would do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AGGREGATE_METHODS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a mapping does not fold.
+    """The reason why a mapping cannot be pre-aggregated.
 
     Attributes:
         place: of the expression that stands in the way; None when it is the whole mapping.
@@ -33,7 +33,7 @@ class Obstacle:
 
 
 class NotAggregatableError(Exception):
-    """A mapping does not fold.
+    """A mapping cannot be pre-aggregated.
 
     Attributes:
         obstacle: why.
@@ -62,7 +62,7 @@ def literal_argument(node: tree.Method, place: int) -> Any:
 
 
 def refuse_batch_access(node: tree.Method | tree.Call) -> None:
-    """Stop at what looks at other messages, or counts them, in a way that does not fold.
+    """Refuse a call that reads other messages, or counts them, where that cannot be pre-aggregated.
 
     Raises:
         NotFoldingError: it does.

@@ -1,4 +1,4 @@
-"""What can be proved about a mapping without running it."""
+"""Proofs about a mapping without running it: the one message of a batch that it keeps."""
 
 from __future__ import annotations
 

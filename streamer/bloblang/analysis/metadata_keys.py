@@ -1,4 +1,4 @@
-"""Which metadata a mapping can read, told without running it."""
+"""The metadata that a mapping can read, found without running it."""
 
 from __future__ import annotations
 

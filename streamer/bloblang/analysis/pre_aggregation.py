@@ -1,4 +1,4 @@
-"""Mappings that fold: what they say of a whole batch can be kept up to date, message by message.
+"""Mappings that can be pre-aggregated: their values of a batch are kept up to date by message.
 
 A mapping that makes one message of a batch (`only_index` 0) folds when all it asks of the other
 messages are `aggregates`: sums, extremes, counts, distinct values and the like. Then a window need
@@ -44,7 +44,7 @@ class PreAggregatedBatch(list[Message]):
 
 @dataclass(frozen=True, slots=True)
 class PreAggregation:
-    """A mapping that folds.
+    """A mapping that can be pre-aggregated.
 
     Attributes:
         text: the mapping as written.
@@ -59,7 +59,7 @@ class PreAggregation:
 
 
 def analyze_pre_aggregation(text: str) -> PreAggregation | Obstacle:
-    """Return how a mapping folds, or what stands in the way.
+    """Return how to pre-aggregate a mapping, or what stands in the way.
 
     Raises:
         BloblangError: the text is no mapping.

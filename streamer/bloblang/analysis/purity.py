@@ -16,7 +16,7 @@ from streamer.bloblang.declare import Declaration
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """What an expression depends on.
+    """Something that an expression depends on.
 
     Attributes:
         place: of what it looks at.

@@ -1,4 +1,4 @@
-"""Which parts of a message a mapping reads, and which it writes: for the order of a workflow.
+"""The parts of a message that a mapping reads and writes: for the order of a workflow.
 
 What Benthos tells of its mappings is told here, no more and no less: of the arguments of methods it
 looks at those of `map`, `apply`, `catch`, `or`, `sort` and `sort_by`, and of those that are worked

@@ -1,4 +1,4 @@
-"""Expressions of a mapping told apart, and quoted."""
+"""Expressions of a mapping: their shapes, to compare them, and their texts, to quote them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mapping does that can never work, though it can be read: Benthos finds it at run time.
+"""Warnings of what can never work in a mapping that can be read: Benthos finds it at run time.
 
 Each message would fail with it, or the part has no effect but to be caught.
 """
@@ -87,7 +87,7 @@ class _WarningFinder:
         self.known_variables: set[str] = set()
 
     def check_body(self, statements: Iterable[tree.Statement]) -> Iterator[StaticWarning]:
-        """Look at statements, in order."""
+        """Check statements, in order."""
         for statement in statements:
             match statement:
                 case tree.Let(name=name, value=value):
@@ -103,7 +103,7 @@ class _WarningFinder:
                         yield from self.check_body(body)
 
     def check_node(self, node: tree.Node) -> Iterator[StaticWarning]:
-        """Look at an expression, and at all that it is made of."""
+        """Check an expression, and all its parts."""
         for part in tree.walk(node):
             match part:
                 case tree.Variable(place=place, name=name) if name not in self.known_variables:

@@ -72,7 +72,7 @@ class Value:
 
 @dataclass(slots=True)
 class Scope:
-    """What an expression can see, at this place in the code.
+    """The names and values that an expression can see, at this place in the code.
 
     Attributes:
         this: the variable that `this` means; None for the message's document.
@@ -211,7 +211,7 @@ class Code:
         self.copies = min(max(before, 1) * max(self.copies, 1), _MAX_COPIES)
 
     def emit_size_check(self, name: str, *steps: Step) -> None:
-        """Look at the size of a variable's value if it may consist of very many copies."""
+        """Check the size of a variable's value if it may consist of very many copies."""
         if self.copies >= SIZE_CHECK_COPIES:
             self.emit(f"{self.add_constant(check_json_size, 'check_json_size')}({name})", *steps)
             self.copies = SIZE_CHECK_COPIES // 2

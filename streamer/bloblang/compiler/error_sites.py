@@ -1,4 +1,4 @@
-"""What a line of generated code stands for, so that an error raised there gets Benthos's words.
+"""Meanings of lines of generated code, so that an error raised there gets Benthos's words.
 
 A line carries steps; when an exception passes through it they are applied in order to the text
 found so far. This costs nothing while all goes well.
@@ -95,7 +95,7 @@ Step = (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where in the mapping a generated line comes from.
+    """The place in the mapping that a generated line comes from.
 
     Attributes:
         line: 1-based line of the statement in the mapping.

@@ -1,4 +1,4 @@
-"""What methods do with the usual type of value, written out in the generated code.
+"""Fast paths: methods on values of the usual type, written out in the generated code.
 
 Each entry says for which values its Python gives just what the method does; for all others, and
 for arguments that are not literals, the method itself is called.

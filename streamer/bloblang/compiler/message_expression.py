@@ -1,4 +1,4 @@
-"""What becomes of one message's value in a row of `map_each` and `filter`, as a function by itself.
+"""Compiles a row of `map_each` and `filter` for one message's value, as a function by itself.
 
 It does for one element what a mapping's loops do for all, and fails in the same words. The steps
 are told apart by the line that its errors stand on: the source is on line 1, the first step on 2.

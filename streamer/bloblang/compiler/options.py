@@ -1,4 +1,4 @@
-"""Which optimisations the compiler makes: all of them, save where a test compares or one debugs."""
+"""Optimisations of the compiler: all of them, save where a test compares or one debugs."""
 
 from __future__ import annotations
 

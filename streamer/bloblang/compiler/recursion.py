@@ -28,7 +28,7 @@ class _StackExhausted(BaseException):
 
 
 class MapDepth(threading.local):
-    """How many named maps are open on this thread.
+    """A count of the named maps that are open on this thread.
 
     Attributes:
         open_maps: their number.

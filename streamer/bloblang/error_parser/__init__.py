@@ -1,4 +1,4 @@
-"""Why a text is no mapping, in Benthos's words: a second, slow reader for texts that were refused.
+"""Finds why a text is no mapping, in Benthos's words: a second, slow parser of refused texts.
 
 The tables of parser.py say where they got stuck; Benthos says what it would have taken there, a
 matter of which alternatives it tries and in which order. This package tries them the same way and

@@ -42,7 +42,7 @@ class ParseFailure(Exception):
 
     @property
     def message(self) -> str:
-        """What is told of it."""
+        """The text of the error: what was expected, and why."""
         parts = list(dict.fromkeys(self.expected))
         if not parts:
             return self.reason or "encountered unexpected input"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.environment import MappingEnvironment, read_file
@@ -26,56 +27,37 @@ def now(ex: Execution) -> str:
     return format_rfc3339(ex.now())
 
 
-@declare(
-    "timestamp_unix",
-    _CATEGORY,
-    examples=(Example("root = timestamp_unix() > 1600000000", "{}", "true"),),
-    needs=("ex",),
-    uses=("now",),
+def _declare_unix_time(name: str, unit: str, ns: int, example: Example) -> Any:
+    @declare(
+        name,
+        _CATEGORY,
+        examples=(example,),
+        needs=("ex",),
+        uses=("now",),
+        summary=f"Unix time in {unit}.",
+    )
+    def unix_time(ex: Execution) -> int:
+        return ex.now() // ns
+
+    return unix_time
+
+
+timestamp_unix = _declare_unix_time(
+    *("timestamp_unix", "seconds", 1_000_000_000),
+    Example("root = timestamp_unix() > 1600000000", "{}", "true"),
 )
-def timestamp_unix(ex: Execution) -> int:
-    """Unix time in seconds."""
-    return ex.now() // 1_000_000_000
-
-
-@declare(
-    "timestamp_unix_milli",
-    _CATEGORY,
-    examples=(Example("root = timestamp_unix_milli() > 1600000000000", "{}", "true"),),
-    needs=("ex",),
-    uses=("now",),
+timestamp_unix_milli = _declare_unix_time(
+    *("timestamp_unix_milli", "milliseconds", 1_000_000),
+    Example("root = timestamp_unix_milli() > 1600000000000", "{}", "true"),
 )
-def timestamp_unix_milli(ex: Execution) -> int:
-    """Unix time in milliseconds."""
-    return ex.now() // 1_000_000
-
-
-@declare(
-    "timestamp_unix_micro",
-    _CATEGORY,
-    examples=(Example("root = timestamp_unix_micro() > 1600000000000000", "{}", "true"),),
-    needs=("ex",),
-    uses=("now",),
+timestamp_unix_micro = _declare_unix_time(
+    *("timestamp_unix_micro", "microseconds", 1_000),
+    Example("root = timestamp_unix_micro() > 1600000000000000", "{}", "true"),
 )
-def timestamp_unix_micro(ex: Execution) -> int:
-    """Unix time in microseconds."""
-    return ex.now() // 1_000
-
-
-@declare(
-    "timestamp_unix_nano",
-    _CATEGORY,
-    examples=(
-        Example(
-            "root.recent = timestamp_unix_nano() > 1600000000000000000", "{}", '{"recent":true}'
-        ),
-    ),
-    needs=("ex",),
-    uses=("now",),
+timestamp_unix_nano = _declare_unix_time(
+    *("timestamp_unix_nano", "nanoseconds", 1),
+    Example("root.recent = timestamp_unix_nano() > 1600000000000000000", "{}", '{"recent":true}'),
 )
-def timestamp_unix_nano(ex: Execution) -> int:
-    """Unix time in nanoseconds."""
-    return ex.now()
 
 
 @declare(

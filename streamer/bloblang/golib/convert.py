@@ -38,6 +38,30 @@ def text_of(value: Any, *expected: str) -> str:
     raise TypeMismatch(value, *(expected or ("string",)))
 
 
+def bytes_of(value: Any) -> bytes:
+    """Return bytes, or a text as bytes.
+
+    Raises:
+        TypeMismatch: the value is neither.
+    """
+    if type(value) is bytes:
+        return value
+    if type(value) is str:
+        return value.encode("utf-8", "surrogateescape")
+    raise TypeMismatch(value, "string")
+
+
+def array_of(value: Any) -> list[Any]:
+    """Return an array as it is.
+
+    Raises:
+        TypeMismatch: the value is none.
+    """
+    if type(value) is list:
+        return value
+    raise TypeMismatch(value, "array")
+
+
 def parse_float(text: str) -> float:
     """Read a float as Go's strconv does.
 

@@ -27,7 +27,7 @@ class CsvError(QueryError):
 
 
 def check_delimiter(delimiter: bytes) -> None:
-    """Look whether a letter may stand between fields.
+    """Check that a letter may stand between fields.
 
     Raises:
         QueryError: it may not.

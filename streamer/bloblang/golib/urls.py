@@ -20,12 +20,21 @@ _IN_PATH: Final = "$&+,/:;=@"
 _IN_FRAGMENT: Final = "$&+,/:;=?@!()*"
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str, plus: bool = False) -> str:
+    """Return a text with its escapes undone.
+
+    Args:
+        text: the text.
+        plus: whether a plus sign stands for a space, as it does in a query.
+
+    Raises:
+        QueryError: a percent sign begins no escape, in Go's words.
+    """
     bad = _BAD_ESCAPE.search(text)
     if bad is not None:
         raise QueryError(f"invalid URL escape {quote(text[bad.start() : bad.start() + 3])}")
-    raw = urllib.parse.unquote_to_bytes(text.encode("utf-8", "surrogateescape"))
-    return raw.decode("utf-8", "surrogateescape")
+    raw = (text.replace("+", " ") if plus else text).encode("utf-8", "surrogateescape")
+    return urllib.parse.unquote_to_bytes(raw).decode("utf-8", "surrogateescape")
 
 
 def _keep_unusual_spelling(plain: str, text: str, safe: str) -> str:
@@ -47,7 +56,7 @@ def split_url(text: str) -> dict[str, Any]:
     except QueryError as e:
         raise QueryError(f"parse {quote(rest)}: {e}") from None
     try:
-        result["fragment"] = _unescape(fragment)
+        result["fragment"] = unescape(fragment)
     except QueryError as e:
         raise QueryError(f"parse {quote(text)}: {e}") from None
     result["raw_fragment"] = _keep_unusual_spelling(result["fragment"], fragment, _IN_FRAGMENT)
@@ -82,7 +91,7 @@ def _split_parts(text: str) -> dict[str, Any]:
         authority, slash, path = body[2:].partition("/")
         body = slash + path
         _parse_authority(authority, result)
-    result["path"] = _unescape(body)
+    result["path"] = unescape(body)
     if body != "*":
         result["raw_path"] = _keep_unusual_spelling(result["path"], body, _IN_PATH)
     return result
@@ -96,9 +105,9 @@ def _parse_authority(authority: str, result: dict[str, Any]) -> None:
     if not _USERINFO.fullmatch(user):
         raise QueryError("net/url: invalid userinfo")
     name, colon, password = user.partition(":")
-    userinfo = {"name": _unescape(name)}
+    userinfo = {"name": unescape(name)}
     if colon:
-        userinfo["password"] = _unescape(password)
+        userinfo["password"] = unescape(password)
     result["user"] = userinfo
 
 
@@ -120,4 +129,4 @@ def _parse_host(host: str) -> str:
     plain = _HOST.match(host)
     if bad is None and plain is not None and plain.end() < len(host):
         raise QueryError(f"invalid character {quote(host[plain.end()])} in host name")
-    return _unescape(host)
+    return unescape(host)

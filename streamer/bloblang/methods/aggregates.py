@@ -11,20 +11,14 @@ from typing import Any
 
 from streamer.bloblang.declare import STREAMER, Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, PrefixedError, QueryError, TypeMismatch
+from streamer.bloblang.golib.convert import array_of, text_of
 from streamer.bloblang.golib.operations import NUMBER_TYPES
 from streamer.bloblang.golib.text import to_text
-from streamer.core.timestamps import Timestamp
 from streamer.core.value import Number
 
 _CATEGORY = "Object & Array Manipulation"
 MIXED_TYPES_ERROR = "the elements must be all numbers or all strings, got both"
 Query = Callable[[Any], Any]
-
-
-def _require_array(value: Any) -> list[Any]:
-    if type(value) is list:
-        return value
-    raise TypeMismatch(value, "array")
 
 
 def check_count(count: int | None, query: None = None) -> None:
@@ -61,11 +55,7 @@ def format_key(value: Any) -> str:
         return "true" if value else "false"
     if kind in NUMBER_TYPES:
         return to_text(value if kind is int else float(value))
-    if kind is bytes:
-        return value.decode("utf-8", "surrogateescape")  # type: ignore[no-any-return]
-    if kind is Timestamp:
-        return str(value)
-    raise TypeMismatch(value, "string", "number", "bool")
+    return text_of(value, "string", "number", "bool")
 
 
 def sort_key(value: Any) -> Any:
@@ -78,11 +68,7 @@ def sort_key(value: Any) -> Any:
         return float(value) if type(value) is Number else value
     if type(value) is str:
         return value
-    if type(value) is bytes:
-        return value.decode("utf-8", "surrogateescape")
-    if type(value) is Timestamp:
-        return str(value)
-    raise TypeMismatch(value, "string", "number")
+    return text_of(value, "string", "number")
 
 
 def find_largest(ranks: Sequence[Any], count: int) -> list[int]:
@@ -120,9 +106,9 @@ def find_largest(ranks: Sequence[Any], count: int) -> list[int]:
     origin=STREAMER,
 )
 def count_by(value: Any, query: Query | None) -> dict[str, int]:
-    """How often each value occurs, or what a query gives for each: an object of numbers by text."""
+    """The number of times that each value, or the result of a query for it, occurs, by its text."""
     counts: dict[str, int] = {}
-    for key in _evaluate_each(_require_array(value), query, format_key):
+    for key in _evaluate_each(array_of(value), query, format_key):
         counts[key] = counts.get(key, 0) + 1
     return dict(sorted(counts.items()))
 
@@ -148,7 +134,7 @@ def count_by(value: Any, query: Query | None) -> dict[str, int]:
 def top_k(value: Any, count: int, query: Query | None) -> list[Any]:
     """The largest elements, or those for which a query gives the most, in descending order."""
     check_count(count)
-    array = _require_array(value)
+    array = array_of(value)
     ranks = _evaluate_each(array, query, sort_key)
     if len({type(each) is str for each in ranks}) > 1:
         raise QueryError(MIXED_TYPES_ERROR)

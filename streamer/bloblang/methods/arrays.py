@@ -14,7 +14,7 @@ from streamer.bloblang.errors import (
     TypeMismatch,
     UnplacedError,
 )
-from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.convert import array_of, text_of
 from streamer.bloblang.golib.operations import NUMBER_TYPES, is_same
 from streamer.bloblang.runtime.size_check import check_json_size
 from streamer.core.timestamps import Timestamp
@@ -22,12 +22,6 @@ from streamer.core.timestamps import Timestamp
 _CATEGORY = "Object & Array Manipulation"
 _TEXT_TYPES = (str, bytes, Timestamp)
 Query = Callable[[Any], Any]
-
-
-def _require_array(value: Any) -> list[Any]:
-    if type(value) is list:
-        return value
-    raise TypeMismatch(value, "array")
 
 
 def _test_element(test: Query, item: Any, i: int) -> bool:
@@ -48,7 +42,7 @@ def _test_element(test: Query, item: Any, i: int) -> bool:
 )
 def all_(value: Any, test: Query) -> bool:
     """Whether a query is true for every element; false for an empty array."""
-    array = _require_array(value)
+    array = array_of(value)
     return bool(array) and all(_test_element(test, item, i) for i, item in enumerate(array))
 
 
@@ -60,7 +54,7 @@ def all_(value: Any, test: Query) -> bool:
 )
 def any_(value: Any, test: Query) -> bool:
     """Whether a query is true for an element."""
-    return any(_test_element(test, item, i) for i, item in enumerate(_require_array(value)))
+    return any(_test_element(test, item, i) for i, item in enumerate(array_of(value)))
 
 
 @declare(
@@ -71,7 +65,7 @@ def any_(value: Any, test: Query) -> bool:
 )
 def append(value: Any, *items: Any) -> list[Any]:
     """The array with more elements at its end."""
-    return [*_require_array(value), *items]
+    return [*array_of(value), *items]
 
 
 @declare(
@@ -84,8 +78,8 @@ def append(value: Any, *items: Any) -> list[Any]:
 )
 def concat(*others: Any) -> Callable[[Any], list[Any]]:
     """The array with the elements of others at its end."""
-    added = [item for other in others for item in _require_array(other)]
-    return lambda value: [*_require_array(value), *added]
+    added = [item for other in others for item in array_of(other)]
+    return lambda value: [*array_of(value), *added]
 
 
 @declare(
@@ -99,10 +93,10 @@ def concat(*others: Any) -> Callable[[Any], list[Any]]:
 def zip_(*others: Any) -> Callable[[Any], list[Any]]:
     """An array of arrays: the first elements of all, the second ones, and so on."""
     for other in others:
-        _require_array(other)
+        array_of(other)
 
     def run(value: Any) -> list[Any]:
-        arrays = [_require_array(value), *others]
+        arrays = [array_of(value), *others]
         if not others:
             raise QueryError("zip requires at least one argument")
         if len({len(array) for array in arrays}) > 1:
@@ -119,7 +113,7 @@ def zip_(*others: Any) -> Callable[[Any], list[Any]]:
 )
 def enumerated(value: Any) -> list[Any]:
     """An array of objects with the index and the value of each element."""
-    return [{"index": i, "value": item} for i, item in enumerate(_require_array(value))]
+    return [{"index": i, "value": item} for i, item in enumerate(array_of(value))]
 
 
 @declare(
@@ -130,7 +124,7 @@ def enumerated(value: Any) -> list[Any]:
 )
 def find(value: Any, target: Any) -> int:
     """The index of the first equal element; -1 when there is none."""
-    return next((i for i, item in enumerate(_require_array(value)) if is_same(target, item)), -1)
+    return next((i for i, item in enumerate(array_of(value)) if is_same(target, item)), -1)
 
 
 @declare(
@@ -141,7 +135,7 @@ def find(value: Any, target: Any) -> int:
 )
 def find_all(value: Any, target: Any) -> list[int]:
     """The indexes of all equal elements."""
-    return [i for i, item in enumerate(_require_array(value)) if is_same(target, item)]
+    return [i for i, item in enumerate(array_of(value)) if is_same(target, item)]
 
 
 def _query_matches(query: Query, item: Any, i: int) -> bool:
@@ -163,9 +157,7 @@ def _query_matches(query: Query, item: Any, i: int) -> bool:
 )
 def find_by(value: Any, query: Query) -> int:
     """The index of the first element for which a query is true; -1 when there is none."""
-    return next(
-        (i for i, item in enumerate(_require_array(value)) if _query_matches(query, item, i)), -1
-    )
+    return next((i for i, item in enumerate(array_of(value)) if _query_matches(query, item, i)), -1)
 
 
 @declare(
@@ -176,7 +168,7 @@ def find_by(value: Any, query: Query) -> int:
 )
 def find_all_by(value: Any, query: Query) -> list[int]:
     """The indexes of all elements for which a query is true."""
-    return [i for i, item in enumerate(_require_array(value)) if _query_matches(query, item, i)]
+    return [i for i, item in enumerate(array_of(value)) if _query_matches(query, item, i)]
 
 
 @declare(
@@ -187,7 +179,7 @@ def find_all_by(value: Any, query: Query) -> list[int]:
 def flatten(value: Any) -> list[Any]:
     """The array with the elements of arrays in it in their place, one level deep."""
     result: list[Any] = []
-    for item in _require_array(value):
+    for item in array_of(value):
         if type(item) is list:
             result.extend(item)
         else:
@@ -205,7 +197,7 @@ def flatten(value: Any) -> list[Any]:
 def fold(value: Any, initial: Any, query: Query) -> Any:
     """One value of all elements: a query makes the next tally of `tally` and `value`."""
     tally, check = initial, 4
-    for number, item in enumerate(_require_array(value)):
+    for number, item in enumerate(array_of(value)):
         tally = query({"tally": tally, "value": item})
         if number == check:  # each step may make many of what there was
             check_json_size(tally)
@@ -305,7 +297,7 @@ def _sort_by_keys(items: list[Any], keys: list[Any], word: str, origin: str = ""
 )
 def sort(value: Any, compare: Query | None) -> list[Any]:
     """The array in ascending order, or in that of a query which tells whether `left` < `right`."""
-    array = _require_array(value)
+    array = array_of(value)
     if compare is None:
         return _sort_by_keys(array, array, "sort")
 
@@ -333,7 +325,7 @@ def _is_less(compare: Query, left: Any, right: Any) -> bool:
 )
 def sort_by(origin: str, value: Any, query: Query) -> list[Any]:
     """The array in ascending order of what a query gives for each element."""
-    array = _require_array(value)
+    array = array_of(value)
     return _sort_by_keys(array, [query(item) for item in array], "sort_by", origin)
 
 
@@ -366,7 +358,7 @@ def sum_(value: Any) -> Any:
 )
 def unique(value: Any, emit: Query | None) -> list[Any]:
     """The array without repeated texts and numbers, or those for which a query repeats itself."""
-    array = _require_array(value)
+    array = array_of(value)
     if emit is None:
         kinds = set(map(type, array))
         if kinds in ({str}, {int}) or (kinds <= NUMBER_TYPES and not any(map(_is_nan, array))):

@@ -34,7 +34,7 @@ _TOO_DEEP_TEXT = "the value is nested too deep to be compared"
     origin=CONNECT,
 )
 def diff(value: Any, other: Any) -> list[changelog.Change] | None:
-    """What turns a value into another: creates, updates and deletes with their paths."""
+    """The changes that turn a value into another: creates, updates and deletes with their paths."""
     if value is None:
         return None
     try:

@@ -7,23 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.bloblang.golib import deflate, lz4_frames
+from streamer.bloblang.golib.convert import bytes_of, text_of
 from streamer.bloblang.limits import check_decompressed_size
-from streamer.core.timestamps import Timestamp
 
 _CHUNK_BYTES: Final = 1 << 16
 _CATEGORY = "Encoding and Encryption"
 
 
 def _require_bytes(value: Any) -> bytes:
-    if type(value) is bytes:
-        return value
-    if type(value) is str:
-        return value.encode("utf-8", "surrogateescape")
-    if type(value) is Timestamp:
-        return str(value).encode()
-    raise TypeMismatch(value, "bytes")
+    return value if type(value) is bytes else bytes_of(text_of(value, "bytes"))
 
 
 def _compress_snappy(data: bytes, level: int) -> bytes:

@@ -12,22 +12,15 @@ from typing import Any
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
-from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.golib.convert import bytes_of, text_of
 from streamer.bloblang.golib.goquote import quote as go_quote
+from streamer.bloblang.golib.urls import unescape
 from streamer.bloblang.runtime import digests
 from streamer.bloblang.runtime.text_encodings import DECODERS, ENCODERS
 from streamer.core.timestamps import Timestamp
 
 _CATEGORY = "Encoding and Encryption"
 _STRING_CATEGORY = "String Manipulation"
-
-
-def _require_bytes(value: Any) -> bytes:
-    if type(value) is bytes:
-        return value
-    if type(value) is str:
-        return value.encode("utf-8", "surrogateescape")
-    raise TypeMismatch(value, "string")
 
 
 @declare(
@@ -42,7 +35,7 @@ def encode(scheme: str) -> Callable[[Any], str]:
     encoder = ENCODERS.get(scheme)
     if encoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
-    return lambda value: encoder(_require_bytes(value)).decode()
+    return lambda value: encoder(bytes_of(value)).decode()
 
 
 @declare(
@@ -57,7 +50,7 @@ def decode(scheme: str) -> Callable[[Any], bytes]:
     decoder = DECODERS.get(scheme)
     if decoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")
-    return lambda value: decoder(_require_bytes(value))
+    return lambda value: decoder(bytes_of(value))
 
 
 @declare(
@@ -75,7 +68,7 @@ def hash_(algorithm: str, key: str | None, polynomial: str) -> Callable[[Any], b
     """A digest of the bytes, as bytes; the HMACs among the algorithms need a key."""
     raw_key = (key or "").encode("utf-8", "surrogateescape")
     digest = digests.find_digest(algorithm, raw_key, polynomial)
-    return lambda value: digest(_require_bytes(value))
+    return lambda value: digest(bytes_of(value))
 
 
 def _text_bytes(value: Any) -> bytes:
@@ -154,18 +147,6 @@ def escape_url_path(value: Any) -> str:
     return urllib.parse.quote(_text_bytes(value), safe="$&+=:@")
 
 
-def _unescape(value: Any, plus: bool) -> str:
-    text = text_of(value)
-    at = 0
-    while (at := text.find("%", at)) >= 0:
-        digits = text[at + 1 : at + 3]
-        if len(digits) < 2 or any(c not in "0123456789abcdefABCDEF" for c in digits):
-            raise QueryError(f"invalid URL escape {go_quote(text[at : at + 3])}")
-        at += 3
-    raw = (text.replace("+", " ") if plus else text).encode("utf-8", "surrogateescape")
-    return urllib.parse.unquote_to_bytes(raw).decode("utf-8", "surrogateescape")
-
-
 @declare(
     "unescape_url_query",
     _STRING_CATEGORY,
@@ -173,7 +154,7 @@ def _unescape(value: Any, plus: bool) -> str:
 )
 def unescape_url_query(value: Any) -> str:
     """The text with the escapes of a URL's query resolved."""
-    return _unescape(value, True)
+    return unescape(text_of(value), plus=True)
 
 
 @declare(
@@ -183,7 +164,7 @@ def unescape_url_query(value: Any) -> str:
 )
 def unescape_url_path(value: Any) -> str:
     """The text with the escapes of a URL's path resolved."""
-    return _unescape(value, False)
+    return unescape(text_of(value))
 
 
 @declare(

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
-from streamer.bloblang.errors import ArgumentError, QueryError, TypeMismatch
+from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.golib.convert import bytes_of
 
 _CATEGORY: Final = "Encoding and Encryption"
 _BLOCK_BYTES: Final = 16
@@ -17,18 +18,6 @@ _EXAMPLE_LETS: Final = (
     f'let k = "{_EXAMPLE_KEY}".decode("hex")\nlet v = "{_EXAMPLE_IV}".decode("hex")\n'
 )
 _Transform = Callable[[bytes], bytes]
-
-
-def _to_bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _require_bytes(value: Any) -> bytes:
-    if type(value) is bytes:
-        return value
-    if type(value) is str:
-        return _to_bytes(value)
-    raise TypeMismatch(value, "string")
 
 
 def _check_parameters(scheme: str, key: bytes, iv: bytes, verb: str) -> None:
@@ -105,13 +94,13 @@ def _make_gcm_decryptor(key: bytes, iv: bytes) -> _Transform:
 
 
 def _make_aes(scheme: str, key: str, iv: str, *, encrypt: bool) -> Callable[[Any], bytes]:
-    raw_key, raw_iv = _to_bytes(key), _to_bytes(iv)
+    raw_key, raw_iv = bytes_of(key), bytes_of(iv)
     _check_parameters(scheme, raw_key, raw_iv, "encryption" if encrypt else "decryption")
     if scheme == "gcm":
         run = (_make_gcm_encryptor if encrypt else _make_gcm_decryptor)(raw_key, raw_iv)
     else:
         run = _make_cipher(scheme, raw_key, raw_iv, encrypt=encrypt)
-    return lambda value: run(_require_bytes(value))
+    return lambda value: run(bytes_of(value))
 
 
 @declare(

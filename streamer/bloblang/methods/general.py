@@ -107,7 +107,7 @@ def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., An
     examples=(Example("root = this.a.get(this.k)", '{"a":{"b":1},"k":"b"}', "1"),),
 )
 def get(value: Any, path: str) -> Any:
-    """What a dot path leads to; null when nothing is there."""
+    """The value at a dot path; null when nothing is there."""
     return find_or_null(value, split_path(path))
 
 

@@ -44,7 +44,7 @@ def _parse_cached(expression: str) -> Evaluate:
     origin=CONNECT,
 )
 def json_path(expression: str) -> Callable[[Any], Any]:
-    """What a JSONPath finds: an array if it can find several values, else the value itself."""
+    """The matches of a JSONPath: an array if it can match several values, else the value itself."""
     from streamer.bloblang.runtime import jsonpath_steps
 
     evaluate = _parse_cached(expression)

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from streamer.bloblang.declare import Example, Param, declare
 from streamer.bloblang.environment import MappingEnvironment
-from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError, TypeMismatch
-from streamer.bloblang.golib.convert import text_of
+from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
+from streamer.bloblang.golib.convert import bytes_of, text_of
 from streamer.bloblang.golib.gocsv import read_csv
 from streamer.bloblang.limits import check_bytes
 from streamer.core.errors import MessageError
@@ -21,14 +21,6 @@ from streamer.core.message import Message
 from streamer.core.value import NOTHING, Number
 
 _CATEGORY = "Parsing"
-
-
-def _require_bytes(value: Any) -> bytes:
-    if type(value) is str:
-        return value.encode("utf-8", "surrogateescape")
-    if type(value) is bytes:
-        return value
-    raise TypeMismatch(value, "string")
 
 
 def _numbers_to_floats(value: Any) -> Any:
@@ -52,7 +44,7 @@ def _numbers_to_floats(value: Any) -> Any:
 )
 def parse_json(value: Any, use_number: bool | None) -> Any:
     """The document that a text holds; its numbers keep their text when asked to."""
-    raw = _require_bytes(value)
+    raw = bytes_of(value)
     try:
         try:
             document = read_json(raw)
@@ -125,7 +117,7 @@ def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: b
     mark = delimiter.encode("utf-8", "surrogateescape")
     rows = [
         [field.decode("utf-8", "surrogateescape") for field in record]
-        for record in read_csv(_require_bytes(value), mark, lazy_quotes)
+        for record in read_csv(bytes_of(value), mark, lazy_quotes)
     ]
     if not rows:
         raise QueryError("zero records were parsed")

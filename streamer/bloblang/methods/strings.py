@@ -114,7 +114,7 @@ has_suffix = _declare_test(
     examples=(Example('root = this.a.index_of("b")', '{"a":"éb"}', "2"),),
 )
 def index_of(value: Any, part: str) -> int:
-    """Where another text begins, in bytes; -1 when it is not there."""
+    """The offset of another text, in bytes; -1 when it is not there."""
     if type(value) is str:
         at = value.find(part)
         return at if at <= 0 or value.isascii() else len(value[:at].encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.bloblang.declare import Example, declare
-from streamer.bloblang.errors import TypeMismatch
+from streamer.bloblang.golib.convert import bytes_of
 
 _CATEGORY: Final = "Parsing"
 
@@ -27,11 +27,7 @@ def parse_yaml(value: Any) -> Any:
     """The value that a text holds as YAML; of several documents the first."""
     from streamer.bloblang.golib.yaml_reader import read_yaml
 
-    if type(value) is str:
-        return read_yaml(value.encode("utf-8", "surrogateescape"))
-    if type(value) is bytes:
-        return read_yaml(value)
-    raise TypeMismatch(value, "string")
+    return read_yaml(bytes_of(value))
 
 
 @declare(

@@ -1,1 +1,1 @@
-"""What generated code calls: operators, paths, conversions. Nothing here knows the tree."""
+"""Functions that generated code calls: operators, paths, conversions; none knows the tree."""

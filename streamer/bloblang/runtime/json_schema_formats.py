@@ -1,4 +1,4 @@
-"""What JSON Schema's `format` asks of a text, as gojsonschema checks it; unknown ones fit all."""
+"""Checks of JSON Schema's `format`, as in gojsonschema; every text fits an unknown one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a JSONPath leads: steps from a value to others, see jsonpath.py."""
+"""Steps of a JSONPath from a value to others; `jsonpath.py` reads the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a regular expression, in the words of Go's RE2."""
+"""Errors of regular expressions, in the words of Go's RE2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large values are as JSON, without writing them.
+"""Sizes of values as JSON, without writing them.
 
 A mapping that puts a value into an array twice, and does the same with that array, sixty times,
 makes a small thing that is 2^60 values long when it is written. Generated code weighs what is

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import click
@@ -16,6 +17,7 @@ from streamer.bloblang import Mapping
 from streamer.cli.blobl.editor_state import INITIAL_INPUT, INITIAL_MAPPING, EditorState
 from streamer.cli.blobl.mapping_source import compile_text, read_mapping
 from streamer.cli.blobl.output import Printer
+from streamer.cli.options import gather_options
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.tools.playground.apply import DocumentStyle, apply_to_all
@@ -62,6 +64,23 @@ class _BloblCommand(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
 
+@dataclass(frozen=True)
+class BloblOptions:
+    """The options of the command."""
+
+    mapping: str | None
+    file: str | None
+    source: str | None
+    raw: bool
+    pretty: bool
+    threads: int
+    split: Split
+    max_token_length: int
+    impure: bool
+    explain: bool
+    interactive: bool
+
+
 @click.command("blobl", cls=_BloblCommand, help=_HELP, epilog=_EPILOG)
 @click.argument("mapping", required=False)
 @click.option("-f", "--file", metavar="FILE", help="Take the mapping from a file.")
@@ -97,33 +116,22 @@ class _BloblCommand(click.Command):
 )
 @click.option("--explain", is_flag=True, help="Print the Python that the mapping becomes.")
 @click.option("-I", "--interactive", is_flag=True, help="Edit the mapping, and see what it does.")
-def blobl_cli(
-    mapping: str | None,
-    file: str | None,
-    source: str | None,
-    raw: bool,
-    pretty: bool,
-    threads: int,
-    split: Split,
-    max_token_length: int,
-    impure: bool,
-    explain: bool,
-    interactive: bool,
-) -> int:
+@gather_options(BloblOptions)
+def blobl_cli(own: BloblOptions) -> int:
     """Apply a Bloblang mapping to documents, and print each result as a line."""
-    nothing = mapping is None and file is None and not explain
-    if interactive or (nothing and sys.stdin.isatty() and sys.stdout.isatty()):
-        return _run_editor(mapping, file, source, DocumentStyle(raw, True), impure)
-    text = read_mapping(mapping, file)
+    nothing = own.mapping is None and own.file is None and not own.explain
+    if own.interactive or (nothing and sys.stdin.isatty() and sys.stdout.isatty()):
+        return _run_editor(own)
+    text = read_mapping(own.mapping, own.file)
     if text is None:
         raise click.UsageError("give a mapping, or --file, or -I to write one")
-    compiled_mapping = compile_text(substitute_variables(text, file), file, impure)
-    if explain:
+    compiled_mapping = compile_text(substitute_variables(text, own.file), own.file, own.impure)
+    if own.explain:
         click.echo(compiled_mapping.source, nl=not compiled_mapping.source.endswith("\n"))
         return 0
-    with _open_input(source) as stream:
-        batches = split_documents(stream, split, max_token_length)
-        _print_all(compiled_mapping, batches, DocumentStyle(raw, pretty), threads)
+    with _open_input(own.source) as stream:
+        batches = split_documents(stream, own.split, own.max_token_length)
+        _print_all(compiled_mapping, batches, DocumentStyle(own.raw, own.pretty), own.threads)
     return 0
 
 
@@ -158,15 +166,15 @@ def _needs_one_process(mapping: Mapping, threads: int) -> bool:
     return threads == 1
 
 
-def _run_editor(
-    mapping: str | None, file: str | None, source: str | None, style: DocumentStyle, impure: bool
-) -> int:
+def _run_editor(own: BloblOptions) -> int:
     # A file that is not there yet is one that is about to be written.
-    new = file is not None and mapping is None and not os.path.exists(file)
-    text = None if new else read_mapping(mapping, file)
-    drafts = EditorState(INITIAL_MAPPING if text is None else text, _read_first_input(source), file)
+    file = own.file
+    new = file is not None and own.mapping is None and not os.path.exists(file)
+    text = None if new else read_mapping(own.mapping, file)
+    first = _read_first_input(own.source)
+    drafts = EditorState(INITIAL_MAPPING if text is None else text, first, file)
     interactive = importlib.import_module("streamer.cli.blobl.interactive")
-    return int(interactive.run(drafts, style, impure, file))
+    return int(interactive.run(drafts, DocumentStyle(own.raw, True), own.impure, file))
 
 
 def _read_first_input(source: str | None) -> str:

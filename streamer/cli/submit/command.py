@@ -173,7 +173,9 @@ def _submit_service(ctx: click.Context, options: Options, supervise: bool, wait:
             )
             for config, _ in configs.values():
                 _check_input(config)
-            bundle = bundle_service(parsed_options, root, files)
+            bundle = bundle_service(
+                parsed_options, root, files, [config for config, _ in configs.values()]
+            )
             checkpoint = ("--checkpoints", directory)
             inputs = tuple(config.input for config, _ in configs.values())
             submission = Submission(bundle, checkpoint, root.spark, inputs, supervise, wait)

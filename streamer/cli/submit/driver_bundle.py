@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from streamer.bloblang import capture_inputs
 from streamer.cli.options import Options
 from streamer.config import Config
 from streamer.config.placeholders import find_variables
@@ -29,16 +28,18 @@ class DriverBundle:
         arguments: those of the program.
         files: texts, by their names below the directory of all of them.
         imported: files that mappings import, by their paths below the working directory.
+        variables: the environment variables that mappings have read.
     """
 
     arguments: tuple[str, ...]
     files: Mapping[str, str]
     imported: Mapping[str, bytes]
+    variables: frozenset[str] = frozenset()
 
     def collect_variables(self) -> dict[str, str]:
         """Return the environment variables that the files and mappings ask for."""
         names = {variable.name for text in self.files.values() for variable in find_variables(text)}
-        names |= {name for kind, name in capture_inputs().read if kind == "env"}
+        names |= self.variables
         return {name: os.environ[name] for name in sorted(names) if name in os.environ}
 
 
@@ -57,11 +58,11 @@ def bundle_config(config: Config, options: Options, name: str, prefix: str = "")
     files = {f"{name}.yaml": config.text}
     shared = _add_shared_files(options.resources, files, prefix)
     arguments = ["run", f"{prefix}{name}.yaml", *shared, *_format_options(options)]
-    return DriverBundle(tuple(arguments), files, _read_imports())
+    return _make_bundle(arguments, files, [config])
 
 
 def bundle_service(
-    options: ServiceOptions, root: Config, streams: Mapping[str, str]
+    options: ServiceOptions, root: Config, streams: Mapping[str, str], configs: Iterable[Config]
 ) -> DriverBundle:
     """Return what a service takes along.
 
@@ -69,6 +70,7 @@ def bundle_service(
         options: what the command line says of it, all but its checkpoints.
         root: its own config.
         streams: the files of its streams, by their ids.
+        configs: the configs of its streams.
 
     Raises:
         OSError: a file has gone.
@@ -93,7 +95,7 @@ def bundle_service(
         *(("--standby",) if options.standby else ()),
         *((_STREAMS_DIRECTORY,) if streams else ()),
     ]
-    return DriverBundle(tuple(arguments), files, _read_imports())
+    return _make_bundle(arguments, files, [root, *configs])
 
 
 def _add_shared_files(resources: Iterable[str], files: dict[str, str], prefix: str) -> list[str]:
@@ -117,10 +119,15 @@ def _format_options(options: Options) -> list[str]:
     ]
 
 
-def _read_imports() -> dict[str, bytes]:
-    here, files = Path.cwd(), {}
-    for kind, name in capture_inputs().read:
-        path = Path(name)
-        if kind == "file" and path.is_relative_to(here) and path.is_file():
-            files[str(path.relative_to(here))] = path.read_bytes()
-    return files
+def _make_bundle(
+    arguments: Iterable[str], files: Mapping[str, str], configs: Iterable[Config]
+) -> DriverBundle:
+    """Return the bundle of a command, with what the mappings of its configs have read."""
+    here, imported = Path.cwd(), dict[str, bytes]()
+    variables: set[str] = set()
+    for config in configs:
+        variables |= config.inputs.variables.keys()
+        for path in map(Path, config.inputs.files):
+            if path.is_relative_to(here) and path.is_file():
+                imported[str(path.relative_to(here))] = path.read_bytes()
+    return DriverBundle(tuple(arguments), files, imported, frozenset(variables))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
@@ -181,6 +181,15 @@ class SystemWindowBuffer:
     window: SystemWindow
     timestamp: Mapping
     late_output: str | None
+
+    key: ClassVar[None] = None
+    filter: ClassVar[None] = None
+    having: ClassVar[None] = None
+
+    @property
+    def settings(self) -> SystemWindow:
+        """Settings of the windows, for the plan."""
+        return self.window
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> SystemWindowBuffer:

@@ -25,6 +25,10 @@ def dump_json(value: Any) -> bytes:
 
     Raises:
         ValueError: the value holds something that JSON has no form for.
+
+    Example:
+        >>> dump_json({"b": 15.0, "a": b"bytes"})
+        b'{"a":"Ynl0ZXM=","b":15}'
     """
     try:
         out = copy_to_size(orjson.dumps(value, _encode_unknown, _OPTIONS))

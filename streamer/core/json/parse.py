@@ -54,6 +54,10 @@ def parse_json(raw: bytes) -> Any:
 
     Raises:
         ValueError: the text is not one JSON document; says what was found, in Go's words.
+
+    Example:
+        >>> parse_json(b'{"id": 12, "tags": ["a"]}')
+        {'id': 12, 'tags': ['a']}
     """
     try:
         document = orjson.loads(raw)

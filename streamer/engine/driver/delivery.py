@@ -38,7 +38,6 @@ from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, StreamMetrics, series_key
 from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
-from streamer.window.settings.system_window import SystemWindow
 
 FIRST_WAIT_S, MAX_WAIT_S, MAX_SILENCE_S = 0.5, 30.0, 60.0
 
@@ -95,6 +94,7 @@ class Delivery:
         self._log = log
         self._stopping = stopping
         self._stream = stream
+        self._expire_delay = None if stream.window is None else stream.window.expire_delay
         self._sinks = sinks
         self._listeners = listeners
         self._clocks = clocks = clocks or DeliveryClocks()
@@ -141,7 +141,7 @@ class Delivery:
         self._log_frames(ordered, {"micro_batch": batch})
         self._written, self._refused_writes, self._waited = [], [], 0
         # Only windows that may expire need to know how long it takes.
-        expires = isinstance(self._stream.window, SystemWindow)
+        expires = self._expire_delay is not None
         clocks, running = self._clocks, self._clocks.running
         with running.measure() if expires else nullcontext():
             writing, mark, began_at = clocks.now(), running.mark(), time.monotonic_ns()
@@ -251,13 +251,13 @@ class Delivery:
         delivery: int,
     ) -> None:
         """Say how long the micro-batch was in hand, where windows may expire for it."""
-        if not isinstance(self._stream.window, SystemWindow) or not statuses:
+        if (expire_delay := self._expire_delay) is None or not statuses:
             return
         tasks = [TaskWork.from_json(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
         took = combine_tasks(tasks, max(self._stream.parallel_tasks(), 1))
         at = max(status["now"] for status in statuses.values())
         work = BatchWork(at, began, *took, delivery)
-        if work.total > self._stream.window.expire_delay:
+        if work.total > expire_delay:
             self._listeners.on_work(work)
 
     def _wait_for_capacity(self, rejections: Rejections) -> None:

@@ -16,7 +16,7 @@ from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.engine.report.undelivered import UndeliveredBatches
-from streamer.window.settings.describe import AnyWindow
+from streamer.window.settings.window import Window
 
 Resend = Callable[[Sequence[UndeliveredBatches], int], list[Frame]]
 """Tries once to send batches of a micro-batch of that number: see `Redelivery`."""
@@ -37,7 +37,7 @@ class DeliveredStream:
     """
 
     endpoint_labels: EndpointLabels = NO_LABELS
-    window: AnyWindow | None = None
+    window: Window | None = None
     parallel_tasks: Callable[[], int] = lambda: 1
 
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from streamer.plan import Plan
-from streamer.window.settings.system_window import SystemWindow
-from streamer.window.settings.window_types import Session
 
 RESULTS_DIRECTORY: Final = "results"
 """The directory of results in a checkpoint."""
@@ -48,12 +46,9 @@ def open_store(plan: Plan, checkpoint: Path, *, afresh: bool, log: Any) -> Any:
     from streamer.engine.results.layout import RetentionRules
     from streamer.engine.results.result_store import ResultStore
 
-    window = plan.window
-    if window is None or isinstance(window, SystemWindow):
-        rules = RetentionRules(plan.retention)
-    else:
-        sessions, follows = isinstance(window.kind, Session), window.time.clock == "stream"
-        rules = RetentionRules(plan.retention, sessions, follows)
+    rules = RetentionRules(plan.retention)
+    if (window := plan.window) is not None:
+        rules = RetentionRules(plan.retention, window.has_sessions, window.uses_event_time)
     return ResultStore(checkpoint / RESULTS_DIRECTORY, rules, afresh=afresh, log=log)
 
 

@@ -16,10 +16,8 @@ from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, Scri
 from streamer.plan import Plan
 from streamer.plan.aggregation import Aggregation
 from streamer.sdk.spec import Kind, ParsedComponent
-from streamer.window import SystemWindow
 from streamer.window.pack.window_metadata import WINDOW_END
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import Join
+from streamer.window.settings.window import Window
 
 _MAX_TICKS = 100_000
 
@@ -31,7 +29,7 @@ def truncate_after_windows(plan: Plan) -> Plan:
     """
     bare = ParsedComponent(Kind.OUTPUT, "drop")
     # Keys of the buffer are a part of its windows; those of a `group_by_value` come after them.
-    key = plan.key if isinstance(plan.window, EventWindow) and plan.window.keyed else None
+    key = plan.key if plan.window is not None and plan.window.keyed else None
     return replace(
         plan, processors=(), key=key, aggregation=Aggregation(None), output=bare, late_output=bare
     )
@@ -67,7 +65,7 @@ class WindowSimulator:
         Raises:
             StreamerError: the windows join two inputs, and messages do not say which they are from.
         """
-        if isinstance(plan.window, EventWindow) and isinstance(plan.window.kind, Join):
+        if plan.window is not None and plan.window.join is not None:
             raise StreamerError(
                 "a window_join reads two inputs, and sample messages do not say from which of them "
                 "they are; write a test instead, with `target: stream` and `input: <label>` beside "
@@ -136,7 +134,7 @@ class WindowSimulator:
         )
 
     def _close_next(self, due: int, until: int | None) -> int:
-        """Close what is due, and of a `system_window` some of what is due soon after.
+        """Close what is due, and of windows that may expire some of what is due soon after.
 
         Each window is told of as of the time when it is due, as if the kernel had been called then.
 
@@ -147,23 +145,24 @@ class WindowSimulator:
         Returns:
             How many times that was.
         """
-        if not isinstance(self._window, SystemWindow):
+        window = self._window
+        if window is None or window.expire_delay is None:
             self._micro_batch(due)
             return 1
-        window = self._window
-        outcome = self._stream.run_micro_batch(self._last_due(window, due, until))
+        last = self._last_due(window, window.expire_delay, due, until)
+        outcome = self._stream.run_micro_batch(last)
         closed = 0
         for at, batches in groupby(outcome.batches, lambda batch: _due_time(window, batch)):
             self._on_outcome(BatchOutcome([*batches], []), max(at, due))
             closed += 1
         return max(closed, 1)
 
-    def _last_due(self, window: SystemWindow, due: int, until: int | None) -> int:
+    def _last_due(self, window: Window, expire_delay: int, due: int, until: int | None) -> int:
         """Return the last time when windows are due that close in one micro-batch with the next.
 
         So long after the first of them was due, none has expired yet.
         """
-        last = due + max(window.expire_delay - MILLISECOND, 0)
+        last = due + max(expire_delay - MILLISECOND, 0)
         last = last if until is None else min(last, until - 1)
         newest = self._stream.newest_end
         last = last if newest is None else min(last, window.due_time(newest))
@@ -175,6 +174,6 @@ class WindowSimulator:
         self._on_outcome(self._stream.run_micro_batch(clock, sent, ended), self._stream.now)
 
 
-def _due_time(window: SystemWindow, batch: Batch) -> int:
+def _due_time(window: Window, batch: Batch) -> int:
     """Return when the window of a batch is due, ns."""
     return window.due_time(parse_rfc3339(batch[0].meta[WINDOW_END]).ns)

@@ -92,10 +92,10 @@ class EmptySource:
         return ""
 
     def on_committed(self, end: Offset) -> None:
-        """Hear nothing new."""
+        """Do nothing: there is nothing to commit."""
 
     def on_finished(self) -> None:
-        """Never hear it: there is no end."""
+        """Do nothing: there is no end."""
 
 
 def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaInput]]:

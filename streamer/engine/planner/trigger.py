@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streamer.engine.planner.planner_channel import PlannerChannel
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 
 _POLL_INTERVAL_S = 0.25
 
@@ -60,7 +59,7 @@ class IdlePause:
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Take where its length is said, a clock that never runs backwards, and the wall clock."""
+        """Take the planner's channel, a clock that never runs backwards, and the wall clock."""
         self._signals = signals
         self._now = now
         self._sleep = sleep
@@ -116,9 +115,7 @@ class TriggerPolicy:
         return False
 
 
-def next_tick(
-    window: SystemWindow | EventWindow | None, before: int, due: int | None, now: int
-) -> int:
+def next_tick(window: Window | None, before: int, due: int | None, now: int) -> int:
     """Return the tick of a micro-batch: how many due times have passed, when one is due now.
 
     Args:

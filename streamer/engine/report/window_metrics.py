@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from streamer.engine.report.stream_metrics import StreamMetrics
-from streamer.window.settings.describe import AnyWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 
 CLOSED_METRIC: Final = "window_closed"
 CLOSE_DELAY_METRIC: Final = "window_close_delay_seconds"
@@ -18,7 +17,7 @@ _UNTIMED_REASONS: Final = frozenset({"changes", "each", "event", "forward", "cou
 
 def count_closed_windows(
     metrics: StreamMetrics,
-    window: AnyWindow | None,
+    window: Window | None,
     statuses: Iterable[Mapping[str, Any]],
     clock: Callable[[], int],
 ) -> None:
@@ -45,8 +44,7 @@ def count_closed_windows(
             ends += windows
     if grid:
         metrics.count(CLOSED_METRIC, {}, len({end for end, reason in grid if reason != "expired"}))
-    due = window.due_time if isinstance(window, SystemWindow) else window.close_time
     for end, reason in (*grid, *ends):
         if reason not in _UNTIMED_REASONS:
             # The end of an input lets windows out before they are due.
-            metrics.time(CLOSE_DELAY_METRIC, {}, max(clock() - due(end), 0))
+            metrics.time(CLOSE_DELAY_METRIC, {}, max(clock() - window.due_time(end), 0))

@@ -20,7 +20,7 @@ from streamer.window.aggregate.partial_aggregates import aggregation_for
 
 
 class AggregatedPipeline:
-    """The processors that folded batches go through: their own mapping, then what follows it."""
+    """Processors of pre-aggregated batches: their own mapping, then those that follow."""
 
     def __init__(self, plan: Plan, processors: Sequence[Processor], ex: Execution) -> None:
         """Take the plan and its processors, built, and the run in which they are counted."""
@@ -39,7 +39,7 @@ class AggregatedPipeline:
         return not self._rest and not self._ex.strict
 
     def run(self, groups: Sequence[AggregatedGroup]) -> list[Batch]:
-        """Run groups that were folded for one mapping through the processors.
+        """Run groups that were pre-aggregated for one mapping through the processors.
 
         A window may have very many, of which each makes one message at most: every processor takes
         all of them at once, as far as it can. Nobody can tell but by the order of log lines.
@@ -65,7 +65,7 @@ class AggregatedPipeline:
             yield [] if message is None else run_each(self._rest, [message], self._ex)
 
     def apply_mapping(self, groups: Sequence[AggregatedGroup]) -> list[Message | None]:
-        """Return what the mapping that groups were folded for makes of each; None for nothing."""
+        """Apply a mapping to the groups pre-aggregated for it; None for a deleted message."""
         mapping = self._get_mapping(groups[0].text)[0]
         ex, tally = self._ex, self._tally
         tally.received += sum([group.size for group in groups])
@@ -81,7 +81,7 @@ class AggregatedPipeline:
         return messages
 
     def processors_for(self, text: str) -> list[Processor]:
-        """Return what groups that were folded for a mapping go through one by one, it first."""
+        """Return the processors of groups pre-aggregated for a mapping, the mapping first."""
         return [self._get_mapping(text)[1], *self._rest]
 
     def count_group(self, group: AggregatedGroup) -> None:

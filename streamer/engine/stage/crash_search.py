@@ -355,5 +355,5 @@ def _free_memory_bytes() -> int:
 
 
 def parse_instructions(text: Any) -> CrashInstructions | None:
-    """Return what the driver has said, or None when it was nothing."""
+    """Parse the driver's instructions; None when it has given none."""
     return CrashInstructions.from_json(text) if text else None

@@ -46,7 +46,7 @@ class Stage(Protocol):
         """Take batches; `order` is where they stand among those of the micro-batch."""
 
     def finish(self) -> None:
-        """Hear that the task has given all of its micro-batch.
+        """Finish: the task has given all of its micro-batch.
 
         Raises:
             TakenBackError: what was sent is taken back; the task has failed.

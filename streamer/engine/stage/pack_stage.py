@@ -27,12 +27,11 @@ from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor
-from streamer.window import MicroBatchInfo, RowKind, ShuffleRow, SystemWindowPacker
+from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.assign.event_packer import BufferMappings, EventPacker
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
-from streamer.window.settings.window_types import Count, Join
+from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.settings.window import Window
 
 REPORT_ROWS = {
     FrameKind.LOG: 100,
@@ -79,7 +78,8 @@ class PackStage:
     def _pack(
         self, piece: SourcePiece, batch_time: int, aggregates_from: AggregatesFrom
     ) -> Iterator[ShuffleRow]:
-        plan = self._plan
+        plan, window = self._plan, self._plan.window
+        assert window is not None
         task = self._task_plan.begin_report(plan.input)
         ex = task.execution
         ex.crashes = make_crash_search(piece.number, piece.first_arrival)
@@ -87,7 +87,7 @@ class PackStage:
         packer = self._make_packer(piece, aggregates_from)
         packing = _Packing(packer, processors, ex, batch_time, piece.first_arrival)
         tally = ex.stats_of(ComponentRef(plan.buffer).key)
-        watched = bool(processors) and isinstance(plan.window, SystemWindow)
+        watched = bool(processors) and window.expire_delay is not None
         with packing.clock.measure() if watched else nullcontext():
             for chunk in self._task_plan.read_chunks(piece, task):
                 taken, batches = packing.add(chunk)
@@ -104,43 +104,27 @@ class PackStage:
             if kind in REPORT_ROWS:
                 yield ShuffleRow(0, REPORT_ROWS[kind], 0, piece.number, body)
 
-    def _make_packer(
-        self, piece: SourcePiece, aggregates_from: AggregatesFrom
-    ) -> SystemWindowPacker | EventPacker:
-        plan, window, after = self._plan, self._plan.window, aggregates_from.after
-        key, keep_dropped = plan.key.compile() if plan.key else None, plan.late_output is not None
+    def _make_packer(self, piece: SourcePiece, aggregates_from: AggregatesFrom) -> Packer:
+        plan, window = self._plan, self._plan.window
+        assert window is not None
         aggregation = None
         text = self._task_plan.packed_aggregation
         if text is not None and aggregates_from.identity in (None, plan.aggregation.identity):
             aggregation = aggregation_for(text)
-        assert window is not None
-        if isinstance(window, EventWindow):
-            mappings = BufferMappings(
-                compile_mapping(plan.timestamp) if plan.timestamp else None,
-                key,
-                compile_mapping(plan.filter) if plan.filter else None,
-            )
-            return EventPacker(
-                window,
-                plan.shards,
-                mappings,
-                piece.first_arrival,
-                piece.partition.encode(),
-                keep_dropped=keep_dropped,
-                aggregation=aggregation,
-                aggregates_after=after,
-                kind=self._row_kind_of(piece, window),
-            )
-        timestamp = compile_mapping(plan.timestamp)
-        return SystemWindowPacker(
-            window, plan.shards, timestamp, key, keep_dropped, aggregation, after
+        mappings = BufferMappings(
+            compile_mapping(plan.timestamp) if plan.timestamp else None,
+            plan.key.compile() if plan.key else None,
+            compile_mapping(plan.filter) if plan.filter else None,
         )
+        row_kind = self._row_kind_of(piece, window)
+        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
+        keep_dropped, after = plan.late_output is not None, aggregates_from.after
+        return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)
 
-    def _row_kind_of(self, piece: SourcePiece, window: EventWindow) -> RowKind:
+    def _row_kind_of(self, piece: SourcePiece, window: Window) -> RowKind:
         """Return the kind of rows that a piece's messages go in."""
-        if not isinstance(window.kind, Join):
+        if (join := window.join) is None:
             return RowKind.PACK
-        join = window.kind
         label = piece.label or self._task_plan.input_of(piece).component.label
         if label not in (join.left, join.right):
             origin_text = f"of the input {label!r}" if label else "of an input without a label"
@@ -162,7 +146,7 @@ class _Packing:
 
     def __init__(
         self,
-        packer: SystemWindowPacker | EventPacker,
+        packer: Packer,
         processors: Sequence[Processor],
         ex: Execution,
         batch_time: int,
@@ -206,9 +190,8 @@ def _note_event_time(plan: Plan, newest: Message | None, batch_time: int, ex: Ex
 
     Times of all messages are known in blocks only, and not to the instant where panes are enough.
     """
-    window = plan.window
-    timeless = isinstance(window, EventWindow) and isinstance(window.kind, Count)
-    if newest is None or newest.error is not None or timeless or not plan.timestamp:
+    assert plan.window is not None
+    if newest is None or newest.error is not None or plan.window.count_based or not plan.timestamp:
         return
     with suppress(Exception):  # it was dropped for that already, and the log says so
         time = parse_event_time(

@@ -24,7 +24,6 @@ from streamer.sdk.output.rejection import origin_number_of
 from streamer.sdk.output.retry import RetryingOutput, make_wait_reporter
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.spec import ParsedComponent
-from streamer.window.settings.system_window import SystemWindow
 
 
 def resend_undelivered(
@@ -44,7 +43,7 @@ def resend_undelivered(
     task = TaskReport.of(plan, replay_rules=ReplayRules(replays(plan.input, plan.resources)))
     ex = task.execution
     payloads = _payloads(plan, _with_origins(undelivered, task), micro_batch, ex)
-    if isinstance(plan.window, SystemWindow):
+    if plan.window is not None and plan.window.expire_delay is not None:
         watch = Stopwatch(RunningClock())
         with watch.clock.measure():
             yield from make_frames(watch.time_items(payloads), 0)

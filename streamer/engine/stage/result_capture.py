@@ -33,7 +33,6 @@ from streamer.window.pack.window_metadata import (
     WINDOW_START_MS,
     format_key,
 )
-from streamer.window.settings.system_window import SystemWindow
 
 _WINDOW_METADATA: Final = frozenset(
     (
@@ -57,7 +56,7 @@ class ResultCapture:
     def __init__(self, plan: Plan) -> None:
         """Take the plan of a stream with windows."""
         window = plan.window
-        self._size = window.size if isinstance(window, SystemWindow) else 0
+        self._size = (window.implicit_size or 0) if window is not None else 0
         self._kind = plan.key.kind if plan.key is not None else "interpolation"
         self._emission: Emission | None = None
         self._ordinal = -1

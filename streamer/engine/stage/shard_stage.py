@@ -23,7 +23,6 @@ from streamer.engine.stage.task_plan import TaskPlan
 from streamer.engine.stage.window_pipeline import WindowPipeline
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import Emission, MicroBatchInfo, RowKind, Shard, ShuffleRow, StateStore
-from streamer.window.settings.system_window import SystemWindow
 
 _LARGE_BYTES = 256 << 20
 """A quarter of the heap that Spark's JVM has by default."""
@@ -83,7 +82,8 @@ class ShardStage:
         ex.micro_batch = micro_batch
         ex.crashes = make_crash_search(f"shard {shard}")
         step = self._make_shard(store).step(kernel_rows)
-        watch = Stopwatch(RunningClock()) if isinstance(plan.window, SystemWindow) else None
+        assert plan.window is not None
+        watch = None if plan.window.expire_delay is None else Stopwatch(RunningClock())
         outputs = self._outputs or [OutputStage(plan, *one) for one in enumerate(plan.outputs)]
         pipeline = self._make_pipeline(outputs, ex)
         with attribute_errors(ComponentRef(plan.output).fields):

@@ -73,7 +73,7 @@ class StatelessStage:
             yield Frame(kind, number, number, 0, 0, "", body)
 
     def finish(self) -> None:
-        """Hear that all pieces of the task are done; see `Stage.finish`."""
+        """Finish: all pieces of the task are done; see `Stage.finish`."""
         self._output.finish()
 
     def status(self, ended: bool) -> Frame:

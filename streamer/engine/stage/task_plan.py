@@ -21,7 +21,6 @@ from streamer.sdk.input.replayable import Chunk, ReadableSource
 from streamer.sdk.processing import Processor
 from streamer.sdk.spec import BuildContext, ParsedComponent
 from streamer.window.contract.shuffle_row import PIECE_BITS
-from streamer.window.settings.event_time_window import EventWindow
 
 
 class SourcePiece(NamedTuple):
@@ -95,7 +94,7 @@ class TaskPlan:
     def of(cls, plan: Plan) -> TaskPlan:
         """Decide for a plan."""
         window = plan.window
-        packs_groups = not isinstance(window, EventWindow) or window.strategy == "panes"
+        packs_groups = window is not None and window.strategy == "panes"
         paths = input_paths(plan.input, plan.resources)
         return cls(
             plan,

@@ -88,7 +88,7 @@ def rule_on_field(
         name: the field.
         old: the buffer's fields before.
         new: the fields after.
-        strategies: how shards go about the windows, before and after (`EventWindow.way`).
+        strategies: how shards go about the windows, before and after (`Window.strategy`).
     """
     if name == f.ALLOWED_LATENESS:
         return _rule_on_lateness(old[name] or 0, new[name] or 0, strategies[1])

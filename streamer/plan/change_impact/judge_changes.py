@@ -19,7 +19,6 @@ from streamer.plan.change_impact.renamed_labels import restore_labels
 from streamer.plan.change_impact.used_resources import find_used_resources
 from streamer.plan.plan import Plan, make_plan
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
-from streamer.window.settings.describe import describe_window
 
 _IN_PLACE: Final = Ruling(Effect.IN_PLACE)
 _AT_START: Final = Ruling(Effect.RESTART, "is looked at when the program starts")
@@ -162,7 +161,7 @@ class _Judge:
         if one.field == "label":
             return _IN_PLACE
         assert isinstance(old.config, ParsedFields) and isinstance(new.config, ParsedFields)
-        strategies = [getattr(plan.window, "strategy", "panes") for plan in self._plans]
+        strategies = [plan.window.strategy if plan.window else "panes" for plan in self._plans]
         return rule_on_field(one.field, old.config, new.config, (strategies[0], strategies[1]))
 
     def _rule_on_spark(self, one: Difference) -> Ruling:
@@ -202,7 +201,7 @@ class _Judge:
     def _describe_losses(self, keeps_input: bool) -> Iterator[str]:
         old = self._plans[0]
         if old.window is not None:
-            yield f"the windows that are open: {describe_window(old.window)}"
+            yield f"the windows that are open: {old.window.describe()}"
         if not keeps_input:
             yield f"how far the input {old.input.name} was read: the new one begins anew"
 

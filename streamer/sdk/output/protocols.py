@@ -218,6 +218,16 @@ def max_in_flight_field(default: int = 64) -> Field:
 class Output(ABC):
     """An output that sends from the worker; see the module.
 
+    >>> class Lines(Output):
+    ...     def send(self, batch: Batch, ex: Execution) -> None:
+    ...         for index, message in enumerate(batch):
+    ...             if not message.raw:
+    ...                 raise SendError("a message is empty", {index: "is empty"})
+    ...             print(message.raw.decode())
+    >>> Lines().send([Message(b"first"), Message(b"second")], Execution(lambda: 0))
+    first
+    second
+
     Attributes:
         max_in_flight: how many batches may be on their way at once.
         policy: how batches are cut before they are sent; None to leave them as they are.

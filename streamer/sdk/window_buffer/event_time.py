@@ -10,6 +10,7 @@ from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.durations import format_duration
 from streamer.sdk.spec import ParsedFields
 from streamer.sdk.window_buffer import fields as f
+from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import KEY_RETENTION, EventTimeSettings, WindowType
 
 FieldProblems = Iterable[tuple[str, str]]
@@ -36,6 +37,11 @@ class WindowBuffer:
     filter: Mapping | None
     having: Mapping | None
     late_output: str | None
+
+    @property
+    def settings(self) -> EventWindow:
+        """Settings of the windows, for the plan."""
+        return EventWindow(self.window, self.time or EventTimeSettings(), self.key is not None)
 
 
 def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:

@@ -23,7 +23,6 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_summary import summarise_stream
-from streamer.window.settings.describe import describe_window
 
 _UNKNOWN_STREAM_CODES: Final = {404: "There is no such stream."}
 
@@ -124,7 +123,7 @@ class ReadEndpoints:
         document: dict[str, Any] = {
             "stream": plan.name,
             "master": plan.master,
-            "window": None if plan.window is None else describe_window(plan.window),
+            "window": None if plan.window is None else plan.window.describe(),
             "key": None if plan.key is None else plan.key.text,
             "shards": plan.shards,
             "components": [

@@ -56,7 +56,7 @@ class Checkpoints:
         return str(self.directory_of(stream_id))
 
     def mark_started(self, stream_id: str) -> None:
-        """Hear that a stream has started on its checkpoint, which is its own from now on."""
+        """Note that a stream has started on its checkpoint, which is its own from now on."""
 
     def delete_pending(self, log: LogLine) -> None:
         """Delete what an earlier start did not come to delete; called before streams start.

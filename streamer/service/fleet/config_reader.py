@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from streamer.bloblang import record_reads
 from streamer.config import Config, parse_config
 from streamer.config.file import read_file
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping
 from streamer.config.resources import ResourceText
+from streamer.config.secrets import add_variable_values
 from streamer.config.source_map import Source
 from streamer.config.templates.installation import install_templates
 from streamer.config.yaml_reader import read_yaml
@@ -58,13 +58,13 @@ class ConfigReader:
             BadConfigError: there is something wrong with it.
         """
         try:
-            with self._install_templates(), record_reads() as read:
+            with self._install_templates():
                 config = parse_config(
                     text, path, resources=self._resource_texts(), chilled=self.chilled
                 )
         except ConfigError as e:
             raise _config_error(e.lints, path) from None
-        self.imported_files[path] = frozenset(name for kind, name in read if kind == "file")
+        self.imported_files[path] = config.inputs.files
         return self._apply_service_config(
             config, ApiPermissions(programs=True, local=True), self.chilled
         )
@@ -167,7 +167,7 @@ class ConfigReader:
             tracer=root.tracer,
             shutdown_delay=0,
             spark=ParsedFields({**config.spark, **spark}),
-            secrets={**root.secrets, **config.secrets},
+            secrets={**add_variable_values(root.secrets, root.inputs), **config.secrets},
         )
 
 

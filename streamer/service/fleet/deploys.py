@@ -359,7 +359,7 @@ def check_is_of_api(managed: ManagedStream) -> None:
 
 
 def check_reset(judgement: ChangeImpact, on_reset: str) -> OnReset | None:
-    """Check that nothing is lost which nobody said may be; return what becomes of open windows.
+    """Check that a change loses only what the request allows; return how open windows are reset.
 
     Raises:
         RefusedError: something would be.
@@ -398,7 +398,7 @@ def begin_new_generation(
 
 
 def start_error(managed: ManagedStream, error: Exception, consequence: str) -> StartError:
-    """Log why a stream does not start, and return what is said of it."""
+    """Log why a stream does not start, and return the error for the API."""
     known = isinstance(error, StreamerError)
     text = str(error) if known else f"{type(error).__name__}: {error}"
     redacted = managed.redact_text(text)

@@ -119,7 +119,7 @@ class ManagedStream:
     def set_revision(self, config: Config, revision: Revision) -> None:
         """Have another revision: it runs already, or is to run from the next start on."""
         self.config, self.revision = config, revision
-        self._redaction = Redaction(add_variable_values(config.secrets))
+        self._redaction = Redaction(add_variable_values(config.secrets, config.inputs))
 
     def start(self, should_retry: bool = False) -> None:
         """Start the stream, and wait until that is done.

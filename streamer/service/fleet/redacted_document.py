@@ -71,7 +71,7 @@ def parse_document(text: str, name: str = "", scalar: Callable[[Scalar], Any] | 
 
 def redact_document(text: str, config: Config) -> Any:
     """Return the text of a config as a document without its secrets."""
-    secrets = add_variable_values(config.secrets)
+    secrets = add_variable_values(config.secrets, config.inputs)
     redaction = Redaction(secrets)
 
     def scalar(node: Scalar) -> Any:

@@ -35,7 +35,7 @@ def redact_text(text: str, config: Config) -> str:
     Raises:
         BadConfigError: it cannot be read.
     """
-    secrets = add_variable_values(config.secrets)
+    secrets = add_variable_values(config.secrets, config.inputs)
     redaction = Redaction(secrets)
     edits = []
     for scalar in _iter_scalars(_parse_tree(text)):

@@ -70,7 +70,7 @@ class RemoteCheckpoints(Checkpoints):
         return checkpoint
 
     def mark_started(self, stream_id: str) -> None:
-        """Hear that a stream has started on its checkpoint, which is its own from now on."""
+        """Note that a stream has started on its checkpoint, which is its own from now on."""
         (self.directory_of(stream_id) / _PREEXISTING_MARK).unlink(missing_ok=True)
 
     def delete(self, stream_id: str) -> None:

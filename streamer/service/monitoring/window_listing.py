@@ -7,12 +7,11 @@ from typing import Any
 
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.report.window_history import ClosedWindow, WindowHistory
-from streamer.window.settings.describe import AnyWindow, describe_window
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 
 
 def list_open_windows(
-    window: AnyWindow | None,
+    window: Window | None,
     statuses: Iterable[Mapping[str, Any]],
     recent: WindowHistory | None = None,
 ) -> dict[str, Any]:
@@ -40,15 +39,15 @@ def list_open_windows(
             entry[0] += one["messages"]
             entry[1] += one["size"]
     return {
-        "kind": describe_window(window),
-        "clock": "system" if isinstance(window, SystemWindow) else "event",
+        "kind": window.describe(),
+        "clock": "event" if window.uses_event_time else "system",
         "windows": [
             {
                 "start": format_rfc3339(start),
                 "end": format_rfc3339(end),
                 "messages": messages,
                 "bytes": volume,
-                "closes": format_rfc3339(_closing_time(window, end)),
+                "closes": format_rfc3339(window.due_time(end)),
             }
             for (start, end), (messages, volume) in sorted(contents.items())
         ],
@@ -59,8 +58,8 @@ def list_open_windows(
     }
 
 
-def _recent_events(window: AnyWindow, recent: WindowHistory) -> dict[str, Any]:
-    size = window.size if isinstance(window, SystemWindow) else None
+def _recent_events(window: Window, recent: WindowHistory) -> dict[str, Any]:
+    size = window.implicit_size
 
     def start(one: ClosedWindow) -> str | None:
         return _format_time(one.end - size if size is not None else one.start)
@@ -87,10 +86,6 @@ def _recent_events(window: AnyWindow, recent: WindowHistory) -> dict[str, Any]:
             for one in recent.drops()
         ],
     }
-
-
-def _closing_time(window: AnyWindow, end: int) -> int:
-    return window.due_time(end) if isinstance(window, SystemWindow) else window.close_time(end)
 
 
 def _format_time(at: int | None) -> str | None:

@@ -1,4 +1,4 @@
-"""One run of one stream: from its checkpoint's lock until that is given back."""
+"""One run of one stream: from the lock of its checkpoint until that is released."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ class StreamRun:
         )
 
     def poll(self) -> bool:
-        """Look after the query, see `Stream.poll`; let a revision that fails go again.
+        """Poll the query, see `Stream.poll`; undo a revision that fails in its probation.
 
         Raises:
             StreamerError: it failed too often without getting further.
@@ -320,7 +320,7 @@ class StreamRun:
         return self.stream.batch_meter.current_progress()
 
     def finish_start(self) -> None:
-        """Say that the start is over, whatever it has come to."""
+        """End the start, whether or not it has delivered a micro-batch."""
         self._view.start.finish(delivered=self.stream.delivered_batches > 0)
 
     def stop_gracefully(self, timeout: int | None = None) -> bool:

@@ -119,7 +119,7 @@ class KafkaDriver:
         return make_kafka_rows(session, plan, self.children, self.needed_columns)
 
     def batch_started(self, batch: DataFrame, number: int) -> None:
-        """Tell tasks, the planner and the groups of a micro-batch that is about to run.
+        """Pass a micro-batch that is about to run to tasks, the planner and the consumer groups.
 
         It is called by the thread whose local properties tasks are given.
         """
@@ -129,7 +129,7 @@ class KafkaDriver:
         self._offset_committer.batch_started(number, planned_batch.ends)
 
     def batch_delivered(self) -> None:
-        """Hear that the micro-batch has run."""
+        """Note that the micro-batch has run."""
         self._offset_committer.batch_delivered()
 
     @property
@@ -216,7 +216,7 @@ class KafkaDriver:
         return waited or _KAFKA_ERROR.search(error) is not None
 
     def close(self) -> None:
-        """Tell the groups what is safe, when the query has ended."""
+        """Commit to the groups what is safe, when the query has ended."""
         self._connections.close()
         self._offset_committer.close()
 

@@ -9,8 +9,6 @@ from typing import Any
 from streamer.core.execution import Execution
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +72,4 @@ class DrainSource:
 
 def with_flush_at_end(plan: Plan) -> Plan:
     """Return a plan whose open windows come out when its input ends."""
-    window = plan.window
-    if isinstance(window, SystemWindow):
-        return replace(plan, window=replace(window, end_of_input="flush"))
-    if isinstance(window, EventWindow):
-        time = replace(window.time, end_of_input="flush")
-        return replace(plan, window=replace(window, time=time))
-    return plan
+    return plan if plan.window is None else replace(plan, window=plan.window.flushing())

@@ -36,8 +36,7 @@ from streamer.sdk.input.replayable import (
     extent_of,
 )
 from streamer.window.settings.back_pressure import BackPressure
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 
 SOURCE_SCHEMA = "number int, piece binary, offset string"
 _NO_KAFKA_BACKLOG = TotalBacklog(0, False, [])
@@ -73,7 +72,7 @@ class SourcePlan:
     """
 
     source: ReplayableSource
-    window: SystemWindow | EventWindow | None
+    window: Window | None
     start_id: str
     signals: PlannerChannel
     limit: Limit

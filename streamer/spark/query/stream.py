@@ -133,7 +133,7 @@ class Stream:
         return self.run.statuses()
 
     def set_poll_settings(self, seconds: float, min_wait: float = 0.0) -> None:
-        """Say how often there are looks and micro-batches, where many streams share a machine.
+        """Set how often the source is polled, and how long data waits, on a shared machine.
 
         Args:
             seconds: how long the source rests between two looks that find nothing; 0 for not at
@@ -148,7 +148,7 @@ class Stream:
         self.run.stopping.set()
 
     def poll(self) -> bool:
-        """Look after the query; return whether the stream is over: its input ended, all done.
+        """Poll the query; return whether the stream has ended: its input ended, all is done.
 
         A query that failed is started again from its checkpoint, with growing pauses.
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
+from streamer.bloblang import restore_inputs
 from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
@@ -100,10 +101,11 @@ def _parse_offset(text: str) -> MicroBatchOffset:
 
 
 def prepare_task(plan: Plan) -> None:
-    """Prepare a worker for a task: samples, crash instructions, reports, garbage collector.
+    """Prepare a worker for a task: inputs of mappings, samples, reports, garbage collector.
 
     It looks for cycles less often: documents have none, and there are many.
     """
+    restore_inputs(plan.captured_inputs)
     SAMPLES_PER_COMPONENT.set(requested_samples())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()

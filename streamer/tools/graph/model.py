@@ -10,7 +10,6 @@ from streamer.config.echo import ConfigRedactor
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
-from streamer.window.settings.describe import describe_window
 
 _SHOWN_KINDS = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
 _MAX_DETAILS = 2
@@ -129,7 +128,7 @@ class _GraphBuilder:
             shards = f"{plan.shards} shard{'' if plan.shards == 1 else 's'}"
             if plan.shards > 1 and not self._uses_several_shards():
                 shards = f"one of {shards} is used"
-            window_text = f"{describe_window(plan.window)}; each one batch"
+            window_text = f"{plan.window.describe()}; each one batch"
             keep = Node("buffer", name, label, window_text, path=path)
             nodes = (keep, *processed, *written)
             yield Stage("stage 2", f"Spark workers, {shards}", nodes, "encoded messages")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from streamer.window.settings.describe import AnyWindow
+from streamer.window.settings.window import Window
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Timeline:
     """
 
     name: str
-    window: AnyWindow
+    window: Window
     events: list[Event]
     spans: list[WindowSpan]
     emissions: list[Emission]

@@ -24,9 +24,8 @@ from streamer.plan import Plan
 from streamer.sdk.processing import run
 from streamer.tools.timeline.model import Emission, Event, Timeline
 from streamer.tools.timeline.windows import WindowIndex
-from streamer.window import SystemWindow
 from streamer.window.assign.dropped_messages import DROP_REASON
-from streamer.window.settings.describe import AnyWindow
+from streamer.window.settings.window import Window
 
 _NUMBER_METADATA = "streamer_timeline_number"
 _DROP_TEXTS = {
@@ -81,7 +80,7 @@ def simulate(
 
 class _Simulation:
     def __init__(
-        self, plan: Plan, window: AnyWindow, arrivals: ArrivalTimes, now: Callable[[], int]
+        self, plan: Plan, window: Window, arrivals: ArrivalTimes, now: Callable[[], int]
     ) -> None:
         self._simulator = WindowSimulator(truncate_after_windows(plan), self._record_outcome)
         self._name, self._window = plan.name, window
@@ -194,7 +193,7 @@ class _Simulation:
     def _explain_drop(self, event: Event) -> str:
         if event.dropped != "late":
             return _DROP_TEXTS.get(event.dropped, "its buffer dropped it")
-        if event.time is None or not isinstance(self._window, SystemWindow):
+        if event.time is None or self._window.implicit_size is None:
             return "its last window had closed"
         last = self._window.grid.last_end(event.time)
         due = self._window.due_time(last)

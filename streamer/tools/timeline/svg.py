@@ -14,7 +14,6 @@ from streamer.tools.timeline.axis import Axis, Stretch
 from streamer.tools.timeline.model import Event, Timeline, WindowSpan, format_numbers
 from streamer.tools.timeline.short_times import ShortTimes
 from streamer.tools.timeline.text import describe_outcome, format_interval, format_summary
-from streamer.window.settings.describe import describe_window, lateness_of, spacing_of
 
 Bounds = tuple[int, int]
 
@@ -82,7 +81,7 @@ class _TimelineRenderer:
             time = event.arrived if event.time is None else event.time
             busy += [(time, time), (event.arrived, event.arrived)]
         busy = busy or [(timeline.ended, timeline.ended)]
-        max_gap = 2 * spacing_of(timeline.window)
+        max_gap = 2 * timeline.window.spacing
         self._axis = Axis.build(busy, max_gap, _LEFT + _LABEL_WIDTH, _PLOT_WIDTH)
         self._labelled = 0.0
         self._tracks = assign_tracks(timeline.spans, self._bounds)
@@ -97,7 +96,7 @@ class _TimelineRenderer:
         right = self._axis.right + 20 + _OUTCOME_WIDTH
         title = fit_text(timeline.name, right - 40, 18, False)
         drawing.draw_text(_LEFT, 32, title, "head")
-        subtitle = f"{describe_window(timeline.window)} · {format_summary(timeline)}"
+        subtitle = f"{timeline.window.describe()} · {format_summary(timeline)}"
         drawing.draw_text(_LEFT, 54, fit_text(subtitle, right - 40, 13, False), "muted")
         self._draw_grid(bars, bottom)
         placed = [*zip(timeline.spans, self._bounds, self._tracks, strict=True)]
@@ -217,7 +216,7 @@ class _TimelineRenderer:
         drawing.draw_text(x + 186, y + 4, "dropped", "small muted")
         drawing.draw_rect(x + 246, y - 4, 20, 8, "amber tint", 0)
         drawing.draw_line(x + 266, y - 8, x + 266, y + 8, "edge-amber")
-        wait = lateness_of(self._timeline.window)
+        wait = self._timeline.window.allowed_lateness
         waits = f"waits {format_duration(wait)} for late messages, then " if wait else ""
         text = f"{waits}closes"
         drawing.draw_text(x + 274, y + 4, text, "small muted")

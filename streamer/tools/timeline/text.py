@@ -8,8 +8,7 @@ from typing import Final
 from streamer.tools.text_style import Style, keep_text
 from streamer.tools.timeline.model import Emission, Event, Timeline, WindowSpan, format_numbers
 from streamer.tools.timeline.short_times import ShortTimes
-from streamer.window import SystemWindow
-from streamer.window.settings.describe import AnyWindow, brackets_of, describe_window
+from streamer.window.settings.window import Window
 
 _MAX_PAYLOAD_WIDTH: Final = 60
 _MIN_PAYLOAD_WIDTH: Final = 8
@@ -31,7 +30,7 @@ def format_timeline(timeline: Timeline, style: Style = keep_text, width: int = 1
 
 def _format_lines(timeline: Timeline, style: Style, width: int) -> Iterator[str]:
     short_times, window = ShortTimes.for_timeline(timeline), timeline.window
-    yield style(f"{timeline.name}: {describe_window(window)}", "head")
+    yield style(f"{timeline.name}: {window.describe()}", "head")
     if short_times.date:
         yield f"{short_times.date}, UTC"
     yield ""
@@ -72,7 +71,7 @@ def _fit_payload_width(timeline: Timeline, short_times: ShortTimes, width: int) 
     return max(min(max_payload, _MAX_PAYLOAD_WIDTH, width - outcome_width), _MIN_PAYLOAD_WIDTH)
 
 
-def _format_emission(emission: Emission, window: AnyWindow, short_times: ShortTimes) -> str:
+def _format_emission(emission: Emission, window: Window, short_times: ShortTimes) -> str:
     span, many = emission.span, len(emission.numbers)
     count = f"{many} message{'' if many == 1 else 's'}"
     text = f"▣ {format_interval(span, window, short_times)} {_describe_emission(emission)}"
@@ -86,12 +85,12 @@ def _describe_emission(emission: Emission) -> str:
     return _EMIT_TEXTS.get(emission.reason, "closes")
 
 
-def format_interval(span: WindowSpan, window: AnyWindow, short_times: ShortTimes) -> str:
+def format_interval(span: WindowSpan, window: Window, short_times: ShortTimes) -> str:
     """Return a window's bounds, and its key: `[10:00:00, 10:00:10) of a`."""
     key = "" if span.key is None else f" of {_shorten_text(span.key, _MAX_KEY_WIDTH)}"
     if span.start is None or span.end is None:
         return f"window{key}"
-    opened, closed = brackets_of(window)
+    opened, closed = window.brackets
     start, end = map(short_times.format_short, (span.start, span.end))
     return f"{opened}{start}, {end}{closed}{key}"
 
@@ -100,7 +99,7 @@ def _choose_tone(event: Event) -> str:
     return "dropped" if event.dropped or event.failed else "taken"
 
 
-def describe_outcome(event: Event, window: AnyWindow, short_times: ShortTimes) -> str:
+def describe_outcome(event: Event, window: Window, short_times: ShortTimes) -> str:
     """Return in words what became of a message."""
     if event.failed:
         return f"○ failed upstream, passes by: {event.failed}"
@@ -111,7 +110,7 @@ def describe_outcome(event: Event, window: AnyWindow, short_times: ShortTimes) -
     return f"{at}→ {_describe_windows([*event.windows, *event.waiting], window, short_times)}"
 
 
-def _describe_windows(spans: list[WindowSpan], window: AnyWindow, short_times: ShortTimes) -> str:
+def _describe_windows(spans: list[WindowSpan], window: Window, short_times: ShortTimes) -> str:
     """Return in words which windows a message is in."""
     if not spans:
         return "no window that was emitted"
@@ -122,7 +121,7 @@ def _describe_windows(spans: list[WindowSpan], window: AnyWindow, short_times: S
     if len(ends) > 2:
         first, last = short_times.format_short(ends[0]), short_times.format_short(ends[-1])
         return f"{len(ends)} windows{key}, ending {first} to {last}"
-    if isinstance(window, SystemWindow):
+    if window.implicit_size is not None:
         end_times = " and ".join(map(short_times.format_short, ends))
         return f"window{'s' if len(ends) > 1 else ''} ending {end_times}"
     named = " and ".join(format_interval(span, window, short_times) for span in spans[:2])

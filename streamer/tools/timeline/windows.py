@@ -7,15 +7,14 @@ from typing import Any
 
 from streamer.core.timestamps import parse_rfc3339
 from streamer.tools.timeline.model import Emission, WindowSpan
-from streamer.window import SystemWindow
 from streamer.window.pack.window_metadata import WINDOW_EMIT, WINDOW_END, WINDOW_KEY, WINDOW_START
-from streamer.window.settings.describe import AnyWindow
+from streamer.window.settings.window import Window
 
 
 class WindowIndex:
     """Finds the window of a batch."""
 
-    def __init__(self, window: AnyWindow) -> None:
+    def __init__(self, window: Window) -> None:
         """Take the settings of the windows."""
         self._window = window
         self._known: dict[tuple[int, int, str | None], WindowSpan] = {}
@@ -55,8 +54,8 @@ class WindowIndex:
         # A window of the last event times that there are may end after them.
         end, key = parse_rfc3339(meta[WINDOW_END]).ns, meta.get(WINDOW_KEY)
         due = None
-        if isinstance(self._window, SystemWindow):
-            start, due = end - self._window.size, self._window.due_time(end)
+        if (size := self._window.implicit_size) is not None:
+            start, due = end - size, self._window.due_time(end)
         else:
             start = parse_rfc3339(meta[WINDOW_START]).ns
         return self._known.setdefault((start, end, key), WindowSpan(start, end, due, key=key))

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from streamer.bloblang import nest_inputs
 from streamer.config.secrets import add_variable_values
 from streamer.core.redaction import Redaction
 from streamer.tools.unit_tests.failure import Failure, Line
 
 
 class SecretRedactor:
-    """Takes secrets out of failures and log lines; it learns them as configs are read."""
+    """Takes secrets out of failures and log lines; it learns them as configs are read.
+
+    Attributes:
+        inputs: what the mappings of the configs have read.
+    """
 
     def __init__(self) -> None:
         """Begin with none."""
+        self.inputs = nest_inputs()
         self._secrets: dict[str, str] = {}
         self._public_values: set[str] = set()
         self._cached = ((0, 0), Redaction())
@@ -42,7 +48,7 @@ class SecretRedactor:
         return tuple(Line(self.redact_text(line.text), line.tone) for line in failure)
 
     def _get_redaction(self) -> Redaction:
-        known = add_variable_values(self._secrets)
+        known = add_variable_values(self._secrets, self.inputs)
         size = len(known), len(self._public_values)
         if size != self._cached[0]:
             seen = {text: by for text, by in known.items() if text not in self._public_values}

@@ -147,7 +147,7 @@ def get_case_name(case: Case) -> str:
 def _run_case(case: Case, file: str, environment: SuiteEnvironment) -> CaseResult:
     began = time.perf_counter()
     error = False
-    with set_environment(case):
+    with set_environment(case), environment.redactor.inputs.active():
         try:
             failures = tuple(_check_case(case, environment))
         except ConfigError as e:

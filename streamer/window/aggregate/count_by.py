@@ -1,66 +1,32 @@
-"""How often each key occurs, as `count_by` has it."""
+"""Counts by key, as Bloblang's `count_by` gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from streamer.bloblang.message_expression import ElementQuery
 from streamer.bloblang.methods.aggregates import format_key
 from streamer.window.aggregate.accumulator import (
-    InvalidByGroup,
     InvalidValue,
     ValueColumn,
-    decode_invalid,
-    encode_invalid,
-    find_entries,
     find_invalid,
     join_invalid,
-    merge_invalid,
-    take_by_group,
 )
 from streamer.window.aggregate.query_values import query_values
 from streamer.window.aggregate.string_columns import (
     TextAccumulator,
-    drop_unused_texts,
+    TextSets,
     make_text_array,
-    merge_tables,
-    read_table,
     unmark_text,
-    write_table,
 )
 from streamer.window.settings.int_codec import (
     Ints,
-    pack_deltas,
     pack_ints,
-    pack_strings,
-    unpack_deltas,
     unpack_ints,
-    unpack_strings,
 )
-
-
-class CountByState(NamedTuple):
-    """Numbers by group and key.
-
-    Attributes:
-        table: the keys, as marked texts.
-        counts: by group, how many keys it has.
-        ends: by group, where its keys end.
-        ids: of group after group, the places of its keys in the table.
-        times: likewise, how often they occur.
-        invalid: the invalid values.
-    """
-
-    table: pa.Array
-    counts: Ints
-    ends: Ints
-    ids: Ints
-    times: Ints
-    invalid: InvalidByGroup
 
 
 class CountLog:
@@ -94,6 +60,8 @@ class CountLog:
 class CountByAccumulator(TextAccumulator):
     """Counts values by their text, or by that of a query's result for them.
 
+    The numbers of `TextSets` say how often each key occurs.
+
     A window's state is a `CountLog` and how many keys had been added to it, or `InvalidValue`.
     """
 
@@ -116,57 +84,31 @@ class CountByAccumulator(TextAccumulator):
     def _find_keys(self, values: list[Any]) -> tuple[list[Any], list[InvalidValue]]:
         return query_values(values, self._question, format_key, self._origin, "")
 
-    def make_state(
-        self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
-    ) -> CountByState:
+    def make_state(self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints) -> TextSets:
         """Count the keys of each group."""
         invalid = find_invalid(column, groups, arrivals)
         ones = np.ones(len(groups), np.int64)
-        return _make_state(self._table, groups, column.values, ones, count, invalid)
+        return self._unite_texts(self._table, groups, column.values, ones, count, invalid)
 
-    def merge_states(
-        self, states: list[CountByState], where: list[Ints], before: list[Ints], count: int
-    ) -> CountByState:
-        """Add the counts of each group and key."""
-        table, groups, ids = merge_tables(states, where)
-        times = np.concatenate([state.times for state in states])
-        return _make_state(table, groups, ids, times, count, merge_invalid(states, where, before))
+    def _unite_entries(self, pairs: Ints, groups: Ints, numbers: Ints) -> tuple[Ints, Ints]:
+        order = np.argsort(pairs, kind="stable")
+        pairs = pairs[order]
+        starts = np.flatnonzero(np.diff(pairs, prepend=-1) != 0)
+        numbers = np.add.reduceat(numbers[order], starts) if len(starts) else numbers
+        return pairs[starts], numbers
 
-    def take_groups(self, state: CountByState, indices: Ints) -> CountByState:
-        """Return the state of some groups."""
-        at = find_entries(state.counts, indices)
-        table, ids = drop_unused_texts(state.table, state.ids[at])
-        counts = state.counts[indices]
-        invalid = take_by_group(state.invalid, indices)
-        return CountByState(table, counts, np.cumsum(counts), ids, state.times[at], invalid)
+    def _encode_numbers(self, numbers: Ints) -> bytes:
+        return pack_ints(numbers)
 
-    def encode_state(self, state: CountByState) -> bytes:
-        """Write the table, the groups' keys and their counts, and the invalid values."""
-        sets = (pack_ints(state.counts), pack_deltas(state.ids), pack_ints(state.times))
-        return pack_strings([*write_table(state.table), *sets, encode_invalid(state.invalid)])
+    def _decode_numbers(self, data: bytes, shift: int) -> Ints:
+        return unpack_ints(data)
 
-    def decode_state(self, data: bytes, shift: int) -> CountByState:
-        """Read what `encode_state` wrote."""
-        lengths, texts, counts, ids, times, invalid = unpack_strings(data)
-        of_group = unpack_ints(counts)
-        return CountByState(
-            read_table(lengths, texts),
-            of_group,
-            np.cumsum(of_group),
-            unpack_deltas(ids),
-            unpack_ints(times),
-            decode_invalid(invalid, shift),
-        )
-
-    def result_of_group(self, state: CountByState, group: int) -> dict[str, int]:
+    def result_of_group(self, state: TextSets, group: int) -> dict[str, int]:
         """Return a group's counts, by key in ascending order."""
         if group in state.invalid:
             raise self._make_error(state.invalid[group])
-        end = int(state.ends[group])
-        span = slice(end - int(state.counts[group]), end)
-        keys = state.table.take(pa.array(state.ids[span])).to_pylist()
-        times = state.times[span].tolist()
-        return dict(sorted(zip(map(unmark_text, keys), times, strict=True)))
+        keys, times = self._take_texts(state, group)
+        return dict(sorted(zip(map(unmark_text, keys), times.tolist(), strict=True)))
 
     @property
     def empty_state(self) -> tuple[CountLog, int]:
@@ -206,18 +148,3 @@ class CountByAccumulator(TextAccumulator):
 
     def _load_valid(self, plain: Any) -> Any:
         return CountLog(plain), 0
-
-
-def _make_state(
-    table: pa.Array, groups: Ints, ids: Ints, times: Ints, count: int, invalid: InvalidByGroup
-) -> CountByState:
-    table, ids = drop_unused_texts(table, ids)
-    width = max(len(table), 1)
-    pairs = groups * width + ids
-    order = np.argsort(pairs, kind="stable")
-    pairs = pairs[order]
-    starts = np.flatnonzero(np.diff(pairs, prepend=-1) != 0)
-    times = np.add.reduceat(times[order], starts) if len(starts) else times
-    of_group, ids = np.divmod(pairs[starts], width)
-    counts = np.bincount(of_group, minlength=count)
-    return CountByState(table, counts, np.cumsum(counts), ids, times, invalid)

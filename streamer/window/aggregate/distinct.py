@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import uuid4
 
 import numpy as np
@@ -19,40 +19,27 @@ from streamer.bloblang.errors import QueryError, TypeMismatch, UnplacedError
 from streamer.bloblang.golib.operations import NUMBER_TYPES
 from streamer.core.timestamps import Timestamp
 from streamer.window.aggregate.accumulator import (
-    InvalidByGroup,
     InvalidValue,
     RowSpan,
     ValueColumn,
     decode_arrivals,
-    decode_invalid,
     encode_arrivals,
-    encode_invalid,
-    find_entries,
     find_invalid,
-    merge_invalid,
     split_invalid,
-    take_by_group,
 )
 from streamer.window.aggregate.string_columns import (
     TEXT_MARK,
     TextAccumulator,
-    drop_unused_texts,
+    TextSets,
     make_text_array,
     mark_text,
-    merge_tables,
-    read_table,
     unmark_text,
-    write_table,
 )
 from streamer.window.aggregate.value_codec import dump_value, load_value
 from streamer.window.settings.int_codec import (
     Ints,
     pack_deltas,
-    pack_ints,
-    pack_strings,
     unpack_deltas,
-    unpack_ints,
-    unpack_strings,
 )
 
 _NUMBER_MARK: Final = TEXT_MARK + "n"
@@ -69,27 +56,6 @@ _PLAIN_TYPES: Final = frozenset((str, int, float))
 _EMPTY_INTS: Final = np.empty(0, np.int64)
 
 
-class DistinctState(NamedTuple):
-    """Sets of values by group.
-
-    Attributes:
-        table: the values, as marked texts.
-        counts: by group, how many values it has.
-        ends: by group, where its values end among all `ids`.
-        ids: of group after group, the places of its values in the table.
-        arrivals: by id, the arrival of the first message with that value in the group; only where
-            the order of values matters, else empty.
-        invalid: the invalid values.
-    """
-
-    table: pa.Array
-    counts: Ints
-    ends: Ints
-    ids: Ints
-    arrivals: Ints
-    invalid: InvalidByGroup
-
-
 KnownValues = tuple[dict[Any, int], int]
 """Values by the arrival of their first message, and how many of them there are: all states that a
 window has had share the dict, and the first so many entries are a state's own."""
@@ -98,8 +64,11 @@ window has had share the dict, and the first so many entries are a state's own."
 class DistinctAccumulator(TextAccumulator):
     """The distinct values of a field: how many, or which, in the order of their first message.
 
-    A window's state is `KnownValues`, or `InvalidValue`.
+    The numbers of `TextSets` are the arrivals of first messages, where the order matters. A
+    window's state is `KnownValues`, or `InvalidValue`.
     """
+
+    _no_invalid = b"[]"
 
     def __init__(self, ordered: bool, origin: str) -> None:
         """Prepare.
@@ -131,9 +100,7 @@ class DistinctAccumulator(TextAccumulator):
             return f"{_BYTES_MARK}{item.hex()}"
         return f"{_TIME_MARK}{value.ns}:{value.offset}" if kind is _TimeText else mark_text(item)
 
-    def make_state(
-        self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
-    ) -> DistinctState:
+    def make_state(self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints) -> TextSets:
         """Collect the values of each group; the table has those that the groups use."""
         ids = column.values
         invalid = find_invalid(column, groups, arrivals)
@@ -141,82 +108,32 @@ class DistinctAccumulator(TextAccumulator):
             valid = np.ones(len(ids), bool)
             valid[[one.place for one in column.invalid]] = False
             groups, ids, arrivals = groups[valid], ids[valid], arrivals[valid]
-        return self._make_state(self._table, groups, ids, arrivals, count, invalid)
+        return self._unite_texts(self._table, groups, ids, arrivals, count, invalid)
 
-    def merge_states(
-        self, states: list[DistinctState], where: list[Ints], before: list[Ints], count: int
-    ) -> DistinctState:
-        """Unite the sets of each group."""
-        table, groups, ids = merge_tables(states, where)
-        arrivals = np.concatenate([state.arrivals for state in states])
-        invalid = merge_invalid(states, where, before)
-        return self._make_state(table, groups, ids, arrivals, count, invalid)
-
-    def _make_state(
-        self,
-        table: pa.Array,
-        groups: Ints,
-        ids: Ints,
-        arrivals: Ints,
-        count: int,
-        invalid: InvalidByGroup,
-    ) -> DistinctState:
-        table, ids = drop_unused_texts(table, ids)
-        width = max(len(table), 1)
-        pairs = groups * width + ids
-        if self._ordered:
-            # The first message of each value in each group, then these by group and arrival.
-            order = np.lexsort((arrivals, pairs))
-            firsts = order[np.diff(pairs[order], prepend=-1) != 0]
-            firsts = firsts[np.lexsort((arrivals[firsts], groups[firsts]))]
-            pairs, arrivals = pairs[firsts], arrivals[firsts]
-        else:
+    def _unite_entries(self, pairs: Ints, groups: Ints, numbers: Ints) -> tuple[Ints, Ints]:
+        if not self._ordered:
             # numpy's own `unique` hashes, which is ten times as slow as its sort.
             pairs.sort()
-            pairs, arrivals = pairs[np.diff(pairs, prepend=-1) != 0], _EMPTY_INTS
-        of_group, ids = np.divmod(pairs, width)
-        counts = np.bincount(of_group, minlength=count)
-        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, invalid)
+            return pairs[np.diff(pairs, prepend=-1) != 0], _EMPTY_INTS
+        # The first message of each value in each group, then these by group and arrival.
+        order = np.lexsort((numbers, pairs))
+        firsts = order[np.diff(pairs[order], prepend=-1) != 0]
+        firsts = firsts[np.lexsort((numbers[firsts], groups[firsts]))]
+        return pairs[firsts], numbers[firsts]
 
-    def take_groups(self, state: DistinctState, indices: Ints) -> DistinctState:
-        """Return the state of some groups."""
-        at = find_entries(state.counts, indices)
-        table, ids = drop_unused_texts(state.table, state.ids[at])
-        counts = state.counts[indices]
-        arrivals = state.arrivals[at] if len(state.arrivals) else state.arrivals
-        invalid = take_by_group(state.invalid, indices)
-        return DistinctState(table, counts, np.cumsum(counts), ids, arrivals, invalid)
+    def _encode_numbers(self, numbers: Ints) -> bytes:
+        return encode_arrivals(numbers, pack_deltas)
 
-    def encode_state(self, state: DistinctState) -> bytes:
-        """Write the table, the groups' values and their arrivals, and the invalid values."""
-        arrivals = encode_arrivals(state.arrivals, pack_deltas)
-        sets = (pack_ints(state.counts), pack_deltas(state.ids), arrivals)
-        invalid = encode_invalid(state.invalid) or b"[]"
-        return pack_strings([*write_table(state.table), *sets, invalid])
+    def _decode_numbers(self, data: bytes, shift: int) -> Ints:
+        return decode_arrivals(data, shift, unpack_deltas)
 
-    def decode_state(self, data: bytes, shift: int) -> DistinctState:
-        """Read what `encode_state` wrote."""
-        lengths, texts, counts, ids, arrivals, invalid = unpack_strings(data)
-        of_group = unpack_ints(counts)
-        return DistinctState(
-            read_table(lengths, texts),
-            of_group,
-            np.cumsum(of_group),
-            unpack_deltas(ids),
-            decode_arrivals(arrivals, shift, unpack_deltas),
-            decode_invalid(invalid, shift),
-        )
-
-    def result_of_group(self, state: DistinctState, group: int) -> Any:
+    def result_of_group(self, state: TextSets, group: int) -> Any:
         """Return how many values a group has, or these."""
         if group in state.invalid:
             raise self._make_error(state.invalid[group])
-        count = int(state.counts[group])
         if not self._ordered:
-            return count
-        end = int(state.ends[group])
-        ids = state.ids[end - count : end]
-        return [_unmark_value(text) for text in state.table.take(pa.array(ids)).to_pylist()]
+            return int(state.counts[group])
+        return [_unmark_value(text) for text in self._take_texts(state, group)[0]]
 
     @property
     def empty_state(self) -> KnownValues:

@@ -55,6 +55,7 @@ class MappingAggregation:
         self._accumulators = self._fields.accumulators
         self._adds = [each.add for each in self._accumulators]
         self._adds_all = [each.add_all for each in self._accumulators]
+        self._results_of = [each.result_of for each in self._accumulators]
 
     def new_states(self) -> States:
         """Return the states of a window without messages."""
@@ -124,7 +125,7 @@ class MappingAggregation:
         """
         if broken is not None and self._parts[part].expression is None and self._parts[part].origin:
             raise RecordedError(broken, sealed=False)
-        return self._accumulators[part].result_of(states[part])
+        return self._results_of[part](states[part])
 
     def dump(self, states: States) -> list[Any]:
         """Return the states as values of JSON."""

@@ -15,7 +15,7 @@ from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
 from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
-from streamer.window.evaluate.slot_evaluator import BulkEvaluator
+from streamer.window.evaluate.message_evaluator import MessageEvaluator
 from streamer.window.pack.message_columns import group_indices
 from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS
 from streamer.window.pack.slots import KeyGroups as Keys
@@ -86,7 +86,7 @@ class PreAggregator:
         return self._fields.make_columns(self._fields.read_values(docs))
 
     def evaluate(
-        self, evaluator: BulkEvaluator, raws: list[bytes]
+        self, evaluator: MessageEvaluator, raws: list[bytes]
     ) -> tuple[Ints, list[ValueColumn]]:
         """Return the codes of payloads, and their columns; raises whatever one makes it raise."""
         codes: list[int] = []
@@ -115,7 +115,7 @@ class PreAggregator:
 
         Args:
             raws: payloads.
-            codes: by message, slot and group (`stamps.SLOT_BITS`).
+            codes: by message, slot and group (`SLOT_BITS`).
             arrivals: by message.
             metas: by message, as `encode_meta` writes it; or the one that all share.
             columns: their values, by aggregate.

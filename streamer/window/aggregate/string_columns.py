@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from streamer.window.aggregate.accumulator import Accumulator, ValueColumn, concat_invalid
-from streamer.window.settings.int_codec import Ints, pack_ints, unpack_ints
+from streamer.window.aggregate.accumulator import (
+    Accumulator,
+    InvalidByGroup,
+    ValueColumn,
+    concat_invalid,
+    decode_invalid,
+    encode_invalid,
+    find_entries,
+    merge_invalid,
+    take_by_group,
+)
+from streamer.window.settings.int_codec import (
+    Ints,
+    pack_deltas,
+    pack_ints,
+    pack_strings,
+    unpack_deltas,
+    unpack_ints,
+    unpack_strings,
+)
 
 TEXT_MARK: Final = "\x00"
 """What is no plain text begins with it, and so does a text that begins with it itself."""
@@ -34,11 +53,35 @@ def unmark_text(text: str) -> str:
     return text.removeprefix(_PLAIN_TEXT_MARK)
 
 
+class TextSets(NamedTuple):
+    """Sets of texts by group, with a number beside each text.
+
+    Attributes:
+        table: the texts, marked.
+        counts: by group, how many texts it has.
+        ends: by group, where its texts end among all `ids`.
+        ids: of group after group, the places of its texts in the table.
+        numbers: by id, its number: how often the text occurs, or the arrival of its first message;
+            empty where none is needed.
+        invalid: the invalid values.
+    """
+
+    table: pa.Array
+    counts: Ints
+    ends: Ints
+    ids: Ints
+    numbers: Ints
+    invalid: InvalidByGroup
+
+
 class TextAccumulator(Accumulator):
-    """An accumulator whose columns are marked texts."""
+    """An accumulator whose columns are marked texts, and its states of groups `TextSets`."""
 
     _table: pa.Array
     """The distinct texts of the columns that were last concatenated."""
+
+    _no_invalid: bytes = b""
+    """The encoded form of no invalid values."""
 
     def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
         """Return a column of places in `_table`, which it fills."""
@@ -47,30 +90,97 @@ class TextAccumulator(Accumulator):
         ids = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return ValueColumn(ids, concat_invalid(columns))
 
+    def merge_states(
+        self, states: list[TextSets], where: list[Ints], before: list[Ints], count: int
+    ) -> TextSets:
+        """Unite the sets of each group."""
+        table, groups, ids = _merge_tables(states, where)
+        numbers = np.concatenate([state.numbers for state in states])
+        invalid = merge_invalid(states, where, before)
+        return self._unite_texts(table, groups, ids, numbers, count, invalid)
 
-class IndexedTexts(Protocol):
-    """Texts by group, as places in a table.
+    def take_groups(self, state: TextSets, indices: Ints) -> TextSets:
+        """Return the state of some groups."""
+        at = find_entries(state.counts, indices)
+        table, ids = _drop_unused_texts(state.table, state.ids[at])
+        counts = state.counts[indices]
+        numbers = state.numbers[at] if len(state.numbers) else state.numbers
+        invalid = take_by_group(state.invalid, indices)
+        return TextSets(table, counts, np.cumsum(counts), ids, numbers, invalid)
 
-    Attributes:
-        table: the texts, marked.
-        counts: by group, how many it has.
-        ids: of group after group, the places of its texts.
-    """
+    def encode_state(self, state: TextSets) -> bytes:
+        """Write the table, the groups' texts and their numbers, and the invalid values."""
+        numbers = self._encode_numbers(state.numbers)
+        sets = (pack_ints(state.counts), pack_deltas(state.ids), numbers)
+        invalid = encode_invalid(state.invalid) or self._no_invalid
+        return pack_strings([*_write_table(state.table), *sets, invalid])
 
-    @property
-    def table(self) -> pa.Array:
-        """See above."""
+    def decode_state(self, data: bytes, shift: int) -> TextSets:
+        """Read what `encode_state` wrote."""
+        lengths, texts, counts, ids, numbers, invalid = unpack_strings(data)
+        of_group = unpack_ints(counts)
+        return TextSets(
+            _read_table(lengths, texts),
+            of_group,
+            np.cumsum(of_group),
+            unpack_deltas(ids),
+            self._decode_numbers(numbers, shift),
+            decode_invalid(invalid, shift),
+        )
 
-    @property
-    def counts(self) -> Ints:
-        """See above."""
+    def _take_texts(self, state: TextSets, group: int) -> tuple[list[str], Ints]:
+        """Return the texts of a group, marked, and their numbers."""
+        end = int(state.ends[group])
+        span = slice(end - int(state.counts[group]), end)
+        return state.table.take(pa.array(state.ids[span])).to_pylist(), state.numbers[span]
 
-    @property
-    def ids(self) -> Ints:
-        """See above."""
+    def _unite_texts(
+        self,
+        table: pa.Array,
+        groups: Ints,
+        ids: Ints,
+        numbers: Ints,
+        count: int,
+        invalid: InvalidByGroup,
+    ) -> TextSets:
+        """Return the sets of `count` groups from entries in any order, equal ones among them.
+
+        Args:
+            table: the texts, marked.
+            groups: by entry.
+            ids: by entry, the place of its text in the table.
+            numbers: by entry.
+            count: how many groups there are.
+            invalid: the invalid values.
+        """
+        table, ids = _drop_unused_texts(table, ids)
+        width = max(len(table), 1)
+        pairs, numbers = self._unite_entries(groups * width + ids, groups, numbers)
+        of_group, ids = np.divmod(pairs, width)
+        counts = np.bincount(of_group, minlength=count)
+        return TextSets(table, counts, np.cumsum(counts), ids, numbers, invalid)
+
+    @abstractmethod
+    def _unite_entries(self, pairs: Ints, groups: Ints, numbers: Ints) -> tuple[Ints, Ints]:
+        """Return each pair of group and text once, group after group, and its number.
+
+        Args:
+            pairs: by entry, a number for its group and text, which may be changed in place; that
+                of a later group is larger.
+            groups: by entry.
+            numbers: by entry.
+        """
+
+    @abstractmethod
+    def _encode_numbers(self, numbers: Ints) -> bytes:
+        """Return the numbers beside texts as bytes."""
+
+    @abstractmethod
+    def _decode_numbers(self, data: bytes, shift: int) -> Ints:
+        """Return the numbers that were encoded; `shift` is added to arrival numbers."""
 
 
-def drop_unused_texts(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:
+def _drop_unused_texts(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:
     """Return a table of but the texts that places in it name, and their new places."""
     used = np.zeros(len(table), bool)
     used[ids] = True
@@ -79,7 +189,7 @@ def drop_unused_texts(table: pa.Array, ids: Ints) -> tuple[pa.Array, Ints]:
     return table.filter(pa.array(used)), (np.cumsum(used) - 1)[ids]
 
 
-def merge_tables(states: Sequence[IndexedTexts], where: list[Ints]) -> tuple[pa.Array, Ints, Ints]:
+def _merge_tables(states: Sequence[TextSets], where: list[Ints]) -> tuple[pa.Array, Ints, Ints]:
     """Merge the tables of several states.
 
     Args:
@@ -114,7 +224,7 @@ def make_text_array(texts: Sequence[str]) -> pa.Array:
     return array
 
 
-def write_table(table: pa.Array) -> tuple[bytes, bytes]:
+def _write_table(table: pa.Array) -> tuple[bytes, bytes]:
     """Return a column of texts as the bytes of their lengths, and of the texts."""
     _, offsets, data = table.buffers()
     start = table.offset
@@ -123,7 +233,7 @@ def write_table(table: pa.Array) -> tuple[bytes, bytes]:
     return pack_ints(np.diff(ends).astype(np.int64)), texts
 
 
-def read_table(lengths: bytes, texts: bytes) -> pa.Array:
+def _read_table(lengths: bytes, texts: bytes) -> pa.Array:
     """Return the column that was written."""
     sizes = unpack_ints(lengths)
     offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))).astype(np.int32)

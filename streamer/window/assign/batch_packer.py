@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
 from streamer.core.message import Batch, Message
+from streamer.window.aggregate.accumulator import ValueColumn
+from streamer.window.assign.pack_builder import PackBuilder
 from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.evaluate.message_evaluator import EvaluatedMessages, MessageEvaluator
 from streamer.window.pack.metadata_codec import encode_meta
 from streamer.window.pack.pack_codec import lengths_of
 from streamer.window.settings.int_codec import Ints
@@ -24,17 +27,38 @@ from streamer.window.settings.int_codec import Ints
 CHUNK_MESSAGES: Final = 4096
 _MIN_CHUNK_MESSAGES: Final = 64
 
-EvaluatedT = TypeVar("EvaluatedT")
-"""What was seen of the messages of a chunk."""
-
 MessageGetter = Callable[[int], Message]
 """Gives a message of a chunk, by its place."""
 
 
-class BatchPacker(ABC, Generic[EvaluatedT]):
+class EvaluatedChunk(NamedTuple):
+    """The results of a chunk's mappings.
+
+    Attributes:
+        messages: event times, groups and the filter's results.
+        columns: values for pre-aggregation, by aggregate; None without.
+    """
+
+    messages: EvaluatedMessages
+    columns: list[ValueColumn] | None
+
+
+class BatchPacker(ABC):
     """Takes the messages of one task, of one micro-batch."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, builder: PackBuilder, evaluators: Sequence[MessageEvaluator], shards: int
+    ) -> None:
+        """Begin.
+
+        Args:
+            builder: makes rows of messages.
+            evaluators: ways to evaluate many messages at once, the fastest first; may be none.
+            shards: how many shards there are.
+        """
+        self._builder = builder
+        self._evaluators = evaluators
+        self._shards = shards
         self._batch_time: int | None = None
 
     def add_raws(
@@ -80,39 +104,20 @@ class BatchPacker(ABC, Generic[EvaluatedT]):
         for index, message in enumerate(messages):
             self._add_message(messages, index, message, arrival_start + index, ex)
 
-    @abstractmethod
     def take_rows(self) -> list[ShuffleRow]:
         """Take the rows that are finished already, so that they need not be held any longer."""
+        return self._builder.take_rows()
 
     @abstractmethod
     def flush_rows(self) -> Iterator[ShuffleRow]:
-        """Finish: give all rows that are left, and the counters."""
-
-    @property
-    @abstractmethod
-    def _evaluators(self) -> Sequence[Any]:
-        """How many messages can be looked at together, the fastest way first; there may be none."""
-
-    @abstractmethod
-    def _flush_if_full(self, size: int) -> None:
-        """Finish rows if need be; to be called before messages are looked at."""
-
-    @abstractmethod
-    def _evaluate_raws(self, evaluator: Any, raws: list[bytes]) -> EvaluatedT:
-        """Look at payloads; raise whatever one of them makes a mapping raise."""
-
-    @abstractmethod
-    def _evaluate_messages(
-        self, evaluator: Any, raws: list[bytes], messages: list[Message]
-    ) -> EvaluatedT:
-        """Look at messages, whose payloads are at hand."""
+        """Return all rows that are left, the counters, and how far the clock has moved."""
 
     @abstractmethod
     def _add_evaluated(
         self,
         raws: list[bytes],
         lengths: Ints,
-        evaluated: EvaluatedT,
+        evaluated: EvaluatedChunk,
         arrivals: Ints,
         metas: list[bytes],
         message_at: MessageGetter,
@@ -143,6 +148,32 @@ class BatchPacker(ABC, Generic[EvaluatedT]):
                 f"{batch_time} ns: this is a bug in the program"
             )
         self._batch_time = batch_time
+
+    def _flush_if_full(self, size: int) -> None:
+        """Make rows of what is held if so many more bytes would be too many."""
+        self._builder.flush_if_full(size, self._shards)
+
+    def _evaluate_raws(self, evaluator: MessageEvaluator, raws: list[bytes]) -> EvaluatedChunk:
+        """Evaluate payloads; raises whatever one of them makes a mapping raise."""
+        evaluator.reset()
+        pre_aggregator = self._builder.pre_aggregator
+        if pre_aggregator is not None:
+            _, columns = pre_aggregator.evaluate(evaluator, raws)
+            return EvaluatedChunk(evaluator.evaluated, columns)
+        evaluator.evaluate(raws if evaluator.parser is None else list(map(evaluator.parser, raws)))
+        return EvaluatedChunk(evaluator.evaluated, None)
+
+    def _evaluate_messages(
+        self, evaluator: MessageEvaluator, raws: list[bytes], messages: list[Message]
+    ) -> EvaluatedChunk:
+        """Evaluate messages, whose payloads are at hand; raises as `_evaluate_raws`."""
+        evaluator.reset()
+        pre_aggregator = self._builder.pre_aggregator
+        bare = evaluator.parser is None and pre_aggregator is None
+        docs: list[Any] = raws if bare else [message.doc for message in messages]
+        evaluator.evaluate(docs)
+        columns = None if pre_aggregator is None else pre_aggregator.make_columns(docs)
+        return EvaluatedChunk(evaluator.evaluated, columns)
 
     def _add_chunk(
         self, raws: list[bytes], meta: Mapping[str, Any], encoded: bytes, start: int, ex: Execution

@@ -1,4 +1,4 @@
-"""What does not go into a window: messages that failed upstream, and those stage 1 drops."""
+"""Messages that go into no window: those that failed upstream, and those that stage 1 drops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stage 1 holds of a task's messages: folded where that can be done, whole where not."""
+"""Messages of a task that stage 1 holds: pre-aggregated where that can be done, else whole."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from streamer.core.errors import MessageError
 from streamer.core.message import Message
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.aggregate.pre_aggregator import PreAggregator
+from streamer.window.assign.slot_assigner import SlotAssigner
 from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
 from streamer.window.pack.message_columns import EventTimes, MessageColumns
 from streamer.window.pack.pack_codec import lengths_of
-from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS, KeyGroups, SlotTable
+from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS, KeyGroups
 from streamer.window.settings.int_codec import Ints
 
 
@@ -23,12 +24,12 @@ class PackBuilder:
     """Holds messages, and makes rows of them.
 
     Attributes:
-        pre_aggregator: folds messages; None when they are held whole.
+        pre_aggregator: aggregates messages; None when they are held whole.
     """
 
     def __init__(
         self,
-        slots: SlotTable,
+        slots: SlotAssigner,
         groups: KeyGroups | None,
         key_id: int | None,
         aggregation: PreAggregation | None,
@@ -41,7 +42,7 @@ class PackBuilder:
             slots: where messages go.
             groups: their groups; None without a key.
             key_id: identifies the key's expression; None without one.
-            aggregation: what is asked of a window's messages, when it folds.
+            aggregation: the aggregates of a window's messages; None to hold them whole.
             aggregates_after: an event time, ns: messages up to it are held whole; None for none.
             only_max_times: keep of event times but the largest of each group.
         """
@@ -69,10 +70,10 @@ class PackBuilder:
         Args:
             raws: payloads.
             lengths: by message, of its payload.
-            codes: by message, slot and group (`stamps.SLOT_BITS`).
+            codes: by message, slot and group (`SLOT_BITS`).
             arrivals: by message.
             metas: by message, as `encode_meta` writes it; or the one that all share.
-            columns: what they bring to the fold; None when they are to be held whole.
+            columns: their values for pre-aggregation; None when they are to be held whole.
             event_times: their event times, for windows that follow them.
         """
         if self.pre_aggregator is None or columns is None:
@@ -140,7 +141,7 @@ class PackBuilder:
         return rows
 
     def _find_whole(self, codes: Ints) -> NDArray[np.bool_] | None:
-        """Return which messages are held whole; None when all are folded."""
+        """Return which messages are held whole; None when all are pre-aggregated."""
         stays: NDArray[np.bool_] | None = None
         if self._groups is not None and self._groups.keyless_group is not None:
             stays = (codes & GROUP_MASK) == self._groups.keyless_group

@@ -14,7 +14,7 @@ from streamer.window.settings.back_pressure import BackPressure
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchInfo:
-    """What the driver says about one micro-batch; it is in Spark's log, so a replay reads the same.
+    """Facts about one micro-batch from the driver; a replay reads the same ones in Spark's log.
 
     Attributes:
         batch_time: the micro-batch's time, ns.

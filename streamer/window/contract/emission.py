@@ -1,4 +1,4 @@
-"""What a shard gives back."""
+"""Batches that a shard emits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept in a checkpoint says its format; what a newer program wrote is not guessed at."""
+"""Versions of the formats in a checkpoint; state that a newer program wrote is refused."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ PIECE_BITS: Final = 40
 
 
 class RowKind(IntEnum):
-    """What a row holds; the numbers are part of the format."""
+    """Content of a row; the numbers are part of the format."""
 
     PACK = 0
     """Messages of one pane; `pane` is its id."""
@@ -19,7 +19,7 @@ class RowKind(IntEnum):
     EXACT = 2
     """Messages whose own time is exactly the micro-batch's, which is in `pane`."""
     CLOCK = 3
-    """The micro-batch's time and what the driver knows (`clock.Reading`), one for every shard."""
+    """The micro-batch's time and what the driver knows (`MicroBatchInfo`), one for every shard."""
     COUNT = 4
     """Counters of stage 1 as JSON, for shard 0."""
     FAILED = 5
@@ -27,7 +27,7 @@ class RowKind(IntEnum):
     DROPPED = 6
     """Messages that stage 1 dropped, for `late_output`."""
     NEWEST_PANE = 7
-    """The newest pane of stage 1, for every shard: a flush must move all horizons alike. `body`
+    """The newest pane of stage 1, for every shard: a flush must move `closed_until` alike. `body`
     is one byte, the kind by which `pane` is to be read."""
     PIECE = 8
     """What a piece of an event-time stream did to its clock, for every shard: `pane` is the largest
@@ -44,10 +44,10 @@ class ShuffleRow(NamedTuple):
 
     Attributes:
         shard: the shard that takes it, from 0.
-        kind: a `Kind`.
+        kind: a `RowKind`.
         pane: the pane's id, or what the kind says.
         arrival: the smallest arrival number in the body; 0 where the kind has none.
-        body: a pack (`pack.encode`), JSON, or nothing.
+        body: a pack (`encode_pack`), JSON, or nothing.
     """
 
     shard: int

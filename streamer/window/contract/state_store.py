@@ -1,4 +1,4 @@
-"""Where a shard keeps its state: a small mapping, so that Spark's and a dict look the same."""
+"""State of a shard: a small mapping, so that Spark's store and a dict look the same."""
 
 from __future__ import annotations
 

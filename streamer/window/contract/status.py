@@ -1,4 +1,4 @@
-"""What a shard says after a micro-batch: its counters, its windows, when it must be called next."""
+"""Status of a shard after a micro-batch: counters, windows, and when one is due next."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Status:
         closed_until: every window that ends at or before it has closed, ns; None before the first.
         counters: since the checkpoint began.
         held: messages in the state.
-        held_bytes: their payloads' bytes; of folded ones, those of what they have come to.
+        held_bytes: their payloads' bytes; of aggregated ones, those of the aggregates.
         open: open windows, oldest first; no more than the shard cares to list.
         next_due: when the system clock closes the next window, ns; None when nothing is held, or
             another clock does.
@@ -120,5 +120,5 @@ class Status:
     open_windows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
+        """Return the status as plain values, for JSON."""
         return asdict(self)

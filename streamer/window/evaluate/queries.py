@@ -1,9 +1,10 @@
-"""What stage 1 asks of a compiled mapping, and which mappings are a mere field of the message."""
+"""Compiled mappings as stage 1 uses them; mappings that merely name a field are recognised."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
@@ -24,25 +25,45 @@ class CompiledMapping(Protocol):
 
     @property
     def uses(self) -> Any:
-        """What the mapping depends on; `uses.now` is asked for."""
+        """Inputs of the mapping besides the document; `uses.now` is read."""
 
     def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         """Evaluate for one message; raises MessageError."""
 
 
-class CompiledInterpolation(Protocol):
-    """A compiled interpolation (`streamer.bloblang.Interpolation`): gives a text."""
+class CompiledKey(Protocol):
+    """A compiled key: a mapping, or an interpolation (`streamer.bloblang.Interpolation`)."""
 
     @property
     def text(self) -> str:
-        """The interpolation as written."""
+        """The expression as written."""
 
     @property
-    def doc_fn(self) -> Callable[[Any], str] | None:
-        """The interpolation as a function of the parsed document, when it needs nothing else."""
+    def gives_text(self) -> bool:
+        """Whether a key is a text as it is, rather than a value that is written as JSON."""
 
-    def text_of(self, batch: Batch, index: int, ex: Execution) -> str:
+    @property
+    def doc_fn(self) -> Callable[[Any], Any] | None:
+        """The expression as a function of the parsed document, when it needs nothing else."""
+
+    def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         """Evaluate for one message; raises MessageError."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferMappings:
+    """The compiled mappings of a buffer.
+
+    Attributes:
+        timestamp: gives a message's event time; None where windows have none.
+        key: gives the window's key, a mapping; or the group by which the pipeline goes on, an
+            interpolation or a mapping; None without.
+        filter: true keeps a message; None without.
+    """
+
+    timestamp: CompiledMapping | None
+    key: CompiledKey | None = None
+    filter: CompiledMapping | None = None
 
 
 _NOW_MAPPING: Final = re.compile(r"\s*(?:root\s*=\s*)?now\(\)\s*")
@@ -57,7 +78,7 @@ def is_now_mapping(query: CompiledMapping) -> bool:
     return _NOW_MAPPING.fullmatch(query.text) is not None
 
 
-def field_getter_of(query: CompiledMapping | CompiledInterpolation) -> Callable[[Any], Any] | None:
+def field_getter_of(query: CompiledMapping | CompiledKey) -> Callable[[Any], Any] | None:
     """Return a function that reads the document's field which the mapping merely names.
 
     Where that field holds a string, it is the mapping's result, however the numbers of the document

@@ -1,4 +1,4 @@
-"""Batches of folded windows that follow one another, given back together.
+"""Batches of aggregated windows that follow one another, emitted together.
 
 One by one, batches that make one message each cost more for what is done around each than for what
 is done with it.
@@ -15,12 +15,12 @@ from streamer.window.contract.emission import Emission, WindowReason
 
 @dataclass(slots=True)
 class EmissionBatch(Emission):
-    """Some batches; only who asks for such gets them, and one by one all others.
+    """Several aggregated batches; consumers that do not take such get them one by one.
 
     `end`, `key` and `start` are None, and `messages` empty: each batch has its own.
 
     Attributes:
-        groups: the batches, one at least, all folded for one mapping.
+        groups: the batches, one at least, all aggregated for one mapping.
         starts: by batch, of its window, ns.
         ends: by batch, of its window, ns.
         reasons: by batch, why it comes.
@@ -46,6 +46,6 @@ class EmissionBatch(Emission):
         return cls(None, [], reasons[0], None, None, False, groups, starts, ends, reasons, keys)
 
     def iterate_emissions(self) -> Iterator[Emission]:
-        """Give them one by one."""
+        """Return the batches one by one."""
         columns = (self.ends, self.groups, self.reasons, self.keys, self.starts)
         return map(Emission, *columns)

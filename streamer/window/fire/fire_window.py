@@ -103,7 +103,7 @@ def fire_cached(packs: list[CachedPack], labels: GroupMetadata) -> Iterator[Fire
 
 
 def iterate_in_order(stored: list[StoredPack]) -> Iterator[PackColumns]:
-    """Give all messages in order of arrival, as many at a time as cannot be told apart.
+    """Return all messages in order of arrival, in blocks that overlap no other pack.
 
     Args:
         stored: packs; the list is emptied.

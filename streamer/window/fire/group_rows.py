@@ -1,4 +1,4 @@
-"""Where the messages of each group lie in the packs of a window."""
+"""Rows of each group's messages in the packs of a window."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamer.window.pack.pack_codec import Pack
 
 
 class GroupRows:
-    """Where the messages of each group lie in packs.
+    """Rows of each group's messages in packs.
 
     Attributes:
         is_interleaved: the packs' arrivals overlap, so that messages have to be sorted.

@@ -1,4 +1,4 @@
-"""`having`: whether a window that closes is emitted, told by its first message."""
+"""`having`: decides by its first message whether a window that closes is emitted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from streamer.window.fire.step_report import StepReport
 
 
 class HavingFilter:
-    """Looks at the windows of one step."""
+    """Filters the windows of one step."""
 
     def __init__(self, query: CompiledMapping, batch_time: int, report: StepReport) -> None:
         """Prepare.
@@ -17,14 +17,14 @@ class HavingFilter:
         Args:
             query: the mapping, compiled.
             batch_time: the micro-batch's time, ns, which is what `now()` gives.
-            report: is told of what is no boolean.
+            report: gets results that are no boolean.
         """
         self._query = query
         self._ex = Execution(lambda: batch_time)
         self._report = report
 
     def should_emit(self, batch: Batch) -> bool:
-        """Tell whether a window is emitted: only `true` will do."""
+        """Return whether a window is emitted: only `true` will do."""
         try:
             result = self._query.query(batch, 0, self._ex)
         except Exception as e:  # whatever it ran into: it is not true

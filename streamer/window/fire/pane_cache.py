@@ -1,4 +1,4 @@
-"""What windows that close together share: packs that are unpacked once, documents parsed once.
+"""Cache for windows that close together: packs are unpacked once, documents parsed once.
 
 When a stream catches up, several sliding windows close in one step, and each holds most of the
 panes of the one before. Without this, every message is cut out and parsed for each of them.
@@ -84,7 +84,7 @@ class CachedGroup:
         self.size = sum([pack.starts[index + 1] - pack.starts[index] for pack, index in segments])
 
     def first(self) -> Message:
-        """See `Content`."""
+        """Return the first message."""
         pack, index = self._segments[0]
         meta = 0 if pack.meta_ids is None else int(pack.meta_ids[pack.starts[index]])
         known = pack.documents.get(index)
@@ -94,7 +94,7 @@ class CachedGroup:
         )[0]
 
     def messages(self) -> Batch:
-        """See `Content`."""
+        """Return all messages."""
         batch: Batch = []
         for pack, index in self._segments:
             ids = None if pack.meta_ids is None else pack.meta_ids[pack.group_slice(index)]
@@ -103,16 +103,16 @@ class CachedGroup:
         return batch
 
     def parse(self) -> None:
-        """See `Content`."""
+        """Parse the documents of all messages."""
         for pack, index in self._segments:
             pack.parse_group(index)
 
     def documents(self) -> list[Any]:
-        """See `Content`."""
+        """Return the documents of all messages."""
         return [doc for pack, index in self._segments for doc in pack.parse_group(index)]
 
     def column(self, name: str, of: Column) -> list[Any]:
-        """See `Content`."""
+        """Return the results of a function for all documents, cached by `name`."""
         values: list[Any] = []
         for pack, index in self._segments:
             values += pack.read_column(index, name, of)
@@ -174,7 +174,7 @@ class PaneCache:
         return not self._packs and not self._parts
 
     def load_parts(self, pane: Pane) -> PaneParts:
-        """Return what a pane consists of, its folded groups merged; it stays in the store."""
+        """Return the parts of a pane, its aggregated groups merged; they stay in the store."""
         parts = self._parts.get(pane.pane)
         if parts is None:
             parts = self._parts[pane.pane] = PaneParts(self._keep.load_packs(pane))
@@ -190,6 +190,6 @@ class PaneCache:
         return packs
 
     def evict(self, pane: int) -> None:
-        """Let go of a pane that no later window holds."""
+        """Forget a pane that no later window holds."""
         self._packs.pop(pane, None)
         self._parts.pop(pane, None)

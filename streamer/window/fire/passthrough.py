@@ -1,4 +1,4 @@
-"""What goes into no window, or out of it unseen: messages that pass by, and those dropped."""
+"""Messages that bypass windows: failed upstream, or dropped for `late_output`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamer.window.pack.pack_codec import StoredPack, read_header
 
 
 def emit_passthrough(shard_input: ShardInput, counters: Counters) -> Iterator[Emission]:
-    """Let pass what goes into no window, and count what stage 1 has sorted out."""
+    """Emit messages that go into no window, and count those that stage 1 has sorted out."""
     for reason, count in shard_input.dropped_counts():
         counters.count_dropped(reason, count)
     counters.filtered += shard_input.filtered_count()
@@ -39,7 +39,7 @@ def emit_to_late_output(stored: list[StoredPack], reason: str, skip: int = 0) ->
         reason: why they were dropped.
         skip: so many of the first messages were not.
     """
-    # What was folded before the config had a late_output is counted, and cannot be handed on.
+    # What was aggregated before the config had a late_output is counted, and cannot be handed on.
     metas = MessageBuilder({DROP_REASON: reason})
     for columns in iterate_in_order(
         [entry for entry in stored if not read_header(entry[0]).is_aggregated]

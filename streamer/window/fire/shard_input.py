@@ -18,7 +18,7 @@ _PACK_KINDS = (RowKind.PACK, RowKind.NOW, RowKind.EXACT, RowKind.DISORDERED, Row
 
 
 class Piece(NamedTuple):
-    """What a piece did to the clock.
+    """Effect of a piece on the clock.
 
     Attributes:
         first: its smallest arrival number.

@@ -1,4 +1,4 @@
-"""What a step tells its reader: log lines, not too many, and the windows that are open."""
+"""Log lines of a step, not too many, and the windows that are open."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StepReport:
         self._expired_windows = 0
 
     def add_late(self, count: int, until: int, closed_until: int) -> None:
-        """Tell of late messages, the newest of whose windows ended at `until`."""
+        """Report late messages, the newest of whose windows ended at `until`."""
         text = (
             f"late messages were dropped: {count}; the newest of their windows ended at "
             f"{format_rfc3339(until)}, and all up to {format_rfc3339(closed_until)} have closed"
@@ -40,7 +40,7 @@ class StepReport:
     def add_expired(
         self, start: int, end: int, count: int, now: int, pressure: BackPressure
     ) -> None:
-        """Tell of a window that was dropped under back pressure."""
+        """Report a window that was dropped under back pressure."""
         self._expired_windows += 1
         if self._expired_windows > _MAX_LINES:
             self._unlisted[0] += 1
@@ -56,14 +56,14 @@ class StepReport:
         self._lines.append(LogLine("ERROR", text, fields))
 
     def add_having_error(self, why: str) -> None:
-        """Tell of a window whose `having` gave no boolean."""
+        """Report a window whose `having` gave no boolean."""
         self._having_errors += 1
         if self._having_errors <= _MAX_LINES:
             text = f"a window was suppressed, its having gave no boolean: {why}"
             self._lines.append(LogLine("ERROR", text, {"reason": "having"}))
 
     def log_lines(self) -> tuple[LogLine, ...]:
-        """Give all lines, and one for what was left out."""
+        """Return all lines, and one for those that were left out."""
         if self._having_errors > _MAX_LINES:
             more = self._having_errors - _MAX_LINES
             text = f"{more} more windows were suppressed whose having gave no boolean"

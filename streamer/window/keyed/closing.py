@@ -1,8 +1,19 @@
-"""Emits and closes the windows of a key, and frees messages that no window needs."""
+"""Emits and closes the windows of a key, and frees messages that no window needs.
+
+After each micro-batch, by the setting `emit`:
+
+| emit | a window that got messages | a window that closes |
+|---|---|---|
+| final | is not emitted | is emitted, with all its messages |
+| changes | is emitted, with all its messages (`window_emit` is `changes`) | is not emitted again |
+| each | was emitted for each message already (`assigning`) | is not emitted again |
+| forward | its new messages are emitted | is not emitted again |
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from streamer.window.contract.emission import WindowReason
 from streamer.window.keyed.counting import CountRules
@@ -83,7 +94,7 @@ class KeyCloser:
         if emit == "changes" or emit == "forward":
             for window in state.windows:
                 if window.changed:
-                    self._emit_changes(key, window, excluded_ranges.get(window, ()))
+                    self._emit_changed(key, window, excluded_ranges.get(window, ()))
         if state.windows:
             self._close_windows(key, state, clock, excluded_ranges)
         if state.closed_bounds:
@@ -98,25 +109,21 @@ class KeyCloser:
         else:
             self._free_messages(key, state, clock)
 
-    def _emit_changes(
+    def _emit_changed(
         self, key: bytes, window: Window, excluded_ranges: tuple[MessageRange, ...]
     ) -> None:
-        queue = self._queue
+        """Emit a window that this micro-batch has changed: whole, or its new messages alone."""
+        reason: Literal["changes", "forward"]
         if self._settings.emit == "changes":
-            order = (ON_CHANGE, window.end, window.first, window.start)
-            queue.queue_emit(
-                key, window, "changes", order, since=window.first, excluded_ranges=excluded_ranges
-            )
+            reason, first, since = "changes", window.first, window.first
         elif window.fresh != FOREVER:
-            order = (ON_CHANGE, window.end, window.fresh, window.start)
-            queue.queue_emit(
-                key,
-                window,
-                "forward",
-                order,
-                since=queue.first_arrival,
-                excluded_ranges=excluded_ranges,
-            )
+            reason, first, since = "forward", window.fresh, self._queue.first_arrival
+        else:
+            return
+        order = (ON_CHANGE, window.end, first, window.start)
+        self._queue.queue_emit(
+            key, window, reason, order, since=since, excluded_ranges=excluded_ranges
+        )
 
     def _close_windows(
         self,

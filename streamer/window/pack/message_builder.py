@@ -75,10 +75,10 @@ class FiredGroup(NamedTuple):
 
 
 class GroupMetadata(Protocol):
-    """Says what the messages of a window are told of it.
+    """Gives the metadata that a window adds to its messages.
 
     Attributes:
-        differs_by_group: whether groups are told different things; else all are told the same.
+        differs_by_group: whether groups get different metadata; else all get the same.
     """
 
     differs_by_group: bool
@@ -93,14 +93,14 @@ class GroupMetadata(Protocol):
 
 
 class SameMetadata:
-    """Tells all messages the same, whatever their group and their times."""
+    """The same metadata for all messages, whatever their group and their times."""
 
     differs_by_group = False
 
     def __init__(self, entries: Mapping[str, Any]) -> None:
-        """Take what is told."""
+        """Take the metadata."""
         self._builder = MessageBuilder(entries)
 
     def builder_for(self, key: bytes | None, max_time: int | None) -> MessageBuilder:
-        """See `Labels`."""
+        """Return the builder that all groups share."""
         return self._builder

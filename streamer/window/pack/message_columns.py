@@ -126,7 +126,7 @@ class MessageColumns:
         key_id: int,
         max_times_kind: RowKind | None = None,
     ) -> Iterator[ShuffleRow]:
-        """Give back all messages, in packs of at most `LIMIT` bytes.
+        """Return all messages, in packs of at most `MAX_PACK_BYTES`.
 
         Args:
             targets: by slot, kind and pane.

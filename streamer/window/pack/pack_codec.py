@@ -31,7 +31,7 @@ from streamer.window.settings.int_codec import (
 
 VERSION: Final = 1
 AGGREGATED_VERSION: Final = 2
-"""The version of a pack that holds folded groups (`folds.pack`) instead of messages."""
+"""The version of a pack that holds aggregated groups (`aggregate_codec`) instead of messages."""
 TIMED_VERSION: Final = 3
 """The version of a pack of messages that has something to say of their event times."""
 PackBytes = bytes | memoryview
@@ -59,7 +59,7 @@ class PackError(StreamerError):
 
 
 class Header(NamedTuple):
-    """What can be told of a pack without unpacking it.
+    """Facts about a pack that are known without unpacking it.
 
     Attributes:
         messages: how many.
@@ -67,7 +67,7 @@ class Header(NamedTuple):
         first: smallest arrival number.
         last: largest arrival number.
         key_id: identifies the key by which the messages are grouped; None when they are not.
-        is_aggregated: whether it holds folded groups; `raw` is then the bytes of what it holds.
+        is_aggregated: whether it holds aggregated groups; `raw` is then the bytes of what it holds.
     """
 
     messages: int
@@ -176,7 +176,7 @@ def _unpack_times(data: bytes) -> Ints | None:
 
 
 def encode_aggregated(header: Header, content: bytes) -> bytes:
-    """Write a pack of folded groups."""
+    """Write a pack of aggregated groups."""
     flags = 0 if header.key_id is None else _KEYED_FLAG
     return _build_pack(AGGREGATED_VERSION, flags, header, content)
 
@@ -208,7 +208,7 @@ def read_header(body: PackBytes) -> Header:
 
 
 def read_aggregated(body: PackBytes) -> tuple[Header, bytes]:
-    """Read the header and the content of a pack of folded groups.
+    """Read the header and the content of a pack of aggregated groups.
 
     Raises:
         PackError: the pack is damaged or of an unknown version.

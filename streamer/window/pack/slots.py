@@ -1,18 +1,15 @@
-"""From a mapping's result to small numbers: times to slots, keys to groups, remembered."""
+"""Groups of keys: small numbers that stand for the results of a key's expression, cached."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import orjson
 
 from streamer.core.json.dump import dump_json, dump_json_texts
-from streamer.core.timestamps import parse_event_time
 from streamer.core.value import DELETED, NOTHING
-from streamer.window.contract.shuffle_row import RowKind
-from streamer.window.settings.grid import Grid
 
 MAX_CACHED_RESULTS: Final = 65_536
 """How many results are kept at most; the memory is emptied when it is full."""
@@ -22,82 +19,6 @@ SLOT_BITS: Final = 32
 
 GROUP_MASK: Final = (1 << SLOT_BITS) - 1
 """The bits of a code that are its group."""
-
-INVALID_SLOT: Final = 0
-"""The slot of what is no time."""
-
-
-class SlotTable(Protocol):
-    """Where messages go.
-
-    Attributes:
-        targets: by slot, the kind and pane of its row; slot 0 is `BAD`.
-        batch_time: the micro-batch's time, ns.
-    """
-
-    targets: list[tuple[RowKind, int]]
-    batch_time: int
-
-
-class PaneSlots(dict[str, int]):
-    """Slots by event time: `slots[value]` is the code of the row that a message goes into.
-
-    Only strings are remembered: as keys of a dict, `True`, `1` and `1.0` would be one.
-
-    Attributes:
-        targets: by slot, the kind and pane of its row; slot 0 is `BAD`.
-        reasons: why values were `BAD`, in their order; the user of the slots empties it.
-        batch_time: the micro-batch's time, ns.
-        texts_only: refuse what is not a string with TypeError.
-    """
-
-    def __init__(self, grid: Grid, batch_time: int, uses_now: bool) -> None:
-        super().__init__()
-        self.targets: list[tuple[RowKind, int]] = [(RowKind.DROPPED, 0)]
-        self.reasons: list[str] = []
-        self._slot_of: dict[tuple[RowKind, int], int] = {}
-        self._grid = grid
-        self.batch_time = batch_time
-        self._uses_now = uses_now
-        self.texts_only = False
-
-    def __missing__(self, value: Any) -> int:
-        if self.texts_only and type(value) is not str:
-            raise TypeError(value)
-        try:
-            slot = self.code_of_time(parse_event_time(value))
-        except ValueError as e:
-            self.reasons.append(str(e))
-            return INVALID_SLOT
-        if type(value) is str:
-            if len(self) >= MAX_CACHED_RESULTS:
-                self.clear()
-            self[value] = slot
-        return slot
-
-    def code_of_time(self, time: int) -> int:
-        """Return the code of the slot of a time, ns."""
-        if time != self.batch_time:
-            place = (RowKind.PACK, self._grid.pane_of(time))
-        elif self._uses_now:
-            place = (RowKind.NOW, 0)
-        else:
-            place = (RowKind.EXACT, time)
-        slot = self._slot_of.get(place)
-        if slot is None:
-            slot = self._slot_of[place] = len(self.targets) << SLOT_BITS
-            self.targets.append(place)
-        return slot
-
-    def code_of_now(self) -> int:
-        """Return the code of the slot of the micro-batch's time."""
-        return self.code_of_time(self.batch_time)
-
-    def start_batch(self, batch_time: int) -> None:
-        """Begin another micro-batch: what is exactly now changes; slots keep their meaning."""
-        if batch_time != self.batch_time:
-            self.batch_time = batch_time
-            self.clear()
 
 
 class KeyGroups(dict[str, int]):
@@ -172,11 +93,11 @@ class KeyGroups(dict[str, int]):
 
     @property
     def keyless_group(self) -> int | None:
-        """The group of messages whose key could not be told; None when there is none."""
+        """Group of messages whose key is unknown; None when there is none."""
         return self._group_of.get(b"")
 
     def group_of_bytes(self, key: bytes) -> int:
-        """Return the group of a key that is no text, or of one that could not be told."""
+        """Return the group of a key that is no text, or of an unknown one, which is empty."""
         group = self._group_of.get(key)
         if group is None:
             group = self._group_of[key] = len(self.key_of)

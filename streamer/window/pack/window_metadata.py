@@ -1,4 +1,4 @@
-"""What the messages of a window are told of it, in their metadata: bounds, key, why it comes.
+"""Metadata that a window adds to its messages: bounds, key, why it is emitted.
 
 Times are RFC 3339 in UTC. A window's own entries are made once; those of a key are added to them.
 """

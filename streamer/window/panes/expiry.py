@@ -1,4 +1,4 @@
-"""Which windows were dropped under back pressure, as far as that still matters.
+"""Windows that were dropped under back pressure, as far as that still matters.
 
 A message of a sliding window counts as expired only when none of its windows was emitted, so the
 ends of dropped windows are remembered while a message of theirs is held.

@@ -1,4 +1,4 @@
-"""The order of a step: let pass, take in, let go of what is due, move the horizon.
+"""The order of a step: pass by, take, close the windows that are due, move `closed_until`.
 
 A step is a function of the state and the rows alone, so that a replayed micro-batch decides the
 same. This is what windows on a grid have in common: whole panes are kept, and given back.
@@ -12,6 +12,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
+from streamer.core.durations import MILLISECOND
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
 from streamer.window.contract.clock import MicroBatchInfo
 from streamer.window.contract.emission import Emission
@@ -29,8 +30,8 @@ from streamer.window.fire.passthrough import emit_passthrough
 from streamer.window.fire.shard_input import ShardInput
 from streamer.window.fire.step_report import StepReport, list_open_windows
 from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.back_pressure import BackPressure
+from streamer.window.settings.window import Window
 from streamer.window.state.pane_index import Pane, PaneIndex
 from streamer.window.state.pane_store import PaneStore
 
@@ -59,7 +60,7 @@ class ClosingWindow(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """How many messages it holds."""
+        """Number of messages in the window."""
         return sum(pane.count for pane in self.panes)
 
 
@@ -69,9 +70,8 @@ class GridStep(ABC):
     # What is added to bounds as the grid names them, to name them as the kind's rules do.
     bound_offset = 0
 
-    def __init__(
-        self, window: SystemWindow | EventWindow, store: StateStore, keep_dropped: bool
-    ) -> None:
+    def __init__(self, window: Window, store: StateStore, keep_dropped: bool) -> None:
+        self._window = window
         self._flushes_at_end = window.end_of_input == "flush"
         self._grid = window.grid
         self._index = PaneIndex(store, window)
@@ -85,7 +85,7 @@ class GridStep(ABC):
         self._report = StepReport()
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
-        """Do it: give what goes on, return the status."""
+        """Run the step: yield emissions, return the status."""
         shard_input = ShardInput(rows)
         head = self._head
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
@@ -94,7 +94,9 @@ class GridStep(ABC):
 
         yield from emit_passthrough(shard_input, head.counters)
         yield from self._take_messages(shard_input)
-        yield from self._close_due(info, under_back_pressure)
+        if under_back_pressure and info.pressure is not None:
+            yield from self._expire_windows(info.pressure)
+        yield from self._close_due(info)
         if info.ended and self._flushes_at_end and head.newest is not None:
             yield from self._close_until(head.newest, "flush")
 
@@ -105,15 +107,15 @@ class GridStep(ABC):
 
     @abstractmethod
     def _initial_closed_until(self) -> int:
-        """Return the horizon at the very first start."""
+        """Return `closed_until` at the very first start."""
 
     @abstractmethod
     def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
         """Keep what is not late."""
 
-    @abstractmethod
-    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
-        """Close what is due; `pressed` means that it could have been closed before."""
+    def _expire_windows(self, pressure: BackPressure) -> Iterator[Emission]:
+        """Drop windows that back pressure has held up for too long, where a kind has such."""
+        return iter(())
 
     @abstractmethod
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
@@ -123,9 +125,19 @@ class GridStep(ABC):
     def _update_head(self) -> None:
         """Write into the head what the step has moved."""
 
-    @abstractmethod
+    def _close_due(self, info: MicroBatchInfo) -> Iterator[Emission]:
+        """Close the windows that are due by the largest event time, or by the batch time."""
+        by_event_time = self._window.uses_event_time
+        clock = self._head.stream if by_event_time else self._now
+        # While the input is behind, the batch time is ahead of its messages: windows wait.
+        if clock is not None and (by_event_time or not info.backlog):
+            yield from self._close_until(self._window.closed_until(clock), "final")
+
     def _due_time(self, end: int) -> int | None:
         """Return when the system clock closes a window, ns; None when another clock does."""
+        if self._window.uses_event_time:
+            return None
+        return -(-self._window.due_time(end) // MILLISECOND) * MILLISECOND
 
     def _oldest_end(self) -> int | None:
         """Return the end of the oldest window that holds messages."""
@@ -137,7 +149,7 @@ class GridStep(ABC):
     def _closing_ends(self, until: int) -> Iterator[int]:
         """Give the ends up to one at which windows that hold messages close, oldest first.
 
-        The horizon moves along, and is at or beyond the last when all are given.
+        `closed_until` moves along, and is at or beyond the last when all are given.
         """
         while (end := self._oldest_end()) is not None and end <= until:
             yield end
@@ -180,7 +192,7 @@ class GridStep(ABC):
 
         Args:
             closing: the window.
-            labels: says what messages are told of it.
+            labels: the metadata that it adds to messages.
             whole: give all messages together, however they are grouped.
         """
         panes, cache = closing.panes, self._pane_cache

@@ -11,9 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from streamer.core.durations import MILLISECOND
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.clock import MicroBatchInfo
 from streamer.window.contract.emission import Emission
 from streamer.window.contract.shuffle_row import RowKind
 from streamer.window.contract.state_store import StateStore
@@ -26,11 +24,11 @@ from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import WindowMetadata
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.panes.split_pack import split_by_closed_windows
-from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window import Window
 from streamer.window.state.pane_store import IncomingPack
 
 _NONE_CLOSED: Final = -(2**63) - 1
-"""The horizon before any window has closed: no window that holds a message ends there."""
+"""`closed_until` before any window has closed: no window that holds a message ends there."""
 
 
 class DeferredPacks(NamedTuple):
@@ -55,15 +53,15 @@ class PaneStep(GridStep):
 
     def __init__(
         self,
-        window: EventWindow,
+        window: Window,
         store: StateStore,
         keep_dropped: bool,
         having: CompiledMapping | None,
     ) -> None:
         super().__init__(window, store, keep_dropped)
-        self._window = window
-        self._uses_event_time = window.time.clock == "stream"
+        self._uses_event_time = window.uses_event_time
         self._having_query = having
+        self._having: HavingFilter | None = None
         self._deferred: list[DeferredPacks] = []
         self._decoded_metadata: DecodedMetadata = {}
 
@@ -71,6 +69,8 @@ class PaneStep(GridStep):
         return _NONE_CLOSED
 
     def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+        if self._having_query is not None:
+            self._having = HavingFilter(self._having_query, self._now, self._report)
         head = self._head
         clocks = PartitionWatermarks(
             shard_input.pieces, head.stream if self._uses_event_time else None
@@ -113,7 +113,7 @@ class PaneStep(GridStep):
     def _group_by_closed_until(
         self, shard_input: ShardInput, clocks: PartitionWatermarks
     ) -> dict[tuple[int, int], list[IncomingPack]]:
-        """Return packs by pane and the horizon at which they came."""
+        """Return packs by pane and by `closed_until` before them."""
         packs: dict[tuple[int, int], list[IncomingPack]] = defaultdict(list)
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         for pack, row in numbered:
@@ -124,7 +124,7 @@ class PaneStep(GridStep):
             if row.kind == RowKind.DISORDERED:
                 ends = self._grid.windows_of(row.pane)
                 for closed, part in split_by_closed_windows(
-                    pack, base, map(self._window.close_time, ends)
+                    pack, base, map(self._window.due_time, ends)
                 ):
                     at = ends[closed - 1] if closed else closed_until
                     packs[row.pane, max(at, closed_until)].append(part)
@@ -146,14 +146,6 @@ class PaneStep(GridStep):
             self._admit_packs(pane, packs)
             end = super()._oldest_end()
         return end
-
-    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
-        self._having = None
-        if self._having_query is not None:
-            self._having = HavingFilter(self._having_query, self._now, self._report)
-        clock = self._head.stream if self._uses_event_time else self._now
-        if clock is not None and (self._uses_event_time or not info.backlog):
-            yield from self._close_until(self._window.closed_until(clock), "final")
 
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
         counters, keyed = self._head.counters, self._window.keyed
@@ -177,14 +169,9 @@ class PaneStep(GridStep):
     def _update_head(self) -> None:
         self._head.horizon = None if self._closed_until <= _NONE_CLOSED else self._closed_until
 
-    def _due_time(self, end: int) -> int | None:
-        if self._uses_event_time:
-            return None
-        return -(-self._window.close_time(end) // MILLISECOND) * MILLISECOND
-
 
 class EventWindowMetadata:
-    """What the messages of a window are told of it; see `metas.Labels`."""
+    """Metadata that a window adds to its messages (`GroupMetadata`)."""
 
     def __init__(self, labels: WindowMetadata, keyed: bool, decoded: DecodedMetadata) -> None:
         """Take the window's labels; `decoded` remembers metadata for all windows of a step."""
@@ -193,7 +180,7 @@ class EventWindowMetadata:
         self._decoded = decoded
 
     def builder_for(self, key: bytes | None, max_time: int | None) -> MessageBuilder:
-        """See `metas.Labels`."""
+        """Return the builder of a group, which all share where windows have no keys."""
         assert max_time is not None
         return MessageBuilder(
             self._labels.for_key(max_time, key if self.differs_by_group else None), self._decoded

@@ -1,11 +1,10 @@
-"""The step of a `system_window`: what is late, what has expired, and what the clock closes."""
+"""The step of a `system_window`: late messages, expired windows, and windows that are due."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.clock import MicroBatchInfo
 from streamer.window.contract.emission import Emission
 from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import ClosedWindow
@@ -24,7 +23,7 @@ class SystemStep(GridStep):
 
     def __init__(self, window: SystemWindow, store: StateStore, keep_dropped: bool) -> None:
         super().__init__(window, store, keep_dropped)
-        self._window = window
+        self._window: SystemWindow = window
 
     def _initial_closed_until(self) -> int:
         return self._window.initial_closed_until(self._now)
@@ -52,16 +51,6 @@ class SystemStep(GridStep):
             head.counters.count_dropped("late", late)
             self._report.add_late(late, late_until, closed_until)
 
-    def _close_due(self, info: MicroBatchInfo, under_back_pressure: bool) -> Iterator[Emission]:
-        if info.backlog:
-            return
-        pressure = info.pressure
-        if under_back_pressure and pressure is not None and self._window.on_expired == "drop":
-            until = self._window.expired_until(self._now, pressure)
-            if until is not None:
-                yield from self._expire_windows(until, pressure)
-        yield from self._close_until(self._window.closed_until(self._now), "final")
-
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
         counters = self._head.counters
         counters.emitted_windows += 1
@@ -70,8 +59,11 @@ class SystemStep(GridStep):
         for first, key, messages in self._fire_window(closing, labels):
             yield first, Emission(closing.end, messages, closing.reason, key)
 
-    def _expire_windows(self, until: int, pressure: BackPressure) -> Iterator[Emission]:
+    def _expire_windows(self, pressure: BackPressure) -> Iterator[Emission]:
         """Drop windows, since nothing could be emitted for too long."""
+        until = self._window.expired_until(self._now, pressure)
+        if until is None or not self._window.drops_expired:
+            return
         head, grid = self._head, self._window.grid
         for end in self._closing_ends(until):
             ((start, panes),) = self._windows_ending_at(end)
@@ -93,6 +85,3 @@ class SystemStep(GridStep):
     def _update_head(self) -> None:
         self._head.horizon = self._closed_until
         prune_expired(self._head, self._window.grid)
-
-    def _due_time(self, end: int) -> int:
-        return self._window.due_time(end)

@@ -29,7 +29,7 @@ _RECORDS_PER_FLUSH = 4096
 def rescale_keyed_shards(
     window: EventWindow, shard_of: ShardOf, stores: Sequence[StateStore], into: Sequence[StateStore]
 ) -> tuple[int, int]:
-    """Cut them anew; see `rescale`.
+    """Distribute the state of windows decided key by key over other shards (`rescale`).
 
     Returns:
         How many messages are held, in how many open windows.

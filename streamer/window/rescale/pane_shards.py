@@ -11,8 +11,7 @@ from streamer.core.timestamps import format_rfc3339
 from streamer.window.contract.state_store import StateStore
 from streamer.window.rescale.split_packs import ShardOf, split_pack
 from streamer.window.rescale.sum_counters import CLOCKS_DISAGREE_TEXT, sum_counters
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 from streamer.window.state.pane_index import Pane, PaneHead, PaneIndex
 from streamer.window.state.pane_store import IncomingPack, PaneStore
 
@@ -20,12 +19,12 @@ _MIN_TIME_NS = -(2**63)
 
 
 def rescale_pane_shards(
-    window: SystemWindow | EventWindow,
+    window: Window,
     shard_of: ShardOf,
     stores: Sequence[StateStore],
     into: Sequence[StateStore],
 ) -> tuple[int, int]:
-    """Cut them anew; see `rescale`.
+    """Distribute panes over other shards (`rescale`).
 
     Returns:
         How many messages are held, in how many panes.
@@ -42,7 +41,7 @@ def rescale_pane_shards(
     messages = 0
     for store, index in zip(stores, before, strict=True):
         keep = PaneStore(store, index)
-        for pane in index.panes_between(_MIN_TIME_NS, 2**63 - 1):
+        for pane in index.panes_between(_MIN_TIME_NS - 1, 2**63 - 1):
             _move_pane(window, pane, keep, keeps, after, shard_of)
             panes.add(pane.pane)
             messages += pane.count
@@ -58,7 +57,7 @@ def rescale_pane_shards(
 
 
 def _move_pane(
-    window: SystemWindow | EventWindow,
+    window: Window,
     pane: Pane,
     keep: PaneStore,
     keeps: Sequence[PaneStore],
@@ -82,12 +81,12 @@ def _move_pane(
         known.runs = [[max(closed_untils), known.count]] if closed_untils else []
 
 
-def _check_expiry(window: SystemWindow | EventWindow, pane: int) -> None:
+def _check_expiry(window: Window, pane: int) -> None:
     """Refuse to mix messages that had missed a window with such that had not.
 
     Under back pressure, those count as expired that were in no window: it is told by their number.
     """
-    if isinstance(window, SystemWindow) and window.on_expired == "drop":
+    if window.drops_expired:
         until = format_rfc3339(window.grid.last_end(pane))
         raise StreamerError(
             "some messages came after the first of their sliding windows had closed, and which "

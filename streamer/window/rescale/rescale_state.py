@@ -11,16 +11,15 @@ from streamer.window.contract.state_store import StateStore
 from streamer.window.rescale.keyed_shards import rescale_keyed_shards
 from streamer.window.rescale.pane_shards import rescale_pane_shards
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
-from streamer.window.settings.window_types import Join
+from streamer.window.settings.window import Window
 
 
 @dataclass(frozen=True, slots=True)
 class RescaleResult:
-    """What was held, and went to the shards that there are now.
+    """Amount of state that went to the shards that there are now.
 
     Attributes:
-        messages: how many, folded ones among them.
+        messages: how many, aggregated ones among them.
         windows: open windows of keys; or panes, where all keys share the windows.
         sliced: whether a window may have several panes.
     """
@@ -30,13 +29,13 @@ class RescaleResult:
     sliced: bool = False
 
 
-def check_rescalable(window: SystemWindow | EventWindow) -> None:
-    """Look whether the state of a window can be cut anew.
+def check_rescalable(window: Window) -> None:
+    """Check whether the state of a window can be distributed over other shards.
 
     Raises:
         StreamerError: it cannot.
     """
-    if isinstance(window, EventWindow) and isinstance(window.kind, Join):
+    if window.join is not None:
         raise StreamerError(
             "the state of a window_join cannot be cut anew: which messages have found a match is "
             "kept by the numbers that each shard has given them; let the windows out instead "
@@ -45,7 +44,7 @@ def check_rescalable(window: SystemWindow | EventWindow) -> None:
 
 
 def rescale(
-    window: SystemWindow | EventWindow,
+    window: Window,
     keyed: bool,
     stores: Sequence[StateStore],
     into: Sequence[StateStore],
@@ -62,10 +61,8 @@ def rescale(
         StreamerError: this state cannot be cut anew; the text says why, and what to do.
     """
     check_rescalable(window)
-    if isinstance(window, EventWindow):
-        # Without a window key there is one window for all, and so one shard.
-        keyed = window.keyed
-    shard_of = make_shard_function(len(into)) if keyed else _first_shard
+    is_spread = window.keyed or (keyed and window.spreads_groups)
+    shard_of = make_shard_function(len(into)) if is_spread else _first_shard
     if isinstance(window, EventWindow) and window.strategy == "keys":
         return RescaleResult(*rescale_keyed_shards(window, shard_of, stores, into))
     return RescaleResult(
@@ -74,7 +71,7 @@ def rescale(
 
 
 def make_shard_function(shards: int) -> Callable[[bytes], int]:
-    """Return what says the shard of a key; stage 1 says the same (`stamps.Groups`)."""
+    """Return what says the shard of a key; stage 1 says the same (`KeyGroups`)."""
     return lambda key: zlib.crc32(key) % shards
 
 

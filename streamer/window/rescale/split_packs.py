@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from streamer.core.errors import StreamerError
-from streamer.window.aggregate import aggregate_codec as folded
+from streamer.window.aggregate import aggregate_codec
 from streamer.window.aggregate.partial_aggregates import select_groups
 from streamer.window.pack.merge_packs import select_rows
 from streamer.window.pack.pack_codec import Pack, StoredPack, encode_pack, read_header
@@ -26,10 +26,10 @@ def split_pack(stored: StoredPack, shard_of: ShardOf) -> Iterator[tuple[int, Inc
     body, shift = stored
     header = read_header(body)
     if header.is_aggregated:
-        groups = folded.decode_aggregates(body, shift)
+        groups = aggregate_codec.decode_aggregates(body, shift)
         shards = find_shards(groups.keys, shard_of, header.key_id)
         for shard in np.unique(shards).tolist():
-            written, _ = folded.encode_aggregates(
+            written, _ = aggregate_codec.encode_aggregates(
                 select_groups(groups, np.flatnonzero(shards == shard))
             )
             yield shard, IncomingPack(written, 0, read_header(written))

@@ -1,4 +1,4 @@
-"""What shards have counted, together; and what is said where they do not agree."""
+"""Sums of the counters of shards, and the error text for shards that do not agree."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ Interval = tuple[int, int]
 
 
 class BackPressure(NamedTuple):
-    """What the micro-batch before this one took of the stream's own time.
+    """Work of the stream itself in the micro-batch before this one.
 
     Attributes:
         busy: when its processors and outputs were at work since its time; in order, apart.
@@ -28,7 +28,7 @@ class BackPressure(NamedTuple):
     outputs: int
 
     def overdue_since(self, limit: int) -> int | None:
-        """Return the time before which what was due has waited for longer than `patience`, ns.
+        """Return the time before which what was due has waited for longer than `limit`, ns.
 
         None when nothing has: the stream was not at work for so long.
         """
@@ -41,18 +41,18 @@ class BackPressure(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """Which of the two took longer: `processors` or `output`."""
+        """The longer of the two: `processors` or `output`."""
         return "processors" if self.processors > self.outputs else "output"
 
     @property
     def reason(self) -> str:
-        """Which of the two took longer, and how long, as a clause."""
+        """The longer of the two, and its time, as a clause."""
         if self.cause == "processors":
             return f"the processors took {_format_rounded(self.processors)}"
         return f"the output was blocked for {_format_rounded(self.outputs)}"
 
     def to_fields(self) -> list[Any]:
-        """Return it as plain values."""
+        """Return the work as plain values."""
         return [self.busy, self.processors, self.outputs]
 
     @classmethod

@@ -6,15 +6,25 @@ its keys: whole panes close at a time (`panes`). All else is decided key by key 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.durations import MILLISECOND, SECOND, format_duration
 from streamer.window.settings.day_grid import DayGrid
+from streamer.window.settings.describe import (
+    EMIT_TEXTS,
+    END_OF_INPUT_TEXTS,
+    describe_bounds,
+    describe_closing,
+    describe_type,
+    headline_of,
+    spacing_of,
+)
 from streamer.window.settings.grid import YEAR_ONE, Grid, Slices
 from streamer.window.settings.local_days import LocalDays
 from streamer.window.settings.window_types import (
+    Count,
     EventTimeSettings,
     Join,
     Session,
@@ -22,6 +32,9 @@ from streamer.window.settings.window_types import (
     Tumbling,
     WindowType,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MIN_SLICE_NS: Final = SECOND
 _MAX_SLICE_NS: Final = 2**63 - 1
@@ -33,7 +46,7 @@ the windows that are open."""
 
 @dataclass(frozen=True)
 class EventWindow:
-    """The settings of an event-time buffer; build one only of settings without problems.
+    """The settings of an event-time buffer (`Window`); build one only of valid ones.
 
     Attributes:
         kind: which windows there are.
@@ -45,9 +58,14 @@ class EventWindow:
     time: EventTimeSettings = EventTimeSettings()
     keyed: bool = False
 
+    spreads_groups: ClassVar[bool] = False
+    drops_expired: ClassVar[bool] = False
+    expire_delay: ClassVar[None] = None
+    implicit_size: ClassVar[None] = None
+
     @property
     def strategy(self) -> Literal["panes", "keys"]:
-        """How a shard goes about them."""
+        """Way of shards with windows: whole panes, or key by key."""
         time = self.time
         shared = time.clock_scope == "stream" and time.idle_timeout is None
         if isinstance(self.kind, Tumbling) and shared and time.emit == "final":
@@ -55,13 +73,57 @@ class EventWindow:
         return "keys"
 
     @property
+    def count_based(self) -> bool:
+        """Whether windows hold a number of messages, and have no times."""
+        return isinstance(self.kind, Count)
+
+    @property
+    def join(self) -> Join | None:
+        """Settings of a join of two inputs; None for windows of one stream."""
+        return self.kind if isinstance(self.kind, Join) else None
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether the bounds of windows move while they are open."""
+        return isinstance(self.kind, Session)
+
+    @property
+    def uses_event_time(self) -> bool:
+        """Whether the largest event time closes windows, rather than the batch time."""
+        return self.time.clock == "stream"
+
+    @property
+    def allowed_lateness(self) -> int:
+        """Nanoseconds for which windows wait for late messages."""
+        return self.time.allowed_lateness
+
+    @property
+    def max_ahead(self) -> int | None:
+        """Nanoseconds that a message may be ahead of the batch time; None for any."""
+        return self.time.max_ahead
+
+    @property
     def end_of_input(self) -> str:
-        """What becomes of open windows when a bounded input has ended."""
+        """Fate of open windows when a bounded input has ended."""
         return self.time.end_of_input
+
+    @property
+    def retention(self) -> int | None:
+        """Nanoseconds that results are kept for queries; None for not at all."""
+        return self.time.retention
+
+    @property
+    def aggregation_obstacle(self) -> str | None:
+        """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
+        if not isinstance(self.kind, Tumbling | Session):
+            return "messages leave sliding and count windows again, and joins pair them one by one"
+        if self.time.emit == "forward":
+            return "emit: forward gives messages on as they come, and keeps none"
+        return None
 
     @cached_property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         scope = f",{self.time.clock},{self.time.clock_scope}"
         return f"{self.kind.fingerprint}{scope},{self.strategy}{',keyed' if self.keyed else ''}"
 
@@ -92,7 +154,7 @@ class EventWindow:
         assert isinstance(self.kind, Tumbling)
         return self.kind.every
 
-    def close_time(self, end: int) -> int:
+    def due_time(self, end: int) -> int:
         """Return the clock at which a window closes, whose last instant is `end`."""
         return end + 1 + self.time.allowed_lateness
 
@@ -100,9 +162,9 @@ class EventWindow:
         """Return the newest end that a clock has closed, by its last instant."""
         return self.grid.end_at_or_before(clock - 1 - self.time.allowed_lateness)
 
-    def first_close_time(self, pane: int) -> int:
+    def first_due_time(self, pane: int) -> int:
         """Return the clock at which the first window of a pane closes."""
-        return self.close_time(self.grid.end_at_or_after(pane))
+        return self.due_time(self.grid.end_at_or_after(pane))
 
     def due_count(self, t: int) -> int:
         """Return a number that grows with time, ns; it stands for the windows due by then."""
@@ -121,3 +183,45 @@ class EventWindow:
         if isinstance(kind, Tumbling):
             return Slices(max(kind.every, _MIN_SLICE_NS))
         return Slices(_MAX_SLICE_NS)
+
+    def flushing(self) -> EventWindow:
+        """Return the same windows, emitted when a bounded input ends."""
+        return replace(self, time=replace(self.time, end_of_input="flush"))
+
+    @property
+    def headline(self) -> str:
+        """The setting that matters most, in a word."""
+        return headline_of(self.kind)
+
+    @property
+    def spacing(self) -> int:
+        """Distance of windows, about, ns: a scale for pictures of them."""
+        return spacing_of(self.kind)
+
+    @property
+    def brackets(self) -> tuple[str, str]:
+        """Signs for whether the bounds of windows belong to them."""
+        return "[", ")" if isinstance(self.kind, Tumbling) else "]"
+
+    def describe(self) -> str:
+        """Return the settings in a line."""
+        parts = [describe_type(self.kind)]
+        if self.keyed and self.join is None:
+            parts.append("for each key")
+        if self.allowed_lateness:
+            parts.append(f"{format_duration(self.allowed_lateness)} for late messages")
+        if self.time.emit in EMIT_TEXTS:
+            parts.append(EMIT_TEXTS[self.time.emit])
+        return ", ".join(parts)
+
+    def describe_rules(self) -> Iterator[str]:
+        """Return the lines of a plan: the shape of windows, then what closes them."""
+        yield describe_bounds(self.kind)
+        yield from describe_closing(self.kind, self.time)
+        if self.count_based:
+            end = "drops what does not fill a window (incomplete)"
+        elif self.time.emit in EMIT_TEXTS and self.end_of_input != "keep":
+            end = "closes open windows, of which nothing more comes"
+        else:
+            end = END_OF_INPUT_TEXTS[self.end_of_input]
+        yield f"when the input ends: {end}"

@@ -1,6 +1,6 @@
 """Panes of event-time windows: the stretches of time in which stage 1 packs messages together.
 
-A pane is named by its last instant. Windows on a grid have the grid's panes (`grid.Grid`); windows
+A pane is named by its last instant. Windows on a grid have the grid's panes (`Grid`); windows
 that lie where the events are have slices of one width, for no more than finding messages again.
 """
 

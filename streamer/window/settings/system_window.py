@@ -6,12 +6,16 @@ the cases that its documentation leaves open decided in one way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from streamer.core.durations import MILLISECOND, SECOND, format_duration
 from streamer.window.settings.back_pressure import BackPressure
+from streamer.window.settings.describe import END_OF_INPUT_TEXTS, describe_grid, describe_shape
 from streamer.window.settings.grid import Grid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OnExpired = Literal["drop", "keep"]
 EndOfInput = Literal["wait", "flush", "keep"]
@@ -22,7 +26,7 @@ _MIN_EXPIRE_AFTER_NS: Final = 10 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class SystemWindow:
-    """The settings, and what follows from them; build one only of settings without `problems`.
+    """The settings (`Window`); build one only of those without problems.
 
     Attributes:
         size: of a window, ns.
@@ -45,6 +49,17 @@ class SystemWindow:
     end_of_input: EndOfInput = "wait"
     retention: int | None = None
 
+    strategy: ClassVar[Literal["panes"]] = "panes"
+    keyed: ClassVar[bool] = False
+    spreads_groups: ClassVar[bool] = True
+    count_based: ClassVar[bool] = False
+    has_sessions: ClassVar[bool] = False
+    uses_event_time: ClassVar[bool] = False
+    brackets: ClassVar[tuple[str, str]] = ("(", "]")
+    join: ClassVar[None] = None
+    max_ahead: ClassVar[None] = None
+    aggregation_obstacle: ClassVar[None] = None
+
     @property
     def epoch(self) -> int:
         """Nanoseconds from one window end to the next."""
@@ -52,8 +67,23 @@ class SystemWindow:
 
     @property
     def grid(self) -> Grid:
-        """The assigner."""
+        """Grid of windows (end - size, end]."""
         return Grid(self.epoch, self.size, self.offset)
+
+    @property
+    def panes(self) -> Grid:
+        """Stretches of time by which stage 1 packs messages: those of the grid."""
+        return self.grid
+
+    @property
+    def implicit_size(self) -> int:
+        """Size of every window: messages and reports have only its end."""
+        return self.size
+
+    @property
+    def drops_expired(self) -> bool:
+        """Whether a window that has expired is dropped."""
+        return self.on_expired == "drop"
 
     @property
     def expire_delay(self) -> int:
@@ -64,20 +94,30 @@ class SystemWindow:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         grid = ",".join(format_duration(ns) for ns in (self.size, self.epoch, self.offset))
         return f"system_window({grid})"
 
     def initial_closed_until(self, t: int) -> int:
-        """Return the horizon at the very first start: the previous window is still taken.
+        """Return `closed_until` of the very first start: the previous window is still taken.
 
-        It is no earlier than the first of all times, where it cannot be told from one before.
+        It is never earlier than the first time of int64.
         """
         return max(self.grid.end_before(t - max(self.epoch, self.allowed_lateness)), _MIN_TIME_NS)
 
     def closed_until(self, t: int) -> int:
-        """Return the newest end whose window is due at a time."""
+        """Return the newest end whose window has closed at a batch time: end + lateness <= t."""
         return self.grid.end_at_or_before(t - self.allowed_lateness)
+
+    def is_late(self, pane: int, closed_until: int) -> bool:
+        """Whether messages of a pane are late: all windows that hold them had closed before.
+
+        Args:
+            pane: of the messages.
+            closed_until: after the micro-batch before theirs, so that a window which their own
+                batch time closes still takes them; `initial_closed_until` at the very first start.
+        """
+        return self.grid.last_end(pane) <= closed_until
 
     def expired_until(self, t: int, pressure: BackPressure) -> int | None:
         """Return the newest end whose window has expired at a time, if any may have.
@@ -92,10 +132,6 @@ class SystemWindow:
         previous = self.grid.end_at_or_after(t) - self.epoch
         return min(overdue, previous - self.epoch)
 
-    def is_late(self, pane: int, closed_until: int) -> bool:
-        """Tell whether every window of a pane has closed."""
-        return self.grid.last_end(pane) <= closed_until
-
     def due_time(self, end: int) -> int:
         """Return when a window closes: its end plus the lateness, up to Spark's whole ms."""
         return -(-(end + self.allowed_lateness) // MILLISECOND) * MILLISECOND
@@ -109,6 +145,36 @@ class SystemWindow:
         """Return the first due time after a time."""
         whole = t // MILLISECOND * MILLISECOND
         return self.due_time(self.closed_until(whole) + self.epoch)
+
+    def flushing(self) -> SystemWindow:
+        """Return the same windows, emitted when a bounded input ends."""
+        return replace(self, end_of_input="flush")
+
+    @property
+    def headline(self) -> str:
+        """The setting that matters most, in a word."""
+        return format_duration(self.size)
+
+    @property
+    def spacing(self) -> int:
+        """Distance of windows, ns: a scale for pictures of them."""
+        return self.epoch
+
+    def describe(self) -> str:
+        """Return the settings in a line."""
+        text = describe_grid(self.size, self.epoch, self.offset)
+        wait = self.allowed_lateness
+        return f"{text}, {format_duration(wait)} for late messages" if wait else text
+
+    def describe_rules(self) -> Iterator[str]:
+        """Return the lines of a plan: the shape of windows, then what closes them."""
+        yield f"{describe_shape(self.size, self.epoch, self.offset)}, (end - size, end]"
+        wait = format_duration(self.allowed_lateness)
+        yield f"closes by the system clock at its end + {wait}"
+        expire_delay = format_duration(self.expire_delay)
+        expired = {"drop": "dropped", "keep": "emitted late"}[self.on_expired]
+        yield f"under back pressure, overdue by more than {expire_delay}: {expired}"
+        yield f"when the input ends: {END_OF_INPUT_TEXTS[self.end_of_input]}"
 
 
 def find_system_window_problems(

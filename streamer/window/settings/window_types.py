@@ -23,7 +23,7 @@ KEY_RETENTION: Final = 7 * DAY
 
 @dataclass(frozen=True, slots=True)
 class EventTimeSettings:
-    """What every kind that follows event times has in common.
+    """Settings that all kinds by event time have in common.
 
     Attributes:
         clock: what closes windows: the largest event time seen, or the micro-batch's time.
@@ -78,7 +78,7 @@ class Tumbling:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         grid = ",".join(format_duration(ns) for ns in (self.size, self.every, self.offset))
         return f"grid({grid}{f',{self.timezone}' if self.timezone else ''})"
 
@@ -98,7 +98,7 @@ class Sliding:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         return f"sliding({format_duration(self.size)},{self.mode})"
 
 
@@ -117,7 +117,7 @@ class Session:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         cut = "" if self.max_duration is None else f",{format_duration(self.max_duration)}"
         return f"session({format_duration(self.gap)}{cut})"
 
@@ -136,7 +136,7 @@ class Count:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         return f"count({self.count},{self.every})"
 
 
@@ -163,7 +163,7 @@ class Join:
 
     @property
     def fingerprint(self) -> str:
-        """What state is bound to: a checkpoint with another one cannot be continued."""
+        """Identity of the state: a checkpoint with another one cannot be continued."""
         bounds = f"{format_duration(self.before)},{format_duration(self.after)}"
         return f"join({self.left},{self.right},{bounds},{self.type})"
 

@@ -1,7 +1,7 @@
 """The index of a shard's state: which panes there are and where their packs lie.
 
-The head, one value, holds the clock, the horizon and the counters; panes are listed in buckets of
-neighbours, so that a micro-batch reads and writes only what it touches.
+The head, one value, holds the clock, `closed_until` and the counters; panes are listed in buckets
+of neighbours, so that a micro-batch reads and writes only those that it changes.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from streamer.window.contract.clock import SystemClock
 from streamer.window.contract.format_version import check_format
 from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import Counters
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.system_window import SystemWindow
+from streamer.window.settings.window import Window
 from streamer.window.state.layout import HEAD_KEY, PANE_BUCKET_SEQ, PANE_INDEX_VERSION
 
 _EPOCHS_PER_BUCKET: Final = 64
@@ -33,11 +32,11 @@ class Pane:
         count: messages.
         size: bytes of their payloads.
         next_seq: of the next pack.
-        runs: how many messages were taken at which horizon, oldest first: [horizon, count]; empty
+        runs: how many messages were taken at which `closed_until`, oldest first, with it; empty
             where windows cannot expire.
         sealed: seqs of packs that stay as they are, as runs [first, last].
         loose: packs that may still be joined: [seq, level].
-        is_aggregated: whether a pack of folded groups is among them.
+        is_aggregated: whether a pack of aggregated groups is among them.
     """
 
     pane: int
@@ -57,7 +56,7 @@ class Pane:
 
 @dataclass(slots=True)
 class PaneHead:
-    """What a shard knows besides its panes.
+    """Head of a shard's state: all that it keeps besides panes.
 
     Attributes:
         fingerprint: the window's, which the state is bound to.
@@ -85,7 +84,7 @@ class PaneHead:
 class PaneIndex:
     """Reads and writes head and buckets; nothing reaches the store before `save`."""
 
-    def __init__(self, store: StateStore, window: SystemWindow | EventWindow) -> None:
+    def __init__(self, store: StateStore, window: Window) -> None:
         """Read the head.
 
         Raises:

@@ -37,7 +37,7 @@ class IncomingPack(NamedTuple):
     """A pack that came in.
 
     Attributes:
-        body: as `pack.encode` wrote it.
+        body: as `encode_pack` wrote it.
         shift: what is to be added to its arrival numbers.
         header: its header.
     """
@@ -84,7 +84,7 @@ class PaneStore:
                 self._add(pane, pack.body, pack.shift, header.payload_bytes, 0)
         for start in range(0, len(tiny), MAX_PACK_BYTES // _TINY_BYTES):
             self._add_joined(pane, tiny[start : start + MAX_PACK_BYTES // _TINY_BYTES])
-        # Of a micro-batch's folded packs each has the same texts and keys.
+        # Of a micro-batch's aggregated packs each has the same texts and keys.
         for start in range(0, len(aggregated), _PACKS_PER_JOIN):
             self._add_joined(pane, aggregated[start : start + _PACKS_PER_JOIN])
         self._compact(pane)
@@ -149,10 +149,10 @@ class PaneStore:
 
 
 def _join_packs(pane: Pane, stored: list[StoredPack]) -> list[tuple[bytes, int]]:
-    """Join packs of a pane: those of messages to one, folded groups to one for each mapping.
+    """Join packs of a pane: those of messages to one, aggregated groups to one for each mapping.
 
     Returns:
-        Each with its size, by which the pane's own is corrected: folded groups become one.
+        Each with its size, by which the pane's own is corrected: aggregated groups become one.
     """
     whole: list[Pack] = []
     aggregated: dict[str, list[PartialAggregates]] = {}

@@ -14,7 +14,6 @@ from typing import Any, Self
 
 import pytest
 
-from streamer.bloblang import environment
 from streamer.cli.main import invoke
 from streamer.cli.submit import driver
 from streamer.spark.cluster.standalone_master import DriverStatus
@@ -58,8 +57,6 @@ class Yarn:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("_recorded_inputs", "_restored_inputs"):
-        monkeypatch.setattr(environment, name, {})
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SUBMIT_A", "a-secret")

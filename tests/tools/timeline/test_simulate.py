@@ -65,7 +65,9 @@ def test_windows_that_close_in_one_micro_batch_are_told_of_as_if_each_had_its_ow
 ) -> None:
     messages = at(0, 3, 3.5, 9, 61, 60, 75)
     together = timeline(messages, f", slide: 1s{more}", arrivals)
-    monkeypatch.setattr(WindowSimulator, "_last_due", lambda player, window, due, until: due)
+    monkeypatch.setattr(
+        WindowSimulator, "_last_due", lambda player, window, expire_delay, due, until: due
+    )
     one_by_one = timeline(messages, f", slide: 1s{more}", arrivals)
     assert len(one_by_one.spans) > 20
     assert together.spans == one_by_one.spans

@@ -11,7 +11,8 @@ from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
-from streamer.window import DictStore, MicroBatchInfo, Shard, SystemWindow, SystemWindowPacker
+from streamer.window import DictStore, MicroBatchInfo, Packer, Shard, SystemWindow
+from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.pack.pack_codec import Pack
 
 WINDOW = SystemWindow(size=10 * SECOND, slide=SECOND)
@@ -33,7 +34,7 @@ def emitted(
     out = []
     for cut in range(cuts):
         t = (START - 1) * SECOND
-        packer = SystemWindowPacker(WINDOW, 1, compile_mapping("root = this.at"), key)
+        packer = Packer(WINDOW, 1, BufferMappings(compile_mapping("root = this.at"), key))
         # Messages of two files: their metadata differs.
         half = events[cut::cuts]
         packer.add_raws(half[:20], {"from": "a"}, 0, t, ex)

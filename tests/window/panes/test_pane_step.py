@@ -10,7 +10,9 @@ from streamer.core.errors import StreamerError
 from streamer.window import MicroBatchInfo, OpenWindow, RowKind, Shard, ShuffleRow
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.assign.event_packer import BufferMappings, EventPacker
+from streamer.window.assign.packer import Packer
+from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.queries import BufferMappings
 from tests.window.event_stream import EventStream, Given, window_of
 from tests.window.fakes import execution
 from tests.window.oracle.events import Event, MicroBatch
@@ -82,7 +84,7 @@ def test_later_pieces_of_a_partition_see_the_clock_of_the_earlier_ones() -> None
     rows: list[ShuffleRow] = []
     for number, (name, seconds) in enumerate([("a", 25), ("b", 1)]):
         asked = BufferMappings(compile_mapping("root = this.ts"))
-        packer = EventPacker(window, 1, asked, number << 40, b"p", keep_dropped=True)
+        packer = Packer(window, 1, asked, PieceOrigin(number << 40, b"p"), keep_dropped=True)
         raw = b'{"id":"%s","ts":%d}' % (name.encode(), T // SECOND + seconds)
         packer.add_raws([raw], {}, number << 40, T, execution(T))
         rows += packer.flush_rows()
@@ -110,7 +112,7 @@ def test_windows_that_are_open_go_on_when_the_key_mapping_is_said_otherwise() ->
     window, store = window_of(KEYED), EventStream(window_of(KEYED)).stores[0]
     for number, key in enumerate(["root = this.key", "root = this.key.string()"]):
         asked = BufferMappings(compile_mapping("root = this.ts"), compile_mapping(key))
-        packer = EventPacker(window, 1, asked)
+        packer = Packer(window, 1, asked)
         raw = b'{"n":%d,"ts":%d,"key":"k"}' % (number, T // SECOND + 1)
         packer.add_raws([raw], {}, 0, T, execution(T))
         list(
@@ -225,7 +227,7 @@ def test_the_first_and_the_last_instants_have_windows(time: int) -> None:
 
 def test_a_pack_of_a_piece_that_was_not_told_of_is_refused() -> None:
     stream = EventStream(window_of(TEN))
-    packer = EventPacker(stream.window, 1, BufferMappings(compile_mapping("root = now()")))
+    packer = Packer(stream.window, 1, BufferMappings(compile_mapping("root = now()")))
     packer.add_raws([b"{}"], {}, 0, T, execution(T))
     rows = [row for row in packer.flush_rows() if row.kind != RowKind.PIECE]
     with pytest.raises(StreamerError, match="not told of the clock of piece 0"):

@@ -6,13 +6,8 @@ import pytest
 
 from streamer.core.durations import DAY, HOUR, MINUTE, SECOND
 from streamer.window import SystemWindow
-from streamer.window.settings.describe import (
-    AnyWindow,
-    describe_rules,
-    describe_window,
-    format_headline,
-)
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window import Window
 from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
@@ -75,8 +70,8 @@ LATE = EventTimeSettings(allowed_lateness=2 * SECOND)
         ),
     ],
 )
-def test_a_line_says_what_the_windows_are(window: AnyWindow, word: str, text: str) -> None:
-    assert (format_headline(window), describe_window(window)) == (word, text)
+def test_a_line_says_what_the_windows_are(window: Window, word: str, text: str) -> None:
+    assert (window.headline, window.describe()) == (word, text)
 
 
 @pytest.mark.parametrize(
@@ -132,5 +127,5 @@ def test_a_line_says_what_the_windows_are(window: AnyWindow, word: str, text: st
         ),
     ],
 )
-def test_a_plan_says_when_windows_close(window: AnyWindow, lines: list[str]) -> None:
-    assert list(describe_rules(window)) == lines
+def test_a_plan_says_when_windows_close(window: Window, lines: list[str]) -> None:
+    assert list(window.describe_rules()) == lines

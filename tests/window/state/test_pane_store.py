@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from streamer.core.durations import SECOND
-from streamer.window import DictStore, MicroBatchInfo, Shard, SystemWindow, SystemWindowPacker
+from streamer.window import DictStore, MicroBatchInfo, Packer, Shard, SystemWindow
 from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.aggregate.pre_aggregator import PreAggregator
+from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.pack.pack_codec import MAX_PACK_BYTES, read_header
 from streamer.window.pack.slots import SLOT_BITS
 from streamer.window.state.pane_index import PaneIndex
@@ -38,9 +39,8 @@ def feed(
     calls = []
     for second in range(1, seconds + 1):
         t = T + second * SECOND
-        packer = SystemWindowPacker(
-            window, 1, field_mapping("ts"), field_text("k") if keyed else None
-        )
+        mappings = BufferMappings(field_mapping("ts"), field_text("k") if keyed else None)
+        packer = Packer(window, 1, mappings)
         raws = [
             b'{"ts":"2021-08-07T10:%02d:%02d.%03dZ","k":"%d"}'
             % (second // 60, second % 60, n, n % 5)

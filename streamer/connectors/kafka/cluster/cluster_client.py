@@ -97,7 +97,7 @@ class ClusterClient:
         return sorted(f"{broker.host}:{broker.port}" for broker in listed)
 
     def ping(self, topic: str | None, timeout: float) -> None:
-        """Ask one question, to see whether brokers answer and lead what is read.
+        """Send one request, to check that brokers answer and lead what is read.
 
         Args:
             topic: the only topic that is read; None for all.

@@ -20,7 +20,7 @@ _POLL_INTERVAL_S: Final = 0.05
 
 
 class GroupClient:
-    """Asks for one group, and commits for it. Threads may share it."""
+    """Reads and commits the offsets of one group. Threads may share it."""
 
     def __init__(
         self, group: str, settings: Callable[[], Mapping[str, Any]], on_error: Callable[[Any], None]

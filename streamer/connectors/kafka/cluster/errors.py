@@ -159,7 +159,7 @@ def no_broker_error(
 
 
 def is_permanent(errors: Sequence[tuple[int, str]]) -> bool:
-    """Return whether asking again is of no use: who asks is refused, not just not heard."""
+    """Return whether a retry is of no use: the client is refused, not just unanswered."""
     return any(
         code in (SSL, AUTHENTICATION) or _REFUSED_HANDSHAKE.search(text) for code, text in errors
     )

@@ -36,7 +36,7 @@ class SkippedMessages(NamedTuple):
 def check_topics(
     name: str, known: Mapping[str, str], now: Mapping[str, str], may_change: bool
 ) -> None:
-    """Look whether the topics of a checkpoint are those that are there.
+    """Check that the topics of a checkpoint are those that are there.
 
     Args:
         name: the input's.
@@ -68,7 +68,7 @@ def recreated_topics_text(
     at: Mapping[PartitionRef, int],
     begins: Mapping[PartitionRef, int],
 ) -> str:
-    """Say that topics were deleted and made anew under a stream.
+    """Return the error text for topics that were deleted and made anew under a stream.
 
     Args:
         name: the input's.
@@ -97,7 +97,7 @@ def lost_messages_text(
     now: Mapping[PartitionRef, int],
     what: str,
 ) -> str:
-    """Say that messages of partitions are gone.
+    """Return the error text for messages of partitions that are gone.
 
     Args:
         name: the input's.

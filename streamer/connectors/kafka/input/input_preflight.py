@@ -43,7 +43,7 @@ def preflight_input(
     group: str,
     deadline: Deadline,
 ) -> ClusterState:
-    """Look whether an input can read.
+    """Check that an input can read.
 
     Args:
         cluster: is asked.

@@ -25,11 +25,11 @@ class KafkaInput:
     token: Callable[[Execution], str] | None = None
 
     def open(self, context: InputContext) -> KafkaSource:
-        """Look whether it can be read, and where it begins; see `OpenableInput`."""
+        """Check that the topics can be read, and choose where to begin; see `OpenableInput`."""
         return self._source().open(context)
 
     def probe(self) -> str:
-        """Look whether it could be read; see `SupportsProbe`."""
+        """Check that the topics could be read; see `SupportsProbe`."""
         return self._source().probe()
 
     def _source(self) -> KafkaSource:

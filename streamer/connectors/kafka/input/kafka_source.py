@@ -111,11 +111,11 @@ class KafkaSource(OpenKafkaInput):
 
     @property
     def bootstrap(self) -> str:
-        """The brokers that are asked first, for what is said and logged."""
+        """The brokers that are tried first, for error texts and the log."""
         return ",".join(self.connection.brokers)
 
     def open(self, context: InputContext) -> KafkaSource:
-        """Look whether it can be read, and choose where it begins; see `OpenableInput`."""
+        """Check that the topics can be read, and choose where to begin; see `OpenableInput`."""
         check_token(self.name, self.connection, context.is_local)
         deadline = Deadline()
         try:
@@ -153,7 +153,7 @@ class KafkaSource(OpenKafkaInput):
         return source
 
     def probe(self) -> str:
-        """Look whether it could be read; see `SupportsProbe`."""
+        """Check that the topics could be read; see `SupportsProbe`."""
         deadline = Deadline()
         try:
             state = self._preflight(deadline)

@@ -35,7 +35,7 @@ class StartRule(NamedTuple):
 
     @property
     def number(self) -> int:
-        """What stands for it in offsets; `EARLIEST` when it is neither of both."""
+        """The number that stands for the rule in offsets; `EARLIEST` when it is neither of both."""
         return LATEST if self.at == "latest" else EARLIEST
 
 

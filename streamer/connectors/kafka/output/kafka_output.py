@@ -101,7 +101,7 @@ class KafkaOutput(BulkOutput):
         return self._worker.transactions is not None
 
     def connect(self, ex: Execution) -> None:
-        """Look whether a broker answers, unless this worker has been connected before."""
+        """Check that a broker answers, unless this worker has been connected before."""
         worker, producing = self._worker, self._worker.producer
         if producing.connected:
             return
@@ -214,7 +214,7 @@ class KafkaOutput(BulkOutput):
             self._worker.transactions.abort(transaction)
 
     def preflight(self, stream: str) -> str:
-        """Look the same when the stream starts; a broker that is away is waited for."""
+        """Check the same when the stream starts; a broker that is away is waited for."""
         try:
             self._check_writable(stream)
         except KafkaError as error:
@@ -224,7 +224,7 @@ class KafkaOutput(BulkOutput):
         return ""
 
     def probe(self) -> str:
-        """Look whether a broker answers, the topic may be written, in a transaction if need be."""
+        """Check that a broker answers and the topic may be written, in a transaction if need be."""
         return self._check_writable("")
 
     def _check_writable(self, stream: str) -> str:

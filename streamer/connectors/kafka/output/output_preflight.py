@@ -29,7 +29,7 @@ def check_writable(
     creates: bool,
     deadline: Deadline,
 ) -> str:
-    """Look whether a topic can be written.
+    """Check that a topic can be written.
 
     Args:
         cluster: is asked.

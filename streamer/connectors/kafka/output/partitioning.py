@@ -35,7 +35,7 @@ class PartitionChooser(Protocol):
         """Return a partition for the next record of a topic; -1 to leave it to librdkafka."""
 
     def reset(self) -> None:
-        """Hear that nothing is on its way any more."""
+        """Reset the choice: nothing is on its way any more."""
 
 
 def librdkafka_partitioner(name: str) -> str:

@@ -310,7 +310,7 @@ def is_retriable(error: Any) -> bool:
 
 
 def aborted_text(topic: str, why: str) -> str:
-    """Return what is said of a transaction that has come to nothing."""
+    """Return the error text for a transaction that was aborted."""
     return (
         f"the transaction of the topic {topic!r} is taken back, and the micro-batch comes again: "
         f"{why}"

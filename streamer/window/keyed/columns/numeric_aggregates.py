@@ -13,11 +13,11 @@ import orjson
 from streamer.bloblang.analysis.aggregates import Aggregate
 from streamer.bloblang.message_expression import make_field_reader
 from streamer.window.aggregate.partial_aggregates import aggregation_for
+from streamer.window.aggregate.pre_aggregator import DOCUMENTS_PER_PARSE
 from streamer.window.aggregate.value_codec import dump_value
 from streamer.window.keyed.columns.numbers import Floats, NumberColumn, read_numbers
 from streamer.window.settings.int_codec import Bools, Ints
 
-_DOCUMENTS_PER_PARSE: Final = 1024
 _REDUCED_KINDS: Final = ("sum", "min", "max")
 
 Reader = Callable[[Sequence[Any]], list[Any]]
@@ -67,8 +67,8 @@ class NumericAggregates:
         values: list[list[Any]] = [[] for _ in self._readers]
         broken: list[int] = []
         # So few at a time that their documents stay in the processor's cache.
-        for start in range(0, len(raws), _DOCUMENTS_PER_PARSE):
-            some = raws[start : start + _DOCUMENTS_PER_PARSE]
+        for start in range(0, len(raws), DOCUMENTS_PER_PARSE):
+            some = raws[start : start + DOCUMENTS_PER_PARSE]
             try:
                 docs = list(map(orjson.loads, some))
             except ValueError:

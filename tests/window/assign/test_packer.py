@@ -12,8 +12,8 @@ from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.message import Message
-from streamer.window import RowKind, ShuffleRow, SystemWindow, SystemWindowPacker
-from streamer.window.evaluate.queries import field_getter_of, is_now_mapping
+from streamer.window import Packer, RowKind, ShuffleRow, SystemWindow
+from streamer.window.evaluate.queries import BufferMappings, field_getter_of, is_now_mapping
 from streamer.window.pack.pack_codec import MAX_PACK_BYTES, Pack, read_header
 from tests.window.fakes import NOW, FakeMapping, execution, field_mapping, field_text
 
@@ -30,7 +30,7 @@ def rows_of(
     log: list[tuple[str, str]] | None = None,
     keep_dropped: bool = False,
 ) -> list[ShuffleRow]:
-    packer = SystemWindowPacker(WINDOW, shards, timestamp, key, keep_dropped)
+    packer = Packer(WINDOW, shards, BufferMappings(timestamp, key), keep_dropped=keep_dropped)
     packer.add_raws(raws, {"from": "test"}, 0, T, execution(T, log))
     return list(packer.flush_rows())
 
@@ -104,6 +104,13 @@ def test_a_dropped_message_is_handed_on_only_when_asked_for() -> None:
     assert (row.kind, Pack(row.body).payloads()) == (RowKind.DROPPED, [event(None)])
 
 
+def test_the_first_time_that_there_is_differs_from_no_time() -> None:
+    first = event("1677-09-21T00:12:43.145224192Z")
+    rows = rows_of([first, event(None)])
+    assert [raws for raws in packed(rows).values()] == [[first]]
+    assert orjson.loads(rows[-1].body) == {"dropped": {"timestamp": 1}}
+
+
 def test_true_is_no_time_though_python_says_that_it_is_one() -> None:
     rows = rows_of([event(1), event(True), event(1.0)])
     assert sum(len(raws) for raws in packed(rows).values()) == 2
@@ -167,10 +174,10 @@ def test_keys_by_a_mapping_are_equal_as_json_values() -> None:
 def test_packs_are_of_four_megabytes_at_most_unless_one_message_is_bigger() -> None:
     big = event("2021-08-07T09:59:51Z", pad="x" * 10_000_000)
     small = [event("2021-08-07T09:59:51Z", k=str(n % 7), pad="y" * 5000) for n in range(4000)]
-    packer = SystemWindowPacker(WINDOW, 2, TS, field_text("k"))
+    packer = Packer(WINDOW, 2, BufferMappings(TS, field_text("k")))
     packer.add_raws([*small, big, *small], {}, 0, T, execution(T))
     assert packer.take_rows(), "rows are given before all is packed"
-    packer = SystemWindowPacker(WINDOW, 2, TS, field_text("k"))
+    packer = Packer(WINDOW, 2, BufferMappings(TS, field_text("k")))
     packer.add_raws([*small, big, *small], {}, 0, T, execution(T))
     rows = list(packer.flush_rows())
     headers = [read_header(row.body) for row in rows]
@@ -180,7 +187,7 @@ def test_packs_are_of_four_megabytes_at_most_unless_one_message_is_bigger() -> N
 
 
 def test_what_failed_upstream_passes_by_without_being_looked_at() -> None:
-    packer = SystemWindowPacker(WINDOW, 2, TS)
+    packer = Packer(WINDOW, 2, BufferMappings(TS))
     failed = Message(b"not json", {"a": "b"}, "it failed")
     packer.add_messages([failed, Message(event("2021-08-07T09:59:51Z"))], 7, T, execution(T))
     kinds = {row.kind: row for row in packer.flush_rows()}
@@ -189,7 +196,7 @@ def test_what_failed_upstream_passes_by_without_being_looked_at() -> None:
 
 
 def test_messages_keep_their_own_metadata() -> None:
-    packer = SystemWindowPacker(WINDOW, 1, NOW)
+    packer = Packer(WINDOW, 1, BufferMappings(NOW))
     messages = [Message(b"%d" % n, {"n": str(n % 2)}) for n in range(4)]
     packer.add_messages(messages, 0, T, execution(T))
     (row,) = packer.flush_rows()
@@ -200,7 +207,7 @@ def test_messages_keep_their_own_metadata() -> None:
 
 
 def test_a_packer_is_for_one_micro_batch() -> None:
-    packer = SystemWindowPacker(WINDOW, 1, TS)
+    packer = Packer(WINDOW, 1, BufferMappings(TS))
     packer.add_raws([], {}, 0, T, execution(T))
     with pytest.raises(StreamerError, match="two micro-batches"):
         packer.add_raws([], {}, 0, T + 1, execution(T))
@@ -208,7 +215,7 @@ def test_a_packer_is_for_one_micro_batch() -> None:
 
 def test_a_flush_needs_the_newest_pane_in_every_shard() -> None:
     window = SystemWindow(10 * SECOND, end_of_input="flush")
-    packer = SystemWindowPacker(window, 3, TS)
+    packer = Packer(window, 3, BufferMappings(TS))
     packer.add_raws([event("2021-08-07T09:59:51Z")], {}, 0, T, execution(T))
     newest = [row for row in packer.flush_rows() if row.kind == RowKind.NEWEST_PANE]
     assert newest == [ShuffleRow(shard, RowKind.NEWEST_PANE, T, 0, b"\0") for shard in range(3)]
@@ -275,13 +282,10 @@ def test_messages_taken_together_and_one_by_one_end_up_alike(
     raws = [e if isinstance(e, bytes) else event(e[0], k=e[1]) for e in given_events]
     ways = []
     for how in range(3):
-        packer = SystemWindowPacker(
-            WINDOW,
-            3,
-            compile_mapping(timestamp),
-            compile_interpolation(key) if key else None,
-            keep_dropped=True,
+        mappings = BufferMappings(
+            compile_mapping(timestamp), compile_interpolation(key) if key else None
         )
+        packer = Packer(WINDOW, 3, mappings, keep_dropped=True)
         if how == 0:
             packer.add_raws(raws, {"from": "test"}, 0, T, execution(T))
         elif how == 1:

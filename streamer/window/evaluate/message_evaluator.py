@@ -1,4 +1,4 @@
-"""What stage 1 sees of messages whose windows follow event times: filter, time and key of each."""
+"""Evaluates filter, event time and key of many messages at once, when documents are enough."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import orjson
 from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import parse_event_time
 from streamer.window.evaluate.queries import (
-    CompiledInterpolation,
+    CompiledKey,
     CompiledMapping,
     field_getter_of,
     is_now_mapping,
@@ -26,7 +26,7 @@ DocumentFunction = Callable[[Any], Any]
 
 @dataclass(slots=True)
 class EvaluatedMessages:
-    """What was seen of messages; they are looked at a thousand at a time.
+    """Results of the mappings for messages, which are evaluated a thousand at a time.
 
     Attributes:
         times: by message, its event time, ns; empty when all have the micro-batch's.
@@ -73,8 +73,8 @@ class EventTimeCache(dict[str, int]):
         return time
 
 
-class EventTimeEvaluator:
-    """One way to look at many messages at once, which raises whatever one makes it raise."""
+class MessageEvaluator:
+    """A way to evaluate many messages at once, which raises whatever one makes it raise."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class EventTimeEvaluator:
             self._groups.other_spellings.clear()
 
     def evaluate(self, docs: Sequence[Any]) -> list[int]:
-        """Look at documents that follow those before; the groups are given back, too."""
+        """Evaluate documents that follow those before; return their groups."""
         evaluated = self.evaluated
         if self._keep is not None:
             keep = self._keep
@@ -128,9 +128,13 @@ class EventTimeEvaluator:
             evaluated.kept += kept
         if self._time is not None:
             times, time = self._times, self._time
-            evaluated.times += list(map(times.__getitem__, map(time, docs)))
-            evaluated.reasons += times.reasons
-            times.reasons.clear()
+            new_times = list(map(times.__getitem__, map(time, docs)))
+            if times.reasons:
+                if new_times.count(NO_EVENT_TIME) != len(times.reasons):
+                    raise ValueError("an event time is the one that stands for none")
+                evaluated.reasons += times.reasons
+                times.reasons.clear()
+            evaluated.times += new_times
         if self._groups is None or self._key is None:
             return []
         key = self._key
@@ -156,13 +160,13 @@ class EventTimeEvaluator:
         groups.other_spellings.clear()
 
 
-def make_event_time_evaluators(
+def make_message_evaluators(
     timestamp: CompiledMapping | None,
-    key: CompiledInterpolation | CompiledMapping | None,
+    key: CompiledKey | None,
     keep: CompiledMapping | None,
     times: EventTimeCache,
     groups: KeyGroups | None,
-) -> list[EventTimeEvaluator]:
+) -> list[MessageEvaluator]:
     """Return the ways that there are for these mappings, the fastest first.
 
     Args:
@@ -176,10 +180,10 @@ def make_event_time_evaluators(
     evaluators = []
     time = None if no_time or timestamp is None else field_getter_of(timestamp)
     name = None if key is None else field_getter_of(key)
-    is_text = hasattr(key, "text_of")
+    is_text = key is not None and key.gives_text
     if keep is None and (time or no_time) and (name or key is None):
         evaluators.append(
-            EventTimeEvaluator(
+            MessageEvaluator(
                 times, groups, time=time, key=name, keep=None, simple=True, key_is_text=is_text
             )
         )
@@ -188,7 +192,7 @@ def make_event_time_evaluators(
     kept = None if keep is None else keep.doc_fn
     if (time or no_time) and (fn or key is None) and (kept or keep is None):
         evaluators.append(
-            EventTimeEvaluator(
+            MessageEvaluator(
                 times, groups, time=time, key=fn, keep=kept, simple=False, key_is_text=is_text
             )
         )

@@ -1,0 +1,277 @@
+"""Stage 1 of windows: each message gets its pane and shard, or is dropped, and is packed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamer.bloblang.analysis.pre_aggregation import PreAggregation
+from streamer.core.execution import Execution
+from streamer.core.message import Batch, Message
+from streamer.core.timestamps import format_rfc3339, parse_event_time
+from streamer.core.value import DELETED, NOTHING
+from streamer.window.aggregate.accumulator import select_values
+from streamer.window.assign.batch_packer import BatchPacker, EvaluatedChunk, MessageGetter
+from streamer.window.assign.dropped_messages import DroppedMessages
+from streamer.window.assign.pack_builder import PackBuilder
+from streamer.window.assign.slot_assigner import PieceOrigin, make_slot_assigner
+from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.evaluate.message_evaluator import (
+    NO_EVENT_TIME,
+    EvaluatedMessages,
+    EventTimeCache,
+    make_message_evaluators,
+)
+from streamer.window.evaluate.queries import BufferMappings, is_now_mapping
+from streamer.window.pack.metadata_codec import add_key_spelling, encode_meta
+from streamer.window.pack.slots import KeyGroups
+from streamer.window.settings.event_time_window import WINDOW_KEY_ID
+from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.window import Window
+
+_NO_TIME_TEXT: Final = "its timestamp_mapping gave no time"
+_NO_KEY_TEXT: Final = "its key_mapping gave no key"
+_FUTURE_TEXT: Final = "its time is further ahead than max_ahead allows"
+_ORIGIN: Final = PieceOrigin()
+
+
+class Packer(BatchPacker):
+    """Packs the messages of one piece; make one for every piece of a micro-batch."""
+
+    def __init__(
+        self,
+        window: Window,
+        shards: int,
+        mappings: BufferMappings,
+        origin: PieceOrigin = _ORIGIN,
+        keep_dropped: bool = False,
+        aggregation: PreAggregation | None = None,
+        aggregates_after: int | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            window: the window's settings.
+            shards: how many shards there are; without a key, shard 0 gets everything.
+            mappings: the buffer's mappings. A message whose key fails is dropped where the key is
+                the window's own; where it is a group of the pipeline, it goes to the empty key.
+            origin: of the piece.
+            keep_dropped: hand dropped messages on, for `late_output`.
+            aggregation: what is asked of a window's messages, when it pre-aggregates.
+            aggregates_after: an event time, ns: messages up to it are kept as they are, since
+                windows that hold them were begun under another mapping; None for no such time.
+        """
+        key, timestamp = mappings.key, None if window.count_based else mappings.timestamp
+        # Without a window key there is one window for all, and so one shard.
+        spread = shards if window.keyed or window.spreads_groups else 1
+        groups = None if key is None else KeyGroups(spread, not key.gives_text)
+        key_id = None if key is None else zlib.crc32(key.text.encode())
+        slots = make_slot_assigner(window, timestamp is not None and timestamp.uses.now, origin)
+        builder = PackBuilder(
+            slots,
+            groups,
+            WINDOW_KEY_ID if window.keyed else key_id,
+            aggregation,
+            aggregates_after,
+            only_max_times=window.strategy == "panes",
+        )
+        evaluators = make_message_evaluators(
+            timestamp, key, mappings.filter, EventTimeCache(), groups
+        )
+        super().__init__(builder, evaluators, shards)
+        self._window = window
+        self._key = key
+        self._filter = mappings.filter
+        is_now = timestamp is not None and is_now_mapping(timestamp)
+        self._timestamp = None if is_now else timestamp
+        self._groups = groups
+        self._slots = slots
+        self._drops = DroppedMessages(keep_dropped)
+
+    def flush_rows(self) -> Iterator[ShuffleRow]:
+        """Return all rows that are left, the counters, and how far the clock has moved."""
+        self._builder.flush()
+        yield from self.take_rows()
+        yield from self._drops.flush_rows()
+        yield from self._slots.clock_rows(self._shards)
+
+    def _set_batch_time(self, batch_time: int) -> None:
+        super()._set_batch_time(batch_time)
+        self._slots.batch_time = batch_time
+
+    def _add_evaluated(
+        self,
+        raws: list[bytes],
+        lengths: Ints,
+        evaluated: EvaluatedChunk,
+        arrivals: Ints,
+        metas: list[bytes],
+        message_at: MessageGetter,
+        ex: Execution,
+    ) -> None:
+        results, columns = evaluated
+        count = len(raws)
+        times = (
+            np.array(results.times, np.int64)
+            if results.times
+            else np.full(count, self._default_time())
+        )
+        groups = np.array(results.groups, np.int64) if results.groups else np.zeros(count, np.int64)
+        if results.other_spellings:
+            metas = [
+                add_key_spelling(meta, results.other_spellings[index])
+                if index in results.other_spellings
+                else meta
+                for index, meta in enumerate(metas if len(metas) > 1 else metas * count)
+            ]
+        good = self._drop_invalid(results, times, groups, arrivals, message_at, ex)
+        if good is not None:
+            selected = np.flatnonzero(good)
+            raws = [raws[index] for index in selected.tolist()]
+            if len(metas) > 1:
+                metas = [metas[index] for index in selected.tolist()]
+            lengths, times, groups, arrivals = (
+                lengths[good],
+                times[good],
+                groups[good],
+                arrivals[good],
+            )
+            columns = columns and [select_values(column, selected) for column in columns]
+        if raws:
+            slots, event_times = self._slots.assign(times)
+            self._builder.add(raws, lengths, slots + groups, arrivals, metas, columns, event_times)
+
+    def _drop_invalid(
+        self,
+        evaluated: EvaluatedMessages,
+        times: Ints,
+        groups: Ints,
+        arrivals: Ints,
+        message_at: MessageGetter,
+        ex: Execution,
+    ) -> NDArray[np.bool_] | None:
+        """Drop messages, each for the first reason that there is; return which are left."""
+        good: NDArray[np.bool_] | None = None
+        if evaluated.kept and not all(evaluated.kept):
+            good = np.array(evaluated.kept, np.bool_)
+            self._drops.count_filtered(int((~good).sum()))
+        if evaluated.reasons:
+            bad = times == NO_EVENT_TIME
+            reasons = iter(evaluated.reasons)
+            for index in np.flatnonzero(bad).tolist():
+                why = next(reasons)
+                if good is None or good[index]:
+                    message = message_at(index)
+                    self._drops.add_dropped(
+                        "timestamp", _NO_TIME_TEXT, why, message, int(arrivals[index]), ex
+                    )
+            good = ~bad if good is None else good & ~bad
+        limit = self._latest_allowed_time()
+        if limit is not None and int(times.max()) > limit:
+            ahead = times > limit
+            for index in np.flatnonzero(ahead if good is None else ahead & good).tolist():
+                self._drop_future(int(times[index]), message_at(index), int(arrivals[index]), ex)
+            good = ~ahead if good is None else good & ~ahead
+        keyless = (
+            self._groups.keyless_group if self._groups is not None and self._window.keyed else None
+        )
+        if keyless is not None:
+            without = groups == keyless
+            for index in np.flatnonzero(without if good is None else without & good).tolist():
+                self._drop_keyless("it was deleted", message_at(index), int(arrivals[index]), ex)
+            good = ~without if good is None else good & ~without
+        return good
+
+    def _default_time(self) -> int:
+        return 0 if self._window.count_based else self._slots.batch_time
+
+    def _latest_allowed_time(self) -> int | None:
+        ahead = self._window.max_ahead
+        if ahead is None or self._window.count_based:
+            return None
+        return self._slots.batch_time + ahead
+
+    def _drop_future(self, time: int, message: Message, arrival: int, ex: Execution) -> None:
+        self._drops.add_dropped("future", _FUTURE_TEXT, format_rfc3339(time), message, arrival, ex)
+
+    def _drop_keyless(self, why: str, message: Message, arrival: int, ex: Execution) -> None:
+        self._drops.add_dropped("key", _NO_KEY_TEXT, why, message, arrival, ex)
+
+    def _add_message(
+        self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
+    ) -> None:
+        if message.error is not None:
+            self._drops.add_failed(message, arrival)
+            return
+        # Before a group is asked for, since it may forget them.
+        self._flush_if_full(len(message.raw))
+        if not self._passes_filter(batch, index, ex):
+            return
+        time = self._event_time_of(batch, index, message, arrival, ex)
+        if time is None:
+            return
+        limit = self._latest_allowed_time()
+        if limit is not None and time > limit:
+            self._drop_future(time, message, arrival, ex)
+            return
+        group = self._group_of(batch, index, message, arrival, ex)
+        if group is None:
+            return
+        slots, event_times = self._slots.assign(np.array([time], np.int64))
+        meta = encode_meta(message.meta)
+        if self._groups is not None and self._groups.other_spellings:
+            meta = add_key_spelling(meta, self._groups.other_spellings.pop())
+        self._builder.add_one(message, int(slots[0]) + group, arrival, meta, event_times)
+
+    def _passes_filter(self, batch: Batch, index: int, ex: Execution) -> bool:
+        if self._filter is None:
+            return True
+        try:
+            result = self._filter.query(batch, index, ex)
+        except Exception as e:  # what the filter ran into does not matter: it is not true
+            result, why = None, str(e) or repr(e)
+        else:
+            why = f"got {type(result).__name__}"
+        if result is True:
+            return True
+        if result is not False:
+            self._drops.warn_filter_failed(why, ex)
+        self._drops.count_filtered(1)
+        return False
+
+    def _event_time_of(
+        self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
+    ) -> int | None:
+        if self._timestamp is None:
+            return self._default_time()
+        try:
+            return parse_event_time(self._timestamp.query(batch, index, ex))
+        except Exception as e:  # the message alone is dropped, whatever its mapping ran into
+            self._drops.add_dropped(
+                "timestamp", _NO_TIME_TEXT, str(e) or repr(e), message, arrival, ex
+            )
+            return None
+
+    def _group_of(
+        self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
+    ) -> int | None:
+        """Return the group of a message's key; None when it was dropped since it has none."""
+        key, groups = self._key, self._groups
+        if groups is None or key is None:
+            return 0
+        groups.other_spellings.clear()
+        try:
+            value = key.query(batch, index, ex)
+            if value is DELETED or value is NOTHING:
+                raise ValueError("it was deleted")
+            return groups.group_of_result(value)
+        except Exception as e:
+            if self._window.keyed:
+                self._drop_keyless(str(e) or repr(e), message, arrival, ex)
+                return None
+            # The processor that groups by this key will meet it again and say so.
+            return groups.group_of_bytes(b"")

@@ -62,7 +62,7 @@ def test_each_step_of_the_way_of_a_message_has_one_place_to_begin_with() -> None
         ("closed_until", "window/settings/system_window.py"),
         ("watermark_before", "window/fire/partition_watermarks.py"),
         ("StreamWriter", "engine/driver/writers.py"),
-        ("_emit_changes", "window/keyed/closing.py"),
+        ("_emit_changed", "window/keyed/closing.py"),
         ("SourcePlan", "spark/query/source.py"),
         ("SparkStateStore", "spark/tasks/stages.py"),
         ("_COMMANDS", "cli/main.py"),

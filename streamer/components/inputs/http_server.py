@@ -115,7 +115,7 @@ SPEC: Final = Spec(
         ),
         duration_field(
             TIMEOUT,
-            "How long a request may take. After it the sender is told 408; what it sent is not "
+            "How long a request may take. After it the sender gets a 408; what it sent is not "
             "taken then, unless it waits for a `sync_response`.",
             default="5s",
         ),
@@ -207,7 +207,7 @@ class HttpServerInput:
     file: str = ""
 
     def open(self, context: InputContext) -> SpoolSource:
-        """Begin to listen; return what has landed.
+        """Begin to listen; return the source of what the spool holds.
 
         Raises:
             StreamerError: the address cannot be listened on, or there is no server to use.
@@ -268,7 +268,7 @@ class HttpServerInput:
         )
 
     def probe(self) -> str:
-        """Look whether the address can be listened on; see `SupportsProbe`."""
+        """Check that the address can be listened on; see `SupportsProbe`."""
         address = self.parsed[ADDRESS]
         if not address:
             return "served by the stream's HTTP server"

@@ -1,6 +1,6 @@
 """`redis_list`: "pops messages from the beginning of a Redis list", or from its end.
 
-A message that has been popped is gone from Redis; it lands on disk before another is asked for.
+A popped message is gone from Redis; it is written to disk before another one is requested.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SPEC: Final = Spec(
     "Pops messages from a list of Redis.",
     description=(
         "Messages are popped by the driver, up to a hundred at a time, and are safe on its disk "
-        "before more are asked for. Those that it has popped when the machine fails, and not "
+        "before more are requested. Those that it has popped when the machine fails, and not "
         "written yet, are lost, since Redis has them no more."
     ),
     fields=(
@@ -54,7 +54,7 @@ SPEC: Final = Spec(
         ),
         duration_field(
             TIMEOUT,
-            "How long Redis is asked to wait for messages before it is asked again.",
+            "How long Redis waits for messages before it is polled again.",
             default="5s",
             advanced=True,
         ),

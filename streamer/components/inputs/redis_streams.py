@@ -1,8 +1,8 @@
 """`redis_streams`: reads streams of Redis as one of a group.
 
-It "pulls messages from Redis (v5.0+) streams with the XREADGROUP command". An entry lands on disk
-before it is acknowledged; those that were read and not acknowledged come again at the next start,
-and the ones of them that have landed are left out.
+It "pulls messages from Redis (v5.0+) streams with the XREADGROUP command". An entry is written to
+disk before it is acknowledged; those that were read and not acknowledged come again at the next
+start, and the ones of them that were spooled are left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPEC: Final = Spec(
     "redis_streams",
     "Reads streams of Redis as one of a consumer group.",
     description=(
-        "An entry is safe on the driver's disk before it is acknowledged, and lands once. Its "
+        "An entry is safe on the driver's disk before it is acknowledged, and is taken once. Its "
         "fields other than `body_key` become metadata, and its id `redis_stream`; an entry without "
         "`body_key` is left out. Give each consumer of a group a `client_id` of its own."
     ),
@@ -74,13 +74,13 @@ SPEC: Final = Spec(
         ),
         duration_field(
             COMMIT_PERIOD,
-            "How long entries that have landed wait to be acknowledged, at most.",
+            "How long entries that are on disk wait to be acknowledged, at most.",
             default="1s",
             advanced=True,
         ),
         duration_field(
             TIMEOUT,
-            "How long Redis is asked to wait for entries before it is asked again.",
+            "How long Redis waits for entries before it is polled again.",
             default="1s",
             advanced=True,
         ),
@@ -110,7 +110,7 @@ class _StreamReader:
         self._parsed = parsed
         self._client = client
         self._session = session
-        # The newest entry of each stream that has landed, also at earlier starts.
+        # The newest entry of each stream that was spooled, also at earlier starts.
         self._spooled: dict[str, str] = dict(session.store.mark or {})
         # Where this consumer's own entries, which it has not acknowledged, are read from.
         self._backlog: dict[str, str] = dict.fromkeys(parsed[STREAMS], "0")
@@ -141,7 +141,7 @@ class _StreamReader:
         return [(decode_text(stream), entries) for stream, entries in reply or []]
 
     def _spool(self, stream: str, entries: Sequence[Any]) -> bool:
-        """Land entries of a stream; tell whether they have, or there was nothing to land."""
+        """Spool entries of a stream; return False when the stream stops before they are safe."""
         in_backlog = stream in self._backlog
         if in_backlog and not entries:
             del self._backlog[stream]
@@ -151,7 +151,7 @@ class _StreamReader:
         for identity, fields in entries:
             name = decode_text(identity)
             record = self._make_record(name, fields)
-            # What comes again has landed when the mark says so.
+            # What comes again was spooled when the mark says so.
             if record is not None and not (in_backlog and _id_number(name) <= _id_number(newest)):
                 records.append(record)
         last = decode_text(entries[-1][0])

@@ -15,7 +15,7 @@ WINDOW_METRICS: Final = (
         (),
         "windows",
         "Windows that are open.",
-        "With keys: are there ever more of them? Sessions and idle_timeout let go of old ones.",
+        "With keys: are there ever more of them? Sessions and idle_timeout drop old ones.",
     ),
     Metric(
         "window_messages",
@@ -23,7 +23,7 @@ WINDOW_METRICS: Final = (
         (),
         "messages",
         "Messages in open windows.",
-        "A pipeline that can fold keeps aggregates, not messages; see state_bytes.",
+        "A pipeline with pre-aggregation keeps aggregates, not messages; see state_bytes.",
     ),
     Metric(
         "window_closed",
@@ -85,8 +85,8 @@ WINDOW_METRICS: Final = (
         _G,
         (),
         "bytes",
-        "What open windows hold: their payloads, or what these were folded to.",
-        "Shorter windows, fewer keys, a pipeline that folds; see spark.conf for the heap.",
+        "What open windows hold: their payloads, or the aggregates of these.",
+        "Shorter windows, fewer keys, a pipeline that pre-aggregates; see spark.conf for the heap.",
     ),
     Metric(
         "retention_rows",

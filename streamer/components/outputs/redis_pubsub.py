@@ -24,7 +24,7 @@ SPEC: Final = Spec(
     "redis_pubsub",
     "Publishes messages in channels of Redis.",
     description=(
-        "Redis keeps nothing of what is published: who does not listen then will not hear of it."
+        "Redis keeps nothing of what is published: who does not listen then will not get it."
     ),
     fields=(
         *CLIENT_FIELDS,

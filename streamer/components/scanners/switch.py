@@ -90,7 +90,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SwitchScanner:
-    """Asks the first candidate that takes the name."""
+    """Scans with the first candidate whose pattern matches the name."""
 
     candidates: tuple[Candidate, ...]
 

@@ -60,7 +60,7 @@ class Delivery:
     Attributes:
         statuses: the newest status of each shard, as stage 2 gave it.
         metrics: what was counted and timed since the start.
-        trace: hears of each micro-batch that was delivered, where somebody traces them.
+        trace: called with each micro-batch that was delivered; None where nobody traces them.
         rejected_batches: micro-batches of which messages were rejected, while nothing was sent
             since this was made.
         rejected_reason: why, as of the newest of them.

@@ -236,7 +236,7 @@ class SessionStart:
             application: what is started.
             log: takes what Spark has to say.
             on_connected: called when the JVM has booted, and is going to start Spark.
-            progress: hears when Java is started, and when Spark is.
+            progress: called when Java is started, and when Spark is.
 
         Raises:
             NoJavaError: there is no Java.

@@ -47,7 +47,7 @@ def fire_window(stored: list[StoredPack], labels: GroupMetadata) -> Iterator[Fir
 
 
 def fire_ungrouped(stored: list[StoredPack], labels: GroupMetadata) -> Iterator[FiredGroup]:
-    """Give all messages of a window together, however they are grouped; else as `release`."""
+    """Give all messages of a window together, however they are grouped; else as `fire_window`."""
     first = min(read_header(body).first + shift for body, shift in stored)
     return _build_ungrouped(first, iterate_in_order(stored), labels)
 

@@ -46,7 +46,7 @@ def _parse(text: str, start: str) -> Any:
 def _make_syntax_error(
     miss: ParseFailure | None, error: UnexpectedInput | BloblangError, text: str
 ) -> BloblangError:
-    """Say why a text was refused, in Benthos's words when it refuses it as well."""
+    """Return why a text was refused, in Benthos's words when it refuses it as well."""
     if miss is not None:
         return MappingSyntaxError(
             *_line_and_column(text, miss.at), miss.message, valid_chars=miss.valid_chars
@@ -62,7 +62,7 @@ def _make_syntax_error(
 def _explain_rejection(
     explain: Callable[[str], ParseFailure | None], text: str
 ) -> ParseFailure | None:
-    """Ask why a text was refused; nobody knows when little is left of Python's stack."""
+    """Find why a text was refused; None when little is left of Python's stack."""
     try:
         return explain(text)
     except RecursionError:

@@ -27,7 +27,7 @@ def read_program(text: str, environment: MappingEnvironment) -> tuple[tree.Progr
 
 
 def _parse_file(file: MappingFile) -> list[tree.Statement] | tree.Node:
-    """Parse a mapping; what is wrong with whole statements before the unreadable one is told."""
+    """Parse a mapping; report faults in whole statements before the unreadable one."""
     try:
         return parse_mapping(file.text)
     except MappingSyntaxError as e:

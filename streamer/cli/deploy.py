@@ -190,7 +190,7 @@ def _wait_for_micro_batch(remote: ServiceClient, stream_id: str, seconds: float)
 
 
 def _explain_timeout(stream_id: str, seconds: float, progress: Any) -> str:
-    """Say that nothing has been delivered yet, which need not be wrong."""
+    """Print that nothing has been delivered yet, which need not be wrong."""
     waits = progress["reason"] or progress.get("waits_for") or "its first micro-batch"
     return (
         f"{stream_id} is deployed and {progress['state']}, and has delivered nothing within "

@@ -60,7 +60,7 @@ Entry = dict[str, Any]
 
 
 class _ListRequest(NamedTuple):
-    """What was asked for: lists, and names in them (all when there are none)."""
+    """The request: lists, and names in them (all when there are none)."""
 
     lists: list[str]
     names: list[str]
@@ -136,7 +136,7 @@ def _strip_texts(node: Any) -> Any:
 
 
 def _parse_request(words: Iterable[str]) -> _ListRequest:
-    """Tell lists from names, which come after a list.
+    """Separate lists from names, which come after a list.
 
     Raises:
         StreamerError: there is no such list.

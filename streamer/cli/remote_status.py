@@ -45,7 +45,7 @@ def list_streams_cli(form: str, **service: Any) -> int:
 
 
 def _describe_rejected(one: dict[str, Any]) -> str:
-    """Return what is said of the rejected message that waits for longest."""
+    """Return the text about the rejected message that waits for longest."""
     times = f"{one['tries']} time{'s' * (one['tries'] != 1)}"
     return (
         f"a message has been rejected {times} since {one['since']} by {one['path']} "

@@ -39,7 +39,7 @@ POLL_INTERVAL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class _RunContext:
-    """What one run has at hand."""
+    """The objects of one run."""
 
     options: Options
     life: StreamRun
@@ -127,7 +127,7 @@ def _announce_run(
     status: StatusLine,
     on_config: Callable[[Config], None],
 ) -> _RunContext:
-    """Say what is going to run."""
+    """Print what is going to run."""
     life = start.life
     config, plan = life.config, life.plan
     directory = str(life.checkpoint)

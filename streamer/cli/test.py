@@ -160,7 +160,7 @@ def _print_failures(failed: Sequence[SuiteResult]) -> None:
 
 
 def _shorten_failure(failure: Failure, result: SuiteResult) -> Failure:
-    """Say once what lint has found, and not again for each test that cannot be run for it."""
+    """Print lint's findings once, and not again for each test that cannot be run for them."""
     lint_lines = {f"  {lint}" for lint in result.lints}
     if len(failure) > 1 and lint_lines.issuperset(line.text for line in failure[1:]):
         return (Line(f"{failure[0].text} see the findings above"),)

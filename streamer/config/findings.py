@@ -126,7 +126,7 @@ class Findings:
         )
 
     def _redact_lints(self) -> list[tuple[int, Lint]]:
-        """Return the findings without secrets: what is wrong is often said by quoting a value."""
+        """Return the findings without secrets: a fault is often described by quoting a value."""
         texts = "\n".join(lint.message + lint.suggestion for _, lint in self._lints)
         # A config may hold thousands, of which hardly any is in a message.
         redact = Redaction(

@@ -36,7 +36,7 @@ def _check_cors(parsed: ParsedFields) -> str | None:
 
 
 def _check_basic_auth(parsed: ParsedFields) -> str | None:
-    """Look at all fields together; no value is shown."""
+    """Check all fields together; no value is shown."""
     if not parsed["enabled"]:
         return None
     if not parsed["username"] or not parsed["password_hash"]:
@@ -52,7 +52,7 @@ def _check_basic_auth(parsed: ParsedFields) -> str | None:
 
 
 def _check_bearer_auth(parsed: ParsedFields) -> str | None:
-    """Look at all tokens; no value is shown."""
+    """Check all tokens; no value is shown."""
     if not parsed["enabled"]:
         return None
     if not parsed["tokens"]:

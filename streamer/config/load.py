@@ -130,7 +130,7 @@ def lint_config(
 
 
 class _ReadInputs(NamedTuple):
-    """What a config's text is read with."""
+    """The settings with which a config's text is read."""
 
     env: MappingType[str, str]
     sets: Sequence[str]

@@ -84,7 +84,7 @@ def _format_parts(spec: Spec) -> Iterator[str]:
 
 
 def _describe_packages(spec: Spec) -> Iterator[str]:
-    """Say which extras install what the component needs."""
+    """Return which extras install what the component needs."""
     by_field: dict[str, set[str]] = {}
     for package in spec.requires:
         by_field.setdefault(package.field, set()).add(EXTRA_OF[package.name])

@@ -43,7 +43,7 @@ class _MessageTooLongError(Exception):
 
 
 class _Chunk(NamedTuple):
-    """What was read: an answer, a line of an error, or that nothing will come any more."""
+    """A read from the process: an answer, a line of an error, or the end."""
 
     text: bytes
     error: bool = False

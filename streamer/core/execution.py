@@ -1,4 +1,4 @@
-"""What a run lends to its components: the time, a log, counters, and which micro-batch it is of."""
+"""The execution of a run's components: the time, a log, counters, and the micro-batch."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def _window_lines(plan: Plan) -> Iterator[str]:
 
 
 def _input_lines(plan: Plan) -> Iterator[str]:
-    """Say what is read: an input with its processors; of a broker each one, with all of its own."""
+    """Describe what is read: an input with its processors; of a broker each one, with its own."""
     if plan.input.name == "broker":
         yield from _step_lines(plan.input)
     for origin in leaf_inputs(plan.input, plan.resources):
@@ -114,7 +114,7 @@ def _input_lines(plan: Plan) -> Iterator[str]:
 
 
 def _component_lines(component: ParsedComponent) -> Iterator[str]:
-    """Say what a component has to say of itself."""
+    """Describe a component by its own text."""
     spec = catalog.find_spec(component.kind, component.name)
     if spec is not None and spec.explains is not None:
         for line in spec.explains(component.config):
@@ -138,7 +138,7 @@ def _output_lines(plan: Plan) -> Iterator[str]:
 
 
 def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -> Iterator[str]:
-    """Say what becomes of messages in an output, and in those that it passes them on to."""
+    """Describe what becomes of messages in an output, and in those that it passes them on to."""
     inner = [one for one in child_components(output) if one.kind == Kind.OUTPUT]
     if output.name in DRIVER_OUTPUTS:
         what, inner = "encode", []

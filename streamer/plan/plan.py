@@ -230,7 +230,7 @@ def _requested_cores(conf: Mapping[str, Any], executors: int) -> int:
 
 
 class _BufferPlan(NamedTuple):
-    """What a config's buffer decides.
+    """The decisions of a config's buffer.
 
     Attributes:
         windows: the windows.

@@ -27,7 +27,7 @@ MAX_THREADS: Final = 256
 
 
 class _ChildExecution:
-    """A run for one piece of work, and what was said in it."""
+    """A run for one piece of work, with its log."""
 
     def __init__(self, parent: Execution) -> None:
         self._parent = parent

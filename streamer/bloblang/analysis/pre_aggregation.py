@@ -89,7 +89,7 @@ _SINGLE_VALUE_KINDS: Final = ("first", "last", "latest")
 
 
 def _replace_aggregates(node: Any, aggregates: list[Aggregate], text: str) -> Any:
-    """Return a part of a tree with each fold replaced."""
+    """Return a part of a tree with each aggregation replaced."""
     if isinstance(node, tree.Method | tree.Call):
         aggregate = find_aggregate(node, text)
         if aggregate is not None:

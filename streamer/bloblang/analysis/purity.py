@@ -29,7 +29,7 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What is bound around an expression.
+    """The variables that are bound around an expression.
 
     Attributes:
         document: whether it may look at the message's own document.

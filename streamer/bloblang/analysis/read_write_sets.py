@@ -41,7 +41,7 @@ _MAX_TARGETS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What names stand for at a place; each may stand for one of several parts.
+    """Names with the parts of the message that each may stand for at a place.
 
     Attributes:
         maps: the mapping's named maps.
@@ -62,7 +62,7 @@ class _Scope:
 
 
 class _ReadSet(NamedTuple):
-    """What an expression reads, and what its value may be a part of."""
+    """The reads of an expression, and the parts that its value may be in."""
 
     read: tuple[Target, ...] = ()
     value: tuple[Target, ...] = ()

@@ -39,7 +39,7 @@ def _emit_or(code: Code, node: tree.Method, emit: Emit) -> Value:
 
 
 def _emit_or_default(code: Code, node: tree.Method, emit: Emit) -> Value:
-    """Emit a conversion whose argument is given back when anything fails."""
+    """Emit a conversion that returns its argument when anything fails."""
     argument = node.bound.arguments[0]
     if isinstance(argument, StaticArgument):
         default = code.add_constant(argument.value)

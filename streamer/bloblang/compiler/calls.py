@@ -123,7 +123,7 @@ def _fold_method(code: Code, node: tree.Method, left: Value) -> Value | None:
 
 
 def _may_return_special(declaration: Declaration) -> bool:
-    """Whether a method may give back what a query gave it."""
+    """Whether a method may return what a query gave it."""
     if declaration.name == "bloblang":  # its mapping may delete, or give nothing
         return True
     return any(param.type == "query" for param in declaration.params)

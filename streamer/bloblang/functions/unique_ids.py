@@ -40,7 +40,7 @@ def ksuid(ex: Execution) -> str:
 
 
 class _UuidSequence:
-    """What follows the time in UUIDs: it counts up within a millisecond, so that they sort."""
+    """The part after the time in UUIDs: it counts up within a millisecond, so that they sort."""
 
     def __init__(self) -> None:
         self._last = (0, 0)

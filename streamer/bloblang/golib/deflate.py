@@ -104,7 +104,7 @@ def _inflate(data: bytes, begin: int, wbits: int, checked: str, size: int = 0) -
 
 
 def _corrupt_text(data: bytes, wbits: int) -> str:
-    """Say up to where a stream that cannot be read could be read."""
+    """Return how far a stream could be read that ends in an error."""
     stream = zlib.decompressobj(wbits)
     at = 0
     try:

@@ -39,7 +39,7 @@ class _LayoutMismatch(Exception):
 
 @dataclass(slots=True)
 class _TimeReader:
-    """What is left of the text, and what was found so far; -1 where nothing was."""
+    """The rest of the text, and the parts read so far; -1 where there is none."""
 
     rest: str
     year: int = 0

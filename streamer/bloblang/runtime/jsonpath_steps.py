@@ -63,7 +63,7 @@ class TooManyValuesError(Exception):
 
 
 class _Budget(threading.local):
-    """How many values may still be looked at, in this thread's evaluation of one expression."""
+    """Count of values that this thread's evaluation of one expression may still read."""
 
     remaining = MAX_VALUES
 

@@ -111,7 +111,7 @@ def _decode_object(segment: str, what: str, kind: str) -> dict[str, Any]:
 
 
 def _describe_json_error(raw: bytes, error: ValueError) -> str:
-    """Say in the words of Go's json.Unmarshal why bytes are no document."""
+    """Return why bytes are no document, in the words of Go's json.Unmarshal."""
     if getattr(error, "msg", "") == "Extra data":
         extra = raw.decode(errors="replace")[getattr(error, "pos", 0) :].lstrip()
         return f"invalid character '{extra[0]}' after top-level value"

@@ -86,7 +86,7 @@ async def _edit(editor: _Editor, impure: bool, source: Input | None, screen: Out
 
 
 class _Editor:
-    """What is on the screen.
+    """The state of the screen.
 
     Attributes:
         mapping: the pane of the mapping.

@@ -79,7 +79,7 @@ SPEC: Final = Spec(
 
 
 class _OutputStream:
-    """What a command prints, as a stream of bytes."""
+    """The output of a command, as a stream of bytes."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe

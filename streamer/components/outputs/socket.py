@@ -138,7 +138,7 @@ class SocketConnection:
         self.close()
 
     def _is_closed_by_peer(self, connection: socket.socket) -> bool:
-        """Look whether the other side has closed it, which writing alone would not tell."""
+        """Check whether the other side has closed it, which writing alone would not show."""
         if self._tls is not None:
             return False
         try:

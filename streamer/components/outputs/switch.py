@@ -129,7 +129,7 @@ class Case:
 
 @dataclass(slots=True)
 class _OutputShare:
-    """What one output gets: batches, and where their messages come from."""
+    """The share of one output: batches, and where their messages come from."""
 
     batches: list[Batch] = field(default_factory=list)
     origins: list[tuple[int, list[int]]] = field(default_factory=list)

@@ -149,7 +149,7 @@ class CacheProcessor:
     def _call_all(
         self, calls: Sequence[tuple[Message, CacheCall | None]], ex: Execution
     ) -> list[Message]:
-        """Ask for all messages at once, in order."""
+        """Request the keys of all messages at once, in order."""
         outcomes = iter(call_many(self._cache, [call for _, call in calls if call is not None], ex))
         return [
             message if call is None else self._apply_outcome(message, call.key, next(outcomes), ex)

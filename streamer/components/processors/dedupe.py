@@ -113,7 +113,7 @@ class DedupeProcessor:
     def _select_new(
         self, keys: Sequence[str | None], messages: Sequence[Message], ex: Execution
     ) -> list[Message]:
-        """Ask for all keys at once; a message without a key is dropped."""
+        """Request all keys at once; a message without a key is dropped."""
         calls = [CacheCall("add", key, _SEEN_VALUE) for key in keys if key is not None]
         outcomes = iter(call_many(self._cache, calls, ex))
         checked = (

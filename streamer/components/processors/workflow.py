@@ -182,7 +182,7 @@ SPEC: Final = Spec(
 
 
 class _WorkflowRecord:
-    """What was done to one message."""
+    """The steps that one message went through."""
 
     def __init__(self, layers: Layers) -> None:
         self.succeeded = {name for layer in layers for name in layer}

@@ -105,7 +105,7 @@ class _ComponentWalk:
     def _visit_sequence(
         self, children: list[ParsedComponent], claimed: _ClaimedPlaces, open_: frozenset[str]
     ) -> None:
-        """Look at inputs of which only one is open at a time."""
+        """Check inputs of which only one is open at a time."""
         before, after = dict(claimed), dict(claimed)
         for child in children:
             mine = dict(before)

@@ -55,7 +55,7 @@ class _ZlibDecompressor:
 
 
 class _DecompressedStream:
-    """What comes out of one packed stream after another."""
+    """The content of packed streams, one after another."""
 
     def __init__(
         self, stream: ByteStream, make: Callable[[], _Decompressor], is_multi_stream: bool

@@ -152,7 +152,7 @@ class ScannedFiles:
         return None
 
     def _iter_marks(self, number: int, since: ScanMark, max_messages: int) -> Iterator[ScanMark]:
-        """Look through a file; what cannot be read is its end, and is told when it is read."""
+        """Scan a file; it ends at what cannot be read, which is reported when it is read."""
         path = self.path(number)
         try:
             with open(path, "rb", buffering=0) as file:

@@ -347,7 +347,7 @@ class HttpClient:
         return b"".join(blocks)
 
     def _timeout_text(self, response: httpx2.Response | None) -> str:
-        """Return what is said of an exchange whose time is over."""
+        """Return the error text of an exchange whose time is over."""
         seconds = self._parsed[TIMEOUT] / SECOND
         what = "waiting for the answer" if response is None else "reading the body"
         return f"timed out while {what}: it is not whole within {seconds:g} s (timeout)"

@@ -342,7 +342,7 @@ class ConnectionGuard(asyncio.Protocol):
         self._handler.resume_writing()
 
     def _is_busy(self) -> bool:
-        """Tell whether a request is in hand, also one that was read and has no task yet."""
+        """Return whether a request is in hand, also one that was read and has no task yet."""
         # aiohttp has no public words for it. Without a request yet, it only has not begun to wait.
         waiter = self._handler._waiter
         return bool(self._handler._request_count) and (waiter is None or waiter.done())

@@ -185,7 +185,7 @@ class HttpPublisher:
 
 
 class _ArrivalReport:
-    """Says at its end whether a batch has arrived, whatever happens to who has asked for it."""
+    """Reports at its end whether a batch has arrived, even when its requester has gone."""
 
     def __init__(self, arrived: Future[bool]) -> None:
         self._arrived = arrived

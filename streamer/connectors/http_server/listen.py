@@ -19,7 +19,7 @@ from streamer.connectors.http_server.connections import (
 
 
 class _GuardedSite(web.BaseSite):
-    """Where a runner listens: connections are counted, and have limits of time."""
+    """The sites of a runner: connections are counted, and have limits of time."""
 
     def __init__(
         self, runner: web.BaseRunner, listener: Listener, tls: ssl.SSLContext | None

@@ -41,7 +41,7 @@ class RedisOutput(Output):
         self._parsed = parsed
 
     def connect(self, ex: Execution) -> None:
-        """Look whether Redis answers."""
+        """Check that Redis answers."""
         try:
             with redis_errors():
                 self._get_client().execute_command("PING")
@@ -84,7 +84,7 @@ class RedisOutput(Output):
         return str(error)
 
     def probe(self) -> str:
-        """Look whether Redis answers."""
+        """Check that Redis answers."""
         with redis_errors():
             client = own_client(self._parsed)
             try:

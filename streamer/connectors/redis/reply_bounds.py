@@ -48,7 +48,7 @@ class _TimedSocket:
 
 
 class _BoundedBuffer(SocketBuffer):
-    """What has come of replies, which has a bound for each of them."""
+    """The bytes of replies that have come, which have a bound for each reply."""
 
     def __init__(self, connection: socket.socket, size: int, timeout: float | None) -> None:
         self._timed = _TimedSocket(connection, timeout)

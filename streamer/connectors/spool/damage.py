@@ -259,7 +259,7 @@ def _block_at(at: Position, header: Header) -> tuple[int, Block]:
 
 
 class _Gap(NamedTuple):
-    """What lies between two blocks that can be read.
+    """The bytes between two blocks that can be read.
 
     Attributes:
         start: where the first one ends.

@@ -229,7 +229,7 @@ class SpoolStore:
 
 
 class _StoreEnd(NamedTuple):
-    """What the last segments say of how far a store has come.
+    """The position of a store, by its last segments.
 
     Attributes:
         path: of the segment.

@@ -11,7 +11,7 @@ the time is known to one part in a hundred."""
 
 
 class _Arrival(NamedTuple):
-    """What came between two looks.
+    """The arrivals between two polls.
 
     Attributes:
         end: the position behind the last message of it.

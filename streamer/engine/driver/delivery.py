@@ -250,7 +250,7 @@ class Delivery:
         began: int,
         delivery: int,
     ) -> None:
-        """Say how long the micro-batch was in hand, where windows may expire for it."""
+        """Report how long the micro-batch was in hand, where windows may expire for it."""
         if (expire_delay := self._expire_delay) is None or not statuses:
             return
         tasks = [TaskWork.from_json(frame.body) for frame in frames if frame.kind == FrameKind.WORK]
@@ -405,7 +405,7 @@ class Delivery:
             self._written.append(Span("output", label, path, now - took, now, attributes))
 
     def _report_trace(self, batch: int, frames: Sequence[Frame], took: float) -> None:
-        """Tell of a micro-batch, if somebody wants to hear it."""
+        """Report a micro-batch, if there is a listener."""
         if self.trace is None:
             return
         now = self._clocks.wall_clock()

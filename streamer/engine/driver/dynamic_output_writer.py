@@ -242,7 +242,7 @@ class DynamicOutputWriter:
         return written
 
     def _drop(self, text: str, messages: int) -> None:
-        """Say that messages are lost to an output: it may be gone when they could be sent again."""
+        """Report messages as lost to an output: it may be gone when they could be sent again."""
         if self._context is not None:
             self._context.log(
                 "ERROR", f"Messages dropped, since an output rejects them: {text}", {}
@@ -250,7 +250,7 @@ class DynamicOutputWriter:
             self._context.count("output_dropped", messages, reason="rejected")
 
     def _log_task(self, task: TaskReport) -> None:
-        """Log and count what the outputs have said."""
+        """Log and count what the outputs have reported."""
         context = self._context
         if context is None:
             return

@@ -114,7 +114,7 @@ class KafkaOffsetCommitter:
         )
 
     def _report_skipped(self, before: Sequence[Offsets], ends: Sequence[Offsets]) -> None:
-        """Say and count what is gone of a micro-batch, where a stream goes on all the same."""
+        """Log and count what is gone of a micro-batch, where a stream goes on all the same."""
         for child, since, until in zip(self._children, before, ends, strict=True):
             for one in child.input.find_skipped(since or child.start_offsets, until):
                 name, place = child.input.lost_metric, (one.topic, one.partition)
@@ -155,7 +155,7 @@ class KafkaOffsetCommitter:
             self._check_data_loss()
 
     def _commit(self, now: bool = False) -> None:
-        """Tell each group where the newest micro-batch ends that is committed."""
+        """Commit to each group where the newest committed micro-batch ends."""
         safe = self._delivered_ends()
         if safe is None:
             return
@@ -218,7 +218,7 @@ class KafkaOffsetCommitter:
         return safe[-1] if safe else None
 
     def _check_data_loss(self) -> None:
-        """Look whether a micro-batch waits for messages of a topic that was deleted.
+        """Check whether a micro-batch waits for messages of a topic that was deleted.
 
         Spark's reader waits a minute for them, and tries that again and again. What retention has
         cut is not looked for: the tasks may have read it by then.

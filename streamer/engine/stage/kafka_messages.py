@@ -139,7 +139,7 @@ def _split_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _find_changes(column: pa.Array) -> NDArray[np.bool_]:
-    """Tell of each value but the first whether it is another than the one before."""
+    """Return for each value but the first whether it differs from the one before."""
     values = column.to_numpy(zero_copy_only=False)
     changed: NDArray[np.bool_] = values[1:] != values[:-1]
     return changed

@@ -76,7 +76,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
-    """How far down a walk is."""
+    """The depth of a walk."""
 
     path: str
     ancestors: tuple[ParsedComponent, ...] = ()

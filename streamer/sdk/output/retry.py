@@ -201,7 +201,7 @@ class RetryingOutput(Composition):
 
 
 def _give_up_error(left: FailedBatch) -> SendError:
-    """Return what is said of a batch that is given up: a rejection where all of it was rejected."""
+    """Return the error of a batch that is given up: a rejection where all of it was rejected."""
     causes = [*left.error.by_index(len(left.batch)).values()]
     text = (
         with_reason_of(GIVE_UP_TEXT, causes[0]) if all(map(is_rejection, causes)) else GIVE_UP_TEXT

@@ -140,7 +140,7 @@ def _render_fence(self: Any, tokens: Sequence[Token], index: int, options: Any, 
 
 
 def _clear_empty_headers(tokens: Sequence[Token]) -> None:
-    """Let no column have a header without words: who listens to a page would hear of one."""
+    """Give each column a header with words, for readers of the page by a screen reader."""
     for opened, inline, closed in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if opened.type == "th_open" and not inline.content:
             opened.tag = closed.tag = "td"

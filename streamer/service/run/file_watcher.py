@@ -211,7 +211,7 @@ class FileWatcher:
         return folders
 
     def _report_changes(self) -> None:
-        """Look; wait until what has changed is still, and tell."""
+        """Poll; wait until changed files are still, and report them."""
         while self._states.find_changes() and not self._closed.is_set():
             if not self._wait_until_quiet():
                 return

@@ -183,7 +183,7 @@ class StandaloneMaster(QuietJvm):
         return masters
 
     def _request(self, message: str, *arguments: Any) -> Any:
-        """Ask all masters; return the answer of the one that is active.
+        """Query all masters; return the answer of the one that is active.
 
         Without arguments a message is a Scala object.
         """

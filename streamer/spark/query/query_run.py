@@ -283,7 +283,7 @@ class QueryRun:
             self.batch_meter.end()
 
     def _on_task_log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
-        """Hear what a task waits for; it is over when a micro-batch is delivered."""
+        """Note what a task waits for; it is over when a micro-batch is delivered."""
         self._on_trouble(text, fields)
         self._log(level, text, fields)
 

@@ -87,7 +87,7 @@ class SourcePlan:
 
 @dataclass(frozen=True, slots=True)
 class _Poll:
-    """What one poll of the inputs has given.
+    """The result of one poll of the inputs.
 
     Attributes:
         time: by the stream's clock, ns.

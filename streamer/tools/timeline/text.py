@@ -133,7 +133,7 @@ def _format_key(span: WindowSpan) -> str:
 
 
 def _explain_expiry(timeline: Timeline, short_times: ShortTimes) -> Iterator[str]:
-    """Say which message made windows expire: on a clock that follows events, it is an odd one."""
+    """Describe the message that made windows expire: on a clock that follows events, an odd one."""
     expired = next((event for event in timeline.events if event.dropped == "expired"), None)
     if expired is not None:
         first = next(one for one in timeline.events if one.arrived == expired.arrived)

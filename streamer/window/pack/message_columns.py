@@ -206,7 +206,7 @@ class MessageColumns:
 def _set_event_times(
     columns: PackColumns, event_times: EventTimes, part: Ints, only_max_times: bool
 ) -> None:
-    """Say in a pack's columns what there is to say of event times."""
+    """Add the event times to a pack's columns."""
     times = event_times.times[part]
     if not only_max_times:
         columns.times = times

@@ -267,7 +267,7 @@ class ClusterClient:
                     raise no_broker_error(self._connection, errors, parse_error(error)[1]) from None
 
     def _recent_errors(self, seconds: float) -> list[tuple[int, str]]:
-        """Return numbers and texts of what librdkafka has said beside its answers."""
+        """Return numbers and texts of the errors that librdkafka reports beside its answers."""
         self._admin_client()
         since = time.monotonic() - seconds - 1
         return [(code, text) for at, code, text in list(self._recent) if at >= since]
@@ -300,7 +300,7 @@ class ClusterClient:
         return offsets
 
     def _check_gone(self, missing: list[PartitionRef], timeout_s: float) -> None:
-        """Look whether partitions are gone: librdkafka says the same when no broker is there.
+        """Check whether partitions are gone: librdkafka reports the same when no broker is there.
 
         Raises:
             KafkaError: no broker answers, or one knows them, so that they are not gone.
@@ -342,7 +342,7 @@ class ClusterClient:
             raise KafkaError(f"Kafka refuses{self._connection.user_text}: {text}", final) from None
 
     def _drop_client(self) -> None:
-        """Ask by a new client from now on.
+        """Use a new client from now on.
 
         One whose question a broker has not answered may not hear from it again for a minute.
         """

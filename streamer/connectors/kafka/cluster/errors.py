@@ -227,7 +227,7 @@ def record_error_text(topic: str, partition: int, error: Any) -> str:
 
 
 def transaction_error(error: Any, prefix: str, topic: str, user_text: str = "") -> KafkaError:
-    """Return what is said of one of librdkafka's errors in a transaction.
+    """Return the text for one of librdkafka's errors in a transaction.
 
     Args:
         error: the error.

@@ -123,7 +123,7 @@ def _check_partitions(topics: dict[str, Topic], selection: TopicSelection) -> No
 
 
 def check_token(name: str, connection: Connection, local: bool) -> None:
-    """Look whether Spark's Kafka client can be given the token of OAUTHBEARER, if there is one.
+    """Check that Spark's Kafka client can get the token of OAUTHBEARER, if there is one.
 
     Args:
         name: of the component.
@@ -151,7 +151,7 @@ def check_token(name: str, connection: Connection, local: bool) -> None:
 def check_same_cluster(
     name: str, connection: Connection, known: Any, cluster: ClusterState, every: bool | None
 ) -> None:
-    """Look whether the checkpoint is of this cluster and of these topics.
+    """Check that the checkpoint is of this cluster and of these topics.
 
     Args:
         name: of the component.

@@ -210,7 +210,7 @@ class KafkaSource(OpenKafkaInput):
         return {ALLOWED_URLS: write_token(sasl.token)}
 
     def backlog(self, known: Offsets) -> Backlog:
-        """Ask how much waits beyond the newest micro-batch; made to be called often.
+        """Return how much waits beyond the newest micro-batch; made to be called often.
 
         Args:
             known: where the newest micro-batch that was planned ends; what is not in it stands
@@ -363,7 +363,7 @@ class KafkaSource(OpenKafkaInput):
         return begun | flatten_offsets(known)
 
     def _check_not_lost(self, at: dict[PartitionRef, int], has_waiting: bool) -> None:
-        """Look whether what is to be read next is still there, and of the topics that were begun.
+        """Check that what is to be read next is still there, and of the topics that were begun.
 
         Args:
             at: where the partitions stand.

@@ -178,7 +178,7 @@ def _rejection_text(record: Record, error: Any) -> str:
 
 
 class _WaitReporter:
-    """Says that records wait, when that takes long, and then again from time to time."""
+    """Logs that records wait, when that takes long, and then again from time to time."""
 
     def __init__(self, ex: Execution, last_error: Callable[[], str], topics: set[str]) -> None:
         self._ex = ex

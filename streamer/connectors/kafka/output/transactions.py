@@ -91,7 +91,7 @@ class Transactions:
         self._refusal: Any = None
 
     def preflight(self, stream: str, user_text: str, timeout_s: float) -> None:
-        """Look whether transactions of a stream will be let in; see `preflight_transaction`."""
+        """Check that transactions of a stream will be accepted; see `preflight_transaction`."""
         preflight_transaction(
             self._producer_settings,
             self._connection_settings,

@@ -102,7 +102,7 @@ class SessionColumns:
 
     @property
     def _close_delay(self) -> int:
-        """How long after its end a session closes, ns."""
+        """The time after its end at which a session closes, ns."""
         return self._gap + self._lateness + 1
 
     def release_all(self) -> RowPathWork | None:

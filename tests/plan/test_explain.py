@@ -132,7 +132,7 @@ def test_it_says_in_the_mappings_own_words_what_a_window_keeps_of_expressions():
 def test_it_says_which_expression_stops_a_mapping_from_folding():
     said = explained(REDUCED % 'json("plate").from_all().sort()')
     place = "pipeline.processors.1: line 2, column 88"
-    assert f"keeps       messages whole; {place}: sort() wants all values at once" in said
+    assert f"keeps       messages whole; {place}: sort() needs all values at once" in said
     said = explained(REDUCED.replace("batch_index() == 0", "this.first") % "1")
     assert (
         "keeps       messages whole; pipeline.processors.1: it does not say that it keeps" in said

@@ -104,7 +104,7 @@ def find_aggregate(node: tree.Node, text: str) -> Aggregate | None:
         text: the mapping that it is from, to quote.
 
     Raises:
-        NotFoldingError: it is of that kind, and looks at what it may not look at.
+        NotAggregatableError: it is of that kind, and looks at what it may not look at.
     """
     if isinstance(node, tree.Call):
         return Aggregate("count", (), "") if node.name == "batch_size" else None

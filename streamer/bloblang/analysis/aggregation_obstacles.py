@@ -65,7 +65,7 @@ def refuse_batch_access(node: tree.Method | tree.Call) -> None:
     """Refuse a call that reads other messages, or counts them, where that cannot be pre-aggregated.
 
     Raises:
-        NotFoldingError: it does.
+        NotAggregatableError: it does.
     """
     if isinstance(node, tree.Method):
         _refuse_final_method(node)
@@ -74,13 +74,13 @@ def refuse_batch_access(node: tree.Method | tree.Call) -> None:
     if node.name == "batch_index" or "batch" not in node.bound.declaration.uses:
         return
     if node.name == "from_all":
-        reason = f"from_all() folds when it is followed by {AGGREGATE_METHODS}; "
-        reason += "here all values are wanted"
+        reason = f"from_all() can be aggregated when it is followed by {AGGREGATE_METHODS}; "
+        reason += "here all values are kept"
     elif node.name == "from":
-        reason = "from() folds as from(0) and from(-1): other messages are not kept"
+        reason = "from() can be aggregated as from(0) and from(-1): other messages are not kept"
     else:
         kind = "method" if isinstance(node, tree.Method) else "function"
-        reason = f"the {kind} {node.name} looks at other messages in a way that does not fold"
+        reason = f"the {kind} {node.name} reads other messages in a way that cannot be aggregated"
     raise NotAggregatableError(node.place, reason)
 
 
@@ -94,10 +94,11 @@ def _refuse_final_method(node: tree.Method) -> None:
         )
     elif node.name in ("index", "top_k"):
         literal = "0 or -1" if node.name == "index" else "a literal number"
-        reason = f"{node.name}() of from_all() folds for {literal}"
+        reason = f"{node.name}() of from_all() can be aggregated for {literal}"
     elif node.name == "unique":
-        reason = "unique() of from_all() folds without an argument; map_each() can stand before it"
+        reason = "unique() of from_all() can be aggregated without an argument; "
+        reason += "map_each() can stand before it"
     else:
-        reason = f"{node.name}() wants all values at once; from_all() folds when followed by "
-        reason += AGGREGATE_METHODS
+        reason = f"{node.name}() needs all values at once; from_all() can be aggregated when "
+        reason += f"followed by {AGGREGATE_METHODS}"
     raise NotAggregatableError(node.end or node.place, reason)

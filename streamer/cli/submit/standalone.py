@@ -180,5 +180,5 @@ def _check_outcome(status: DriverStatus, job: Job) -> int:
             f"{status.error or 'it left no word'}; can its user read {job.directory}? Its log is "
             "below the worker's directory `work`, in stderr"
         )
-    last = next((line for line in reversed(outcome["last"]) if line.strip()), "it said nothing")
+    last = next((line for line in reversed(outcome["last"]) if line.strip()), "it printed nothing")
     raise StreamerError(f"the driver failed on {outcome['host']}: {last}")

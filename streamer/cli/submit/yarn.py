@@ -220,5 +220,5 @@ def _check_outcome(id: str, status: DriverStatus, job: Job | None) -> int:
             f"the driver failed: {status.error or 'YARN does not say why'}; its log: yarn logs "
             f"-applicationId {id}"
         )
-    last = next((line for line in reversed(outcome["last"]) if line.strip()), "it said nothing")
+    last = next((line for line in reversed(outcome["last"]) if line.strip()), "it printed nothing")
     raise StreamerError(f"the driver failed on {outcome['host']}: {last}")

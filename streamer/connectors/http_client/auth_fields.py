@@ -47,7 +47,7 @@ OAUTH_FIELD: Final = _toggled_field(
     "Signs requests by OAuth 1.",
     _text_field("consumer_key", "Who the client is."),
     _text_field("consumer_secret", "What proves it.", secret=True),
-    _text_field("access_token", "Whose resources are asked for."),
+    _text_field("access_token", "The owner of the resources that are requested."),
     _text_field("access_token_secret", "What proves that they may be.", secret=True),
 )
 

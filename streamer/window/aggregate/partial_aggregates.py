@@ -62,8 +62,8 @@ def aggregation_for(text: str) -> PreAggregation:
     aggregation = analyze_pre_aggregation(text)
     if not isinstance(aggregation, PreAggregation):
         raise StreamerError(
-            f"the state holds groups folded for a mapping that does not fold here: {aggregation}; "
-            "run the version that wrote the checkpoint, or start from another one"
+            "the state holds groups aggregated for a mapping that cannot be aggregated here: "
+            f"{aggregation}; run the version that wrote the checkpoint, or start from another one"
         )
     return aggregation
 

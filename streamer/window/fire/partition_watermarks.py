@@ -58,7 +58,7 @@ class PartitionWatermarks:
         number = arrival >> PIECE_BITS
         if number not in self._before:
             raise StreamerError(
-                f"a window shard was not told of the clock of piece {number}: this is a bug in the "
+                f"a window shard did not get the clock of piece {number}: this is a bug in the "
                 "program; the micro-batch is not lost, a restart replays it"
             )
         return number

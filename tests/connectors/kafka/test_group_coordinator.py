@@ -45,5 +45,5 @@ def test_it_is_given_up_when_time_is_up(
     cluster: ClusterClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster, "_group_client", lambda name: Group(15))
-    with pytest.raises(KafkaError, match="the group 'readers' is not told now"):
+    with pytest.raises(KafkaError, match="the group 'readers' cannot be read now"):
         cluster.committed_offsets("readers", [("t", 0)], timeout_s=0.0)

@@ -202,7 +202,7 @@ class ClusterClient:
                 f"{self._group_refused_text(group)}, or use another consumer_group", is_final=True
             )
         if code in COORDINATOR_MOVES:
-            raise KafkaError(f"the group {group!r} is not told now: its broker is changing")
+            raise KafkaError(f"the group {group!r} cannot be read now: its broker is changing")
         if code < 0:
             raise no_broker_error(self._connection, self._recent_errors(timeout_s), text)
         return {(one.topic, one.partition): one.offset for one in answer if one.offset >= 0}

@@ -24,9 +24,10 @@ def explain_input(source: KafkaSource) -> Iterator[str]:
     yield f"begins       {_explain_start(source)}; then the checkpoint says where"
     if source.group:
         often = format_duration(source.commit_period)
-        yield f"group        {source.group!r} hears every {often} what is safe: tools show its lag"
+        commits = f"gets the committed offsets every {often}"
+        yield f"group        {source.group!r} {commits}: tools show its lag"
     else:
-        yield "group        none hears how far it is: consumer_group names one"
+        yield "group        none gets its offsets: consumer_group names one"
     yield f"micro-batch  {_explain_bound(source)}"
     if source.fail_on_data_loss:
         yield "data loss    messages that are gone before they were read end the stream"

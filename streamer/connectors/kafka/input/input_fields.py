@@ -55,9 +55,9 @@ def group_field() -> Field:
     return Field(
         GROUP,
         "string",
-        "The consumer group that is told which offsets are safe in the checkpoint, so that Kafka's "
-        "tools and dashboards show the lag. A stream without a checkpoint begins where the group "
-        "is. Empty for none.",
+        "The consumer group that offsets are committed to once they are safe in the checkpoint, so "
+        "that Kafka's tools and dashboards show the lag. A stream without a checkpoint begins "
+        "where the group is. Empty for none.",
         default="",
     )
 
@@ -88,7 +88,7 @@ def commit_period_field(default: str) -> Field:
     """Return the field `commit_period`."""
     return duration_field(
         COMMIT_PERIOD,
-        "How often the group is told which offsets are safe, at most; and once more at the end.",
+        "How often offsets are committed to the group, at most; and once more at the end.",
         default=default,
         advanced=True,
     )

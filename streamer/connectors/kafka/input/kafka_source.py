@@ -291,7 +291,7 @@ class KafkaSource(OpenKafkaInput):
                 self.group, flatten_offsets(ends), self.connection.answer_timeout_s
             )
         except KafkaError as error:
-            return f"the group {self.group!r} could not be told what is safe: {error}"
+            return f"the group {self.group!r} could not commit offsets: {error}"
 
     def reachability_problem(self) -> str | None:
         """Return None when brokers answer and all is well, else why not, in one line."""

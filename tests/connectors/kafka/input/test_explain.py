@@ -20,7 +20,7 @@ def test_an_input_says_what_it_reads_from_where_how_much_and_who_hears_of_it() -
         "reads        the topic t at a:1,b:2\n"
         "begins       where the group is, else with the oldest message; then the checkpoint says "
         "where\n"
-        "group        'g' hears every 5s what is safe: tools show its lag\n"
+        "group        'g' gets the committed offsets every 5s: tools show its lag\n"
         "micro-batch  what waits, at most 1,000,000 messages, fewer when they are large; each "
         "partition in order\n"
         "data loss    messages that are gone before they were read end the stream"
@@ -36,7 +36,7 @@ def test_an_input_says_what_it_reads_from_where_how_much_and_who_hears_of_it() -
         ("topics: ['t:0:7']", "begins       at the offsets that topics names, else with the old"),
         ("regexp_topics_include: [a, b]", "topics with a or b in their names, also those that co"),
         ("regexp_topics_include: [a], regexp_topics_exclude: [b]", "a in their names, and not b"),
-        ("topics: [t]", "none hears how far it is: consumer_group names one"),
+        ("topics: [t]", "none gets its offsets: consumer_group names one"),
         ("topics: [t], start_offset: latest", "begins       with the next message; then"),
         ("topics: [t], start_offset: '1500'", "first message of 1970-01-01T00:00:01.500000Z or"),
         ("topics: [t], consumer_group: g, start_offset: committed", "must have read every part"),
@@ -65,5 +65,5 @@ def test_explain_says_it_below_each_input() -> None:
     lines = explain(make_plan(parse_config(config + output, "a.yaml")), "/state").split("\n")
     at = next(n for n, line in enumerate(lines) if "[y] kafka" in line)
     assert lines[at + 1] == "      reads        the topic y at a"
-    assert lines[at + 3].startswith("      group        'y' hears every 1s")
+    assert lines[at + 3].startswith("      group        'y' gets the committed offsets every 1s")
     assert any("sends, exactly once, in transactions" in line for line in lines)

@@ -35,6 +35,10 @@ class CapturedInputs:
     impure: bool
     read: Mapping[InputKey, Any] = field(repr=False)
 
+    def restore(self) -> MappingInputs:
+        """Return inputs from which mappings take these values, whatever files hold by now."""
+        return MappingInputs(self.impure, self.read)
+
 
 @dataclass(eq=False)
 class MappingInputs:
@@ -128,7 +132,7 @@ def forbid_impure(forbidden: bool = True) -> AbstractContextManager[MappingInput
 def restore_inputs(captured: CapturedInputs) -> None:
     """Have mappings of this process take what the driver read; a worker does so for each task."""
     global _process_inputs
-    _process_inputs = MappingInputs(captured.impure, captured.read)
+    _process_inputs = captured.restore()
 
 
 def _record(read: Mapping[InputKey, Any]) -> None:

@@ -428,7 +428,10 @@ def finish_drain(
             "cannot be read in two ways: start the former config once, with an empty input"
         )
     log("INFO", "Letting open windows out, which a deploy had begun", {})
-    stream = drain_windows(host, with_new_run(drain.plan), drain.keeps_input, timeout, should_stop)
+    former = with_new_run(drain.plan)
+    # Mappings that the driver builds read what the former config has read, as the workers' do.
+    with drain.plan.captured_inputs.restore().active():
+        stream = drain_windows(host, former, drain.keeps_input, timeout, should_stop)
     if not drain.keeps_input:
         stream.stop(timeout)
         if not _reads_stdin(drain.plan):

@@ -25,7 +25,7 @@ from streamer.sdk.output.protocols import (
     Transactional,
     encode_batch,
 )
-from streamer.sdk.output.rejection import Reason, Rejection, take_out
+from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.retry import RetryingOutput, make_wait_reporter
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.output.wait_budget import UnsentBatches, with_wait_budget
@@ -159,7 +159,7 @@ class OutputStage:
         if error is not None:
             left = FailedBatch(0, [*range(len(batch))], batch, error)
             bad = sorted(error.errors)
-            take_out(self._component.path, self._component.label, left.subset(bad), ex)
+            left.subset(bad).reject(self._component.path, self._component.label, ex)
             ex.stats_of(self._key).sent -= len(bad)
         return items
 
@@ -252,7 +252,7 @@ def reject_failed(
             continue
         error = SendError("failed", errors)
         left = FailedBatch(0, [*range(len(batch))], batch, error)
-        take_out(path, label, left.subset([*errors]), ex)
+        left.subset([*errors]).reject(path, label, ex)
         kept = [message for index, message in enumerate(batch) if index not in errors]
         if kept:
             yield kept

@@ -21,7 +21,7 @@ from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
 from streamer.engine.stage.crash_search import make_crash_search
-from streamer.engine.stage.run_chunk import run_chunk
+from streamer.engine.stage.run_chunk import observe_input, run_chunk
 from streamer.engine.stage.task_plan import InputProcessors, SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
@@ -83,13 +83,17 @@ class PackStage:
         task = self._task_plan.begin_report(plan.input)
         ex = task.execution
         ex.crashes = make_crash_search(piece.number, piece.first_arrival)
-        processors = self._processors.of(self._task_plan.input_of(piece))
-        packer = self._make_packer(piece, aggregates_from)
+        piece_input = self._task_plan.input_of(piece)
+        processors = self._processors.of(piece_input)
+        row_kind = _row_kind_of(piece.label or piece_input.component.label, window)
+        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
+        packer = self._make_packer(origin, aggregates_from)
+        chunks = piece.source.read(piece.content, ex)
         packing = _Packing(packer, processors, ex, batch_time, piece.first_arrival)
         tally = ex.stats_of(ComponentRef(plan.buffer).key)
         watched = bool(processors) and window.expire_delay is not None
         with packing.clock.measure() if watched else nullcontext():
-            for chunk in self._task_plan.read_chunks(piece, task):
+            for chunk in observe_input(chunks, plan.input, task, piece_input.inner):
                 taken, batches = packing.add(chunk)
                 tally.received += taken
                 tally.batches_received += batches
@@ -104,7 +108,7 @@ class PackStage:
             if kind in REPORT_ROWS:
                 yield ShuffleRow(0, REPORT_ROWS[kind], 0, piece.number, body)
 
-    def _make_packer(self, piece: SourcePiece, aggregates_from: AggregatesFrom) -> Packer:
+    def _make_packer(self, origin: PieceOrigin, aggregates_from: AggregatesFrom) -> Packer:
         plan, window = self._plan, self._plan.window
         assert window is not None
         aggregation = None
@@ -116,23 +120,21 @@ class PackStage:
             plan.key.compile() if plan.key else None,
             compile_mapping(plan.filter) if plan.filter else None,
         )
-        row_kind = self._row_kind_of(piece, window)
-        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
         keep_dropped, after = plan.late_output is not None, aggregates_from.after
         return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)
 
-    def _row_kind_of(self, piece: SourcePiece, window: Window) -> RowKind:
-        """Return the kind of rows that a piece's messages go in."""
-        if (join := window.join) is None:
-            return RowKind.PACK
-        label = piece.label or self._task_plan.input_of(piece).component.label
-        if label not in (join.left, join.right):
-            origin_text = f"of the input {label!r}" if label else "of an input without a label"
-            raise StreamerError(
-                f"a window_join of {join.left} and {join.right} got messages {origin_text}; "
-                "expected those two: correct the label"
-            )
-        return RowKind.RIGHT if label == join.right else RowKind.PACK
+
+def _row_kind_of(label: str, window: Window) -> RowKind:
+    """Return the kind of rows that messages of the input of a label go in."""
+    if (join := window.join) is None:
+        return RowKind.PACK
+    if label not in (join.left, join.right):
+        origin_text = f"of the input {label!r}" if label else "of an input without a label"
+        raise StreamerError(
+            f"a window_join of {join.left} and {join.right} got messages {origin_text}; expected "
+            "those two: correct the label"
+        )
+    return RowKind.RIGHT if label == join.right else RowKind.PACK
 
 
 class _Packing:

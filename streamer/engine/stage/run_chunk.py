@@ -8,6 +8,8 @@ from typing import Final
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import serialise_batch
 from streamer.core.message import Batch, Message
+from streamer.engine.report.component_errors import attribute_iteration_errors
+from streamer.engine.report.task_report import TaskReport
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor, run, run_each
@@ -84,17 +86,31 @@ def _run_messages(
 def observe_input(
     chunks: Iterable[Chunk],
     component: ParsedComponent,
-    ex: Execution,
+    task: TaskReport,
     inner: Iterable[Mapping[str, str]] = (),
 ) -> Iterator[Chunk]:
-    """Return what an input gives, and take samples of it where somebody watches.
+    """Return what an input gives; an exception while it is read is the input's error.
 
     Args:
         chunks: what it gives.
         component: the input.
-        ex: the run.
+        task: its trace gets what is read, and its run the samples where somebody watches.
         inner: labels and paths of the inputs inside of it that they come through, which count them.
     """
+    ex = task.execution
+    observed = _sample_and_count(chunks, component, ex, inner)
+    observed = attribute_iteration_errors(observed, ComponentRef(component).fields)
+    if task.tracing is not None:
+        observed = task.tracing.follow(observed)
+    return observed if ex.crashes is None else ex.crashes.raise_at_end(observed)
+
+
+def _sample_and_count(
+    chunks: Iterable[Chunk],
+    component: ParsedComponent,
+    ex: Execution,
+    inner: Iterable[Mapping[str, str]],
+) -> Iterator[Chunk]:
     sampler = ex.sampler
     key = ComponentRef(component).key
     for chunk in chunks:

@@ -16,7 +16,7 @@ from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_
 from streamer.engine.report.task_report import TaskReport
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
-from streamer.engine.stage.run_chunk import count_messages, run_chunk
+from streamer.engine.stage.run_chunk import count_messages, observe_input, run_chunk
 from streamer.engine.stage.task_plan import InputProcessors, SourcePiece, TaskPlan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
@@ -82,8 +82,10 @@ class StatelessStage:
 
     def _payloads(self, piece: SourcePiece, task: TaskReport) -> Iterator[Payload]:
         ex = task.execution
-        processors = self._input_processors.of(self._task_plan.input_of(piece))
-        read = _count_input(self._task_plan.read_chunks(piece, task), ex)
+        piece_input = self._task_plan.input_of(piece)
+        processors = self._input_processors.of(piece_input)
+        chunks = piece.source.read(piece.content, ex)
+        read = _count_input(observe_input(chunks, self._plan.input, task, piece_input.inner), ex)
         made = (
             self._run_directly([*processors, *self._processors], read, ex)
             if self._plan.buffer.name == "none"

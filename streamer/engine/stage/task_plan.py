@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamer.connectors.merged_source import source_path_of
-from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.rejected_messages import PIPELINE_PATH, InputPath, ReplayRules
 from streamer.engine.report.spans import TaskTrace
 from streamer.engine.report.task_report import DEFAULT_REPLAY_RULES, TaskReport
-from streamer.engine.stage.run_chunk import observe_input
 from streamer.plan import Plan
 from streamer.plan.piece_input import inner_inputs, input_of_path, input_paths
 from streamer.plan.rejection import rejects, replays
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.input.replayable import Chunk, ReadableSource
+from streamer.sdk.input.replayable import ReadableSource
 from streamer.sdk.processing import Processor
 from streamer.sdk.spec import BuildContext, ParsedComponent
 from streamer.window.contract.shuffle_row import PIECE_BITS
@@ -134,17 +132,6 @@ class TaskPlan:
                 component.kind.value, ComponentRef(component).fields, time.time_ns()
             )
         return TaskReport.of(self.plan, now, tracing, replay_rules)
-
-    def read_chunks(self, piece: SourcePiece, task: TaskReport) -> Iterator[Chunk]:
-        """Read a piece; what the input breaks down on is the input's error."""
-        plan, ex = self.plan, task.execution
-        chunks = observe_input(
-            piece.source.read(piece.content, ex), plan.input, ex, self.input_of(piece).inner
-        )
-        chunks = attribute_iteration_errors(chunks, ComponentRef(plan.input).fields)
-        if task.tracing is not None:
-            chunks = task.tracing.follow(chunks)
-        return chunks if ex.crashes is None else ex.crashes.raise_at_end(chunks)
 
 
 class InputProcessors:

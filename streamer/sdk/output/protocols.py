@@ -36,7 +36,12 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
-from streamer.sdk.output.rejection import is_rejection
+from streamer.sdk.output.rejection import (
+    RejectedBatch,
+    Rejection,
+    is_rejection,
+    origin_number_of,
+)
 from streamer.sdk.processing.batching import BatchPolicy
 from streamer.sdk.spec import Field
 
@@ -175,6 +180,21 @@ class FailedBatch(NamedTuple):
             [self.batch[index] for index in indices],
             SendError(self.error.text, own, not_tried=self.error.not_tried),
         )
+
+    def reject(self, output: str, label: str, ex: Execution) -> None:
+        """Take the messages out of the run, each by itself; those of one origin together.
+
+        Args:
+            output: the config path of the output that has refused them.
+            label: of that output.
+            ex: the run.
+        """
+        texts = self.error.by_index(len(self.batch))
+        for index, message in enumerate(self.batch):
+            text = texts[index]
+            assert isinstance(text, Rejection)
+            origin = origin_number_of(message, ex.origins)
+            ex.rejected.append(RejectedBatch(output, label, [message], text, origin))
 
 
 def as_untried(batches: Sequence[Batch]) -> list[FailedBatch]:

@@ -11,13 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from streamer.core.execution import Execution
 from streamer.core.message import Batch, IndexedMessage
-
-if TYPE_CHECKING:
-    from streamer.sdk.output.protocols import FailedBatch
 
 
 class Reason(StrEnum):
@@ -102,23 +98,6 @@ class RejectedBatch:
     batch: Batch
     text: Rejection
     origin: int | None = None
-
-
-def take_out(output: str, label: str, left: FailedBatch, ex: Execution) -> None:
-    """Take messages out of the run, each by itself; those of one origin together.
-
-    Args:
-        output: the config path of the output that has refused them.
-        label: of that output.
-        left: the messages, with a rejection for each.
-        ex: the run.
-    """
-    texts = left.error.by_index(len(left.batch))
-    for index, message in enumerate(left.batch):
-        text = texts[index]
-        assert isinstance(text, Rejection)
-        origin = origin_number_of(message, ex.origins)
-        ex.rejected.append(RejectedBatch(output, label, [message], text, origin))
 
 
 def origin_number_of(message: Any, origins: Mapping[int, Batch] | None) -> int | None:

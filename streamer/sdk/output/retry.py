@@ -17,7 +17,7 @@ from streamer.sdk.output.protocols import (
     SendOutcome,
     renumber_failures,
 )
-from streamer.sdk.output.rejection import Rejection, is_rejection, take_out, with_reason_of
+from streamer.sdk.output.rejection import Rejection, is_rejection, with_reason_of
 from streamer.sdk.output.wait_budget import UnsentBatches
 from streamer.sdk.spec import ParsedComponent
 
@@ -189,7 +189,7 @@ class RetryingOutput(Composition):
             if "unclear" in parts:
                 unclear.append(one.subset(parts["unclear"]))
             if "rejected" in parts:
-                take_out(self._target.path, self._target.label, one.subset(parts["rejected"]), ex)
+                one.subset(parts["rejected"]).reject(self._target.path, self._target.label, ex)
         return again, unclear
 
     def _send_again(

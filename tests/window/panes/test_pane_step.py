@@ -230,5 +230,5 @@ def test_a_pack_of_a_piece_that_was_not_told_of_is_refused() -> None:
     packer = Packer(stream.window, 1, BufferMappings(compile_mapping("root = now()")))
     packer.add_raws([b"{}"], {}, 0, T, execution(T))
     rows = [row for row in packer.flush_rows() if row.kind != RowKind.PIECE]
-    with pytest.raises(StreamerError, match="not told of the clock of piece 0"):
+    with pytest.raises(StreamerError, match="did not get the clock of piece 0"):
         list(Shard(stream.window, stream.stores[0]).step([*rows, MicroBatchInfo(T, "x").to_row(0)]))

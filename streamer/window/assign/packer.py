@@ -1,21 +1,27 @@
-"""Stage 1 of windows: each message gets its pane and shard, or is dropped, and is packed."""
+"""Stage 1 of windows: each message gets its pane and shard, or is dropped, and is packed.
+
+Thousands of messages are evaluated together, and fewer around one that fails: what is decided for a
+chunk must be what would be decided for each message alone. So a chunk with a message that makes a
+mapping fail is taken again in smaller ones, and the few around it one by one.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
+from streamer.core.json.bulk import payloads_of
 from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
-from streamer.window.aggregate.accumulator import select_values
-from streamer.window.assign.batch_packer import BatchPacker, EvaluatedChunk, MessageGetter
+from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.assign.dropped_messages import DroppedMessages
 from streamer.window.assign.pack_builder import PackBuilder
 from streamer.window.assign.slot_assigner import PieceOrigin, make_slot_assigner
@@ -24,22 +30,42 @@ from streamer.window.evaluate.message_evaluator import (
     NO_EVENT_TIME,
     EvaluatedMessages,
     EventTimeCache,
+    MessageEvaluator,
     make_message_evaluators,
 )
 from streamer.window.evaluate.queries import BufferMappings, is_now_mapping
 from streamer.window.pack.metadata_codec import add_key_spelling, encode_meta
+from streamer.window.pack.pack_codec import lengths_of
 from streamer.window.pack.slots import KeyGroups
 from streamer.window.settings.event_time_window import WINDOW_KEY_ID
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window import Window
 
+_CHUNK_MESSAGES: Final = 4096
+_MIN_CHUNK_MESSAGES: Final = 64
 _NO_TIME_TEXT: Final = "its timestamp_mapping gave no time"
 _NO_KEY_TEXT: Final = "its key_mapping gave no key"
 _FUTURE_TEXT: Final = "its time is further ahead than max_ahead allows"
 _ORIGIN: Final = PieceOrigin()
 
 
-class Packer(BatchPacker):
+_MessageGetter = Callable[[int], Message]
+"""Gives a message of a chunk, by its place."""
+
+
+class _EvaluatedChunk(NamedTuple):
+    """The results of a chunk's mappings.
+
+    Attributes:
+        messages: event times, groups and the filter's results.
+        columns: values for pre-aggregation, by aggregate; None without.
+    """
+
+    messages: EvaluatedMessages
+    columns: list[ValueColumn] | None
+
+
+class Packer:
     """Packs the messages of one piece; make one for every piece of a micro-batch."""
 
     def __init__(
@@ -79,10 +105,12 @@ class Packer(BatchPacker):
             aggregates_after,
             only_max_times=window.strategy == "panes",
         )
-        evaluators = make_message_evaluators(
+        self._builder = builder
+        self._evaluators = make_message_evaluators(
             timestamp, key, mappings.filter, EventTimeCache(), groups
         )
-        super().__init__(builder, evaluators, shards)
+        self._shards = shards
+        self._batch_time: int | None = None
         self._window = window
         self._key = key
         self._filter = mappings.filter
@@ -92,6 +120,53 @@ class Packer(BatchPacker):
         self._slots = slots
         self._drops = DroppedMessages(keep_dropped)
 
+    def add_raws(
+        self,
+        raws: list[bytes],
+        meta: Mapping[str, Any],
+        arrival_start: int,
+        batch_time: int,
+        ex: Execution,
+    ) -> None:
+        """Take messages that share their metadata, and of which each is a batch of its own.
+
+        Args:
+            raws: payloads, in order of arrival.
+            meta: the metadata of all of them.
+            arrival_start: the arrival number of the first; the others follow.
+            batch_time: the micro-batch's time, ns, which is what `ex.now()` gives.
+            ex: for the mappings and for warnings.
+        """
+        self._set_batch_time(batch_time)
+        encoded = encode_meta(meta)
+        for start in range(0, len(raws), _CHUNK_MESSAGES):
+            chunk = raws[start : start + _CHUNK_MESSAGES]
+            self._add_chunk(chunk, meta, encoded, arrival_start + start, ex)
+
+    def add_messages(
+        self, messages: list[Message], arrival_start: int, batch_time: int, ex: Execution
+    ) -> None:
+        """Take messages of any kind; those that are marked as failed will pass by the windows.
+
+        Args:
+            messages: one batch, which is what the mappings see.
+            arrival_start: the arrival number of the first; the others follow.
+            batch_time: the micro-batch's time, ns, which is what `ex.now()` gives.
+            ex: for the mappings and for warnings.
+        """
+        self._set_batch_time(batch_time)
+        if len(messages) > 1:
+            for start in range(0, len(messages), _CHUNK_MESSAGES):
+                chunk = messages[start : start + _CHUNK_MESSAGES]
+                self._add_message_chunk(chunk, messages, start, arrival_start, ex)
+            return
+        for index, message in enumerate(messages):
+            self._add_message(messages, index, message, arrival_start + index, ex)
+
+    def take_rows(self) -> list[ShuffleRow]:
+        """Take the rows that are finished already, so that they need not be held any longer."""
+        return self._builder.take_rows()
+
     def flush_rows(self) -> Iterator[ShuffleRow]:
         """Return all rows that are left, the counters, and how far the clock has moved."""
         self._builder.flush()
@@ -100,19 +175,117 @@ class Packer(BatchPacker):
         yield from self._slots.clock_rows(self._shards)
 
     def _set_batch_time(self, batch_time: int) -> None:
-        super()._set_batch_time(batch_time)
+        if self._batch_time is not None and self._batch_time != batch_time:
+            raise StreamerError(
+                f"a packer was given messages of two micro-batches, at {self._batch_time} and "
+                f"{batch_time} ns: this is a bug in the program"
+            )
+        self._batch_time = batch_time
         self._slots.batch_time = batch_time
+
+    def _flush_if_full(self, size: int) -> None:
+        """Make rows of what is held if so many more bytes would be too many."""
+        self._builder.flush_if_full(size, self._shards)
+
+    def _evaluate_raws(self, evaluator: MessageEvaluator, raws: list[bytes]) -> _EvaluatedChunk:
+        """Evaluate payloads; raises whatever one of them makes a mapping raise."""
+        evaluator.reset()
+        pre_aggregator = self._builder.pre_aggregator
+        if pre_aggregator is not None:
+            _, columns = pre_aggregator.evaluate(evaluator, raws)
+            return _EvaluatedChunk(evaluator.evaluated, columns)
+        evaluator.evaluate(raws if evaluator.parser is None else list(map(evaluator.parser, raws)))
+        return _EvaluatedChunk(evaluator.evaluated, None)
+
+    def _evaluate_messages(
+        self, evaluator: MessageEvaluator, raws: list[bytes], messages: list[Message]
+    ) -> _EvaluatedChunk:
+        """Evaluate messages, whose payloads are at hand; raises as `_evaluate_raws`."""
+        evaluator.reset()
+        pre_aggregator = self._builder.pre_aggregator
+        bare = evaluator.parser is None and pre_aggregator is None
+        docs: list[Any] = raws if bare else [message.doc for message in messages]
+        evaluator.evaluate(docs)
+        columns = None if pre_aggregator is None else pre_aggregator.make_columns(docs)
+        return _EvaluatedChunk(evaluator.evaluated, columns)
+
+    def _add_chunk(
+        self, raws: list[bytes], meta: Mapping[str, Any], encoded: bytes, start: int, ex: Execution
+    ) -> None:
+        lengths = lengths_of(raws)
+        self._flush_if_full(int(lengths.sum()))
+        for evaluator in self._evaluators:
+            try:
+                evaluated = self._evaluate_raws(evaluator, raws)
+            except Exception:  # whatever one message did: it is found below, and its reason told
+                continue
+            arrivals = np.arange(start, start + len(raws))
+            self._add_evaluated(
+                raws, lengths, evaluated, arrivals, [encoded], lambda i: Message(raws[i], meta), ex
+            )
+            return
+        if self._evaluators and len(raws) > _MIN_CHUNK_MESSAGES:
+            step = -(-len(raws) // 8)
+            for i in range(0, len(raws), step):
+                self._add_chunk(raws[i : i + step], meta, encoded, start + i, ex)
+            return
+        for i, raw in enumerate(raws):
+            message = Message(raw, meta)
+            self._add_message([message], 0, message, start + i, ex)
+
+    def _add_message_chunk(
+        self, chunk: list[Message], batch: Batch, start: int, arrival_start: int, ex: Execution
+    ) -> None:
+        if self._try_add_chunk(chunk, arrival_start + start, ex):
+            return
+        if self._evaluators and len(chunk) > _MIN_CHUNK_MESSAGES:
+            for i in range(0, len(chunk), _MIN_CHUNK_MESSAGES):
+                self._add_message_chunk(
+                    chunk[i : i + _MIN_CHUNK_MESSAGES], batch, start + i, arrival_start, ex
+                )
+            return
+        for i, message in enumerate(chunk, start):
+            self._add_message(batch, i, message, arrival_start + i, ex)
+
+    def _try_add_chunk(self, chunk: list[Message], first: int, ex: Execution) -> bool:
+        """Take messages if they can be looked at together."""
+        if any(message.error is not None for message in chunk):
+            return False
+        for evaluator in self._evaluators:
+            try:
+                raws = payloads_of(chunk)
+                lengths = lengths_of(raws)
+                self._flush_if_full(int(lengths.sum()))
+                evaluated = self._evaluate_messages(evaluator, raws, chunk)
+                metas = [encode_meta(message.meta) for message in chunk]
+            except Exception:  # it is met again, and told, message by message
+                continue
+            arrivals = np.arange(first, first + len(chunk))
+            self._add_evaluated(raws, lengths, evaluated, arrivals, metas, chunk.__getitem__, ex)
+            return True
+        return False
 
     def _add_evaluated(
         self,
         raws: list[bytes],
         lengths: Ints,
-        evaluated: EvaluatedChunk,
+        evaluated: _EvaluatedChunk,
         arrivals: Ints,
         metas: list[bytes],
-        message_at: MessageGetter,
+        message_at: _MessageGetter,
         ex: Execution,
     ) -> None:
+        """Pack the good ones of a chunk's messages, and drop the others.
+
+        Args:
+            raws: payloads.
+            lengths: by message, of its payload.
+            evaluated: the results of the mappings.
+            arrivals: by message.
+            metas: by message, as `encode_meta` writes it; or the one that all share.
+            message_at: gives a message, for those that are dropped.
+            ex: for warnings.
+        """
         results, columns = evaluated
         count = len(raws)
         times = (
@@ -151,7 +324,7 @@ class Packer(BatchPacker):
         times: Ints,
         groups: Ints,
         arrivals: Ints,
-        message_at: MessageGetter,
+        message_at: _MessageGetter,
         ex: Execution,
     ) -> NDArray[np.bool_] | None:
         """Drop messages, each for the first reason that there is; return which are left."""
@@ -204,6 +377,7 @@ class Packer(BatchPacker):
     def _add_message(
         self, batch: Batch, index: int, message: Message, arrival: int, ex: Execution
     ) -> None:
+        """Pack one message of a batch, or drop it."""
         if message.error is not None:
             self._drops.add_failed(message, arrival)
             return

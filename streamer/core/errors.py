@@ -65,7 +65,7 @@ class MessageError(StreamerError):
 
 
 def as_transient(error: StreamerError, transient: bool) -> StreamerError:
-    """Return an error that says whether it may pass by itself; see `StreamerError.passing`."""
+    """Return an error that says whether it may pass by itself; see `StreamerError.transient`."""
     error.transient = transient
     return error
 

@@ -5,7 +5,8 @@ is exact for decimals, and `uniqueItems` takes time in proportion to the array. 
 only adds errors: gojsonschema has a line for the whole besides those of the parts.
 
 Functions have the form that the library asks for: validator, the keyword's value, the instance, the
-schema; they yield errors. An error whose message is empty gets its text from `json_schema_texts`.
+schema; they yield errors. An error whose message is empty gets its text from
+`json_schema_messages`.
 """
 
 from __future__ import annotations

@@ -50,15 +50,6 @@ def compile_re2(pattern: str) -> Any:
     return _compile_re2(pattern)
 
 
-def pattern_problem(text: str) -> str | None:
-    """Return why a text is no expression for `compile_re2`; None when it is one."""
-    try:
-        compile_re2(text)
-    except ArgumentError as error:
-        return str(error)
-    return None
-
-
 _STRAY_BYTE: Final = re.compile("[\\udc80-\\udcff]")
 
 

@@ -120,7 +120,7 @@ class ResultPage:
 
     Attributes:
         results: the results.
-        next: goes on behind them, as `Question.after`; empty when these are the last.
+        next: goes on behind them, as `ResultQuery.after`; empty when these are the last.
     """
 
     results: tuple[WindowResult, ...]

@@ -40,7 +40,7 @@ def run_chunk(
 def _run_past_crashes(
     processors: Sequence[Processor], chunk: Chunk, ex: Execution, written: bool
 ) -> Iterator[Batch]:
-    """Do what `feed` does where a worker has died."""
+    """Do what `run_chunk` does where a worker has died."""
     if isinstance(chunk, RawMessages):
         raws, meta = chunk.raws, chunk.meta
         batches = [[Message(raw, meta)] for raw in raws]

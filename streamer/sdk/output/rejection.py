@@ -2,8 +2,8 @@
 
 A server that is away takes the same message later, so whoever sends waits for it. A message that
 is refused for what it is would be waited for in vain, and all others with it: it is taken out,
-and sent again by itself (`engine.rejections`). Which of the two a failure is decides the output
-that has it; what it does not decide counts as "away", since that loses nothing.
+and sent again by itself (`engine.driver.rejections`). Which of the two a failure is decides the
+output that has it; what it does not decide counts as "away", since that loses nothing.
 """
 
 from __future__ import annotations

@@ -161,9 +161,9 @@ class FileWatcher:
 
         Args:
             files: which files each stream is made of.
-            on_change: hears of changes, in the watcher's thread; it must not raise.
+            on_change: called with changes, in the watcher's thread; it must not raise.
             folders: more folders in which files may appear; those below them are watched too.
-            quiet: seconds for which files must stay as they are before `told` is called.
+            quiet: seconds for which files must stay as they are before `on_change` is called.
             gone: the same for files that are missing or empty.
             poll_interval: seconds between two looks that nothing asks for.
         """

@@ -10,7 +10,7 @@ import orjson
 
 from streamer.core.execution import Execution
 from streamer.core.message import Message
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.pack.message_columns import MessageColumns
 from streamer.window.pack.metadata_codec import encode_meta
 from streamer.window.pack.pack_codec import MAX_PACK_BYTES

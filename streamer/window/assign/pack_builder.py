@@ -13,7 +13,7 @@ from streamer.core.message import Message
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.aggregate.pre_aggregator import PreAggregator
 from streamer.window.assign.slot_assigner import SlotAssigner
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.pack.message_columns import EventTimes, MessageColumns
 from streamer.window.pack.pack_codec import lengths_of
 from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS, KeyGroups

@@ -25,7 +25,7 @@ from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.assign.dropped_messages import DroppedMessages
 from streamer.window.assign.pack_builder import PackBuilder
 from streamer.window.assign.slot_assigner import PieceOrigin, make_slot_assigner
-from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.contract import ShuffleRow
 from streamer.window.evaluate.message_evaluator import (
     NO_EVENT_TIME,
     EvaluatedMessages,

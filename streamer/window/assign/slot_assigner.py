@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.pack.message_columns import EventTimes
 from streamer.window.pack.slots import SLOT_BITS
 from streamer.window.settings.event_time_window import EventWindow

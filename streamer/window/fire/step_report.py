@@ -7,7 +7,7 @@ from typing import Final
 
 from streamer.core.durations import format_duration
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.status import LogLine, OpenWindow
+from streamer.window.contract import LogLine, OpenWindow
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.day_grid import DayGrid
 from streamer.window.settings.grid import Grid

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.pack.pack_codec import MAX_PACK_BYTES, PackColumns, encode_pack
 from streamer.window.pack.slots import SLOT_BITS, KeyGroups
 from streamer.window.settings.int_codec import Ints

@@ -14,11 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from streamer.core.durations import MILLISECOND
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
-from streamer.window.contract.clock import MicroBatchInfo
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import ClosedWindow, Status
+from streamer.window.contract import ClosedWindow, Emission, MicroBatchInfo, ShuffleRow, Status
 from streamer.window.fire.fire_window import (
     fire_cached,
     fire_ungrouped,
@@ -34,6 +30,7 @@ from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
 from streamer.window.state.pane_index import Pane, PaneIndex
 from streamer.window.state.pane_store import PaneStore
+from streamer.window.state_store import StateStore
 
 _LAST_PANE: Final = 2**63 - 1
 

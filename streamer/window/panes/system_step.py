@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import ClosedWindow
+from streamer.window.contract import ClosedWindow, Emission
 from streamer.window.fire.passthrough import emit_to_late_output
 from streamer.window.fire.shard_input import ShardInput
 from streamer.window.pack.message_builder import SameMetadata
@@ -16,6 +14,7 @@ from streamer.window.panes.expiry import count_emitted, note_expired, prune_expi
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.system_window import SystemWindow
+from streamer.window.state_store import StateStore
 
 
 class SystemStep(GridStep):

@@ -1,6 +1,6 @@
 """Layout of a shard's state: each kind of value that a state store holds, and the keys it is under.
 
-A shard's state is a map from (pane, seq) to bytes (`contract.state_store`). Packs of messages have
+A shard's state is a map from (pane, seq) to bytes (`state_store`). Packs of messages have
 a seq >= 0; all other values have a negative seq, which says what they hold. `LAYOUT` is the table
 of all of them, and this file the only place where their numbers stand: keys and formats are what
 checkpoints are made of, so none of them may change or be given to something else.

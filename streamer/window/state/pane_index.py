@@ -13,12 +13,10 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.clock import SystemClock
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import Counters
+from streamer.window.contract import Counters, SystemClock
 from streamer.window.settings.window import Window
 from streamer.window.state.layout import HEAD_KEY, PANE_BUCKET_SEQ, PANE_INDEX_VERSION
+from streamer.window.state_store import StateStore, check_format
 
 _EPOCHS_PER_BUCKET: Final = 64
 

@@ -9,7 +9,6 @@ from streamer.core.errors import StreamerError
 from streamer.window.aggregate.aggregate_codec import decode_aggregates
 from streamer.window.aggregate.aggregate_codec import encode_aggregates as encode_groups
 from streamer.window.aggregate.partial_aggregates import PartialAggregates, merge_partial_aggregates
-from streamer.window.contract.state_store import StateStore
 from streamer.window.pack.merge_packs import merge_packs
 from streamer.window.pack.pack_codec import (
     MAX_PACK_BYTES,
@@ -21,6 +20,7 @@ from streamer.window.pack.pack_codec import (
 )
 from streamer.window.state.layout import decode_stored_pack, encode_stored_pack
 from streamer.window.state.pane_index import Pane, PaneIndex
+from streamer.window.state_store import StateStore
 
 # So many packs of one level are joined into one of the next: a message is written again at most
 # once for every level, of which there are few (4 KiB, 32 KiB, 256 KiB).

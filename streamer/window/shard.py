@@ -8,9 +8,8 @@ from streamer.window.contract import Emission, ShuffleRow, Status
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.keyed.join_step import JoinStep
 from streamer.window.keyed.step import KeyedStep
-from streamer.window.panes.grid_step import GridStep
+from streamer.window.panes.grid_step import GridStep, SystemStep
 from streamer.window.panes.pane_step import PaneStep
-from streamer.window.panes.system_step import SystemStep
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window

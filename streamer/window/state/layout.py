@@ -95,14 +95,14 @@ def _at(seq: int) -> tuple[int, int]:
 # fmt: off
 LAYOUT: Final = (
     StateValue(
-        ("panes",), 0, _at(HEAD_KEY[1]), "json", (PANE_INDEX_VERSION,), "state.pane_index",
+        ("panes",), 0, _at(HEAD_KEY[1]), "json", (PANE_INDEX_VERSION,), "state.pane_store",
         "clock, watermark, counters; by bucket of panes its first and last pane and its totals"),
     StateValue(
         ("keys", "join"), 0, _at(HEAD_KEY[1]), "json", KEYED_HEAD_VERSIONS, "keyed.head",
         "clocks, counters; what key buckets and packs there are; mappings of aggregated windows"),
     StateValue(
         ("panes",), "bucket", _at(PANE_BUCKET_SEQ),
-        "json", (PANE_INDEX_VERSION,), "state.pane_index",
+        "json", (PANE_INDEX_VERSION,), "state.pane_store",
         "neighbouring panes: message counts, and the seqs of their packs"),
     StateValue(
         ("keys",), "bucket", _at(KEY_BUCKET_SEQ),

@@ -24,10 +24,14 @@ def assemble_config(
         text: the file's text.
         secrets: what must not be seen, by what is shown instead.
     """
+    buffers = parsed["buffers"] or ()
+    first, processors = parsed["buffer"], parsed["pipeline"]["processors"]
+    if buffers:
+        first, processors = buffers[0], buffers[0].place.processors
     return Config(
         input=parsed["input"],
-        buffer=parsed["buffer"],
-        processors=parsed["pipeline"]["processors"],
+        buffer=first,
+        processors=processors,
         output=parsed["output"],
         resources=resources,
         logger=parsed["logger"],
@@ -42,6 +46,7 @@ def assemble_config(
         threads=parsed["pipeline"]["threads"],
         tests=parsed["tests"] or (),
         path=name,
+        buffers=buffers,
         text=text,
         secrets=dict(secrets),
     )

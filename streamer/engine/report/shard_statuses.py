@@ -13,8 +13,10 @@ Status = Mapping[str, Any]
 
 def has_ended(plan: Plan, statuses: Sequence[Status]) -> bool:
     """Return whether the input has ended and all windows that are to come out have done so."""
-    if len(statuses) < max(plan.shards, 1) or not all(status["ended"] for status in statuses):
+    if len(statuses) < max(plan.shard_count, 1) or not all(one["ended"] for one in statuses):
         return False
+    if plan.buffers:
+        return not any(one.get("open", 0) for one in statuses if not one["keeps"])
     keeps = plan.window is not None and plan.window.end_of_input == "keep"
     return keeps or not any(status.get("open", 0) for status in statuses)
 

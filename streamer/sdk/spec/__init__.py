@@ -7,6 +7,7 @@ from streamer.sdk.spec.field import NO_FIELDS, REQUIRED, Field, Shape, duration_
 from streamer.sdk.spec.kind import Kind
 from streamer.sdk.spec.parsed_config import (
     NO_PLACE,
+    BufferPlace,
     MetricsMapping,
     ParsedComponent,
     ParsedFields,
@@ -18,6 +19,7 @@ __all__ = [
     "NO_PLACE",
     "REQUIRED",
     "Access",
+    "BufferPlace",
     "BuildContext",
     "Example",
     "Field",

@@ -57,7 +57,8 @@ class Field:
         advanced: left out of the short form of the documentation.
         options: the strings that are allowed; all are when empty. Not checked while interpolated.
         examples: values that documentation shows.
-        children: the fields of an `object`; without any, an object is any map.
+        children: the fields of an `object`; without any, an object is any map. Of a child
+            component, those that stand beside its name at this place, with a label.
         check: called with the parsed value (never None) of a valid field; returns what is wrong
             with it and what was expected, or None.
     """

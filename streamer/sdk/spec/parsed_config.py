@@ -81,6 +81,21 @@ class ParsedFields(Mapping[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
+class BufferPlace:
+    """The place of one of several buffers: what stands beside its name.
+
+    Attributes:
+        source: the label of the buffer whose results it takes; empty for the input.
+        processors: those that its batches go through.
+        output: where they go then; None where the config names none beside it.
+    """
+
+    source: str = ""
+    processors: tuple[ParsedComponent, ...] = ()
+    output: ParsedComponent | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedComponent:
     """A component as the config names it, ready to be built.
 
@@ -100,6 +115,7 @@ class ParsedComponent:
         file: the file that its name stands in; empty for a default that nobody wrote.
         permissions: what it may do on a machine, wherever it is built; its mappings see neither
             files nor the environment without `local`.
+        place: of one of several buffers; None of all other components.
     """
 
     kind: Kind
@@ -114,6 +130,7 @@ class ParsedComponent:
     metrics_mappings: tuple[MetricsMapping, ...] = ()
     file: str = field(default="", compare=False)
     permissions: Permissions = field(default=ALL, compare=False)
+    place: BufferPlace | None = None
 
 
 Resources = Mapping[tuple[Kind, str], ParsedComponent]

@@ -27,12 +27,12 @@ from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.spark.compat import java_packages
 from streamer.spark.jars.kafka_jars import missing_connector_error
-from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.stages import (
     FRAME_ARROW_SCHEMA,
     FRAME_SCHEMA,
     ROW_ARROW_SCHEMA,
     ROW_SCHEMA,
+    labels_of,
     make_arrow_stage,
 )
 from streamer.spark.tasks.task_properties import current_micro_batch, current_planned_batch
@@ -194,7 +194,7 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
     task_plan = TaskPlan.of(plan)
 
     def rows(batches: _Batches) -> Iterator[PackRow]:
-        names = shard_labels(plan.shards)
+        names = labels_of(plan)
         planned = _planned_batch()
         pack_stage = PackStage(task_plan)
         offset = planned.offset

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.window.contract import MicroBatchInfo
+from streamer.window.contract import MicroBatchInfo, UpstreamInfo
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
 from streamer.window.fire.shard_input import Piece
 from streamer.window.keyed.state import NEVER
@@ -60,7 +60,12 @@ class BatchClocks:
     """The watermark before each piece of a micro-batch, and the watermark after all of them."""
 
     def __init__(
-        self, settings: EventTimeSettings, unit: int, known: ShardClocks, pieces: Iterable[Piece]
+        self,
+        settings: EventTimeSettings,
+        unit: int,
+        known: ShardClocks,
+        pieces: Iterable[Piece],
+        upstream: UpstreamInfo | None = None,
     ) -> None:
         """Order the pieces of a micro-batch.
 
@@ -69,13 +74,15 @@ class BatchClocks:
             unit: the system clock is rounded down to multiples of it, ns.
             known: the shard's clocks after `start_batch`; `finish` moves them.
             pieces: the pieces of the micro-batch, in order.
+            upstream: of the windows before these; None behind the input.
         """
         self._known = known
         self._unit = unit
         self._system = settings.clock == "system"
         self._closing = known.closing
         self.is_per_key = settings.clock_scope == "key" and not self._system
-        self._pieces = PartitionWatermarks(pieces, None if known.stream == NEVER else known.stream)
+        before = None if known.stream == NEVER else known.stream
+        self._pieces = PartitionWatermarks(pieces, before, upstream)
 
     def watermark_before(self, arrival: int) -> int:
         """Return the watermark before the piece with an arrival number, ns; `NEVER` without any."""

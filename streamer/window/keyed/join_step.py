@@ -30,6 +30,7 @@ from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window_types import Join
 from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
 from streamer.window.state_store import StateStore
+from streamer.window.upstream import find_next_end
 
 
 class JoinStep:
@@ -44,6 +45,7 @@ class JoinStep:
             keep_dropped: emit dropped messages too, for `late_output`.
         """
         assert isinstance(window.kind, Join)
+        self._window = window
         self._settings = window.time
         self._rules = JoinRules(window.kind, window.time.allowed_lateness)
         self._store = store
@@ -65,7 +67,7 @@ class JoinStep:
         head, shard_input = self._head, ShardInput(rows)
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
-        clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces)
+        clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces, info.upstream)
         yield from emit_passthrough(shard_input, head.counters)
         self._store_arrivals(shard_input, clocks)
         clock = clocks.finish(info.backlog)
@@ -76,7 +78,7 @@ class JoinStep:
             self._sides[side].store.commit()
         self._matched.write()
         self._save_head()
-        return self._make_status(now)
+        return self._make_status(now, clock)
 
     def _store_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> None:
         """Add packs to their sides; free late messages."""
@@ -148,7 +150,7 @@ class JoinStep:
                 side, one, (one.time - rules.match_before(side), end), reason
             )
 
-    def _make_status(self, now: int) -> Status:
+    def _make_status(self, now: int, clock: int) -> Status:
         """Return the shard's status after the micro-batch."""
         stores = [self._sides[side].store for side in SIDES]
         held_count = sum(store.held_count for store in stores)
@@ -165,6 +167,7 @@ class JoinStep:
             log=self._late_messages.log_lines(),
             # Each message that waits has a window of its own, in which its match would be.
             open_windows=held_count,
+            next_end=find_next_end(self._window, clock),
         )
 
     def _save_head(self) -> None:

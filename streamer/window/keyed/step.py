@@ -43,6 +43,7 @@ from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.state_store import StateStore
+from streamer.window.upstream import find_next_end
 
 
 class KeyedStep:
@@ -96,7 +97,9 @@ class KeyedStep:
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
-        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, shard_input.pieces)
+        clocks = BatchClocks(
+            self._settings, self._rules.unit, head.clocks, shard_input.pieces, info.upstream
+        )
         yield from emit_passthrough(shard_input, counters)
         since = head.next_arrival
         arrivals = self._unpack_arrivals(shard_input, clocks)
@@ -128,7 +131,9 @@ class KeyedStep:
         counters.released += queue.free_unneeded(self._messages)
         self._messages.commit()
         self._buckets.resize()
-        status = self._make_status(now, closed, (*late.log_lines(), *self._report.log_lines()))
+        status = self._make_status(
+            now, clock, closed, (*late.log_lines(), *self._report.log_lines())
+        )
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
@@ -240,7 +245,7 @@ class KeyedStep:
         return taking.late_messages
 
     def _make_status(
-        self, now: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
+        self, now: int, clock: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
     ) -> Status:
         """Return the shard's status after the micro-batch."""
         records = sum(self._buckets.sizes.values()) if self._aggregation.is_needed else 0
@@ -257,7 +262,19 @@ class KeyedStep:
             closed=closed,
             log=log,
             open_windows=self._head.open_count,
+            next_end=find_next_end(self._window, clock),
+            due_clock=self._due_clock(),
         )
+
+    def _due_clock(self) -> int | None:
+        """Return the event time at which the clock of the stream closes a window; None for none."""
+        if self._settings.clock == "system":
+            return None
+        dues = [clock for clock, _, _ in self._buckets.earliest_dues.values()]
+        if self._columns.next_due is not None:
+            dues.append(self._columns.next_due)
+        due = min(dues, default=FOREVER)
+        return None if due == FOREVER else due
 
     def _next_due(self, now: int) -> int | None:
         """Return when a window closes without new messages, as batch time, ns; None for never."""

@@ -19,7 +19,14 @@ from typing import Final, Literal, NamedTuple
 from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
-from streamer.window.contract import ClosedWindow, Emission, MicroBatchInfo, ShuffleRow, Status
+from streamer.window.contract import (
+    ClosedWindow,
+    Emission,
+    MicroBatchInfo,
+    ShuffleRow,
+    Status,
+    UpstreamInfo,
+)
 from streamer.window.fire.fire_window import (
     MAX_CACHED_MESSAGES,
     PaneCache,
@@ -88,12 +95,14 @@ class GridStep(ABC):
         self._closed_until = 0
         self._closed: list[ClosedWindow] = []
         self._report = StepReport()
+        self._upstream: UpstreamInfo | None = None
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
         """Run the step: yield emissions, return the status."""
         shard_input = ShardInput(rows)
         head = self._head
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
+        self._upstream = info.upstream
         self._now, under_back_pressure, head.clock = head.clock.advance(info)
         self._closed_until = self._initial_closed_until() if head.horizon is None else head.horizon
 
@@ -238,6 +247,12 @@ class GridStep(ABC):
             newest_end=None if newest is None else self._grid.last_end(newest),
             closed=tuple(self._closed),
             log=self._report.log_lines(),
+            next_end=None
+            if self._head.horizon is None
+            else self._grid.end_at_or_after(self._head.horizon + 1) + self.bound_offset,
+            due_clock=self._window.due_time(oldest)
+            if oldest is not None and self._window.uses_event_time
+            else None,
         )
 
 

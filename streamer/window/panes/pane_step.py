@@ -72,7 +72,7 @@ class PaneStep(GridStep):
             self._having = HavingFilter(self._having_query, self._now, self._report)
         head = self._head
         clocks = PartitionWatermarks(
-            shard_input.pieces, head.stream if self._uses_event_time else None
+            shard_input.pieces, head.stream if self._uses_event_time else None, self._upstream
         )
         for piece in shard_input.pieces:
             end = self._grid.last_end(piece.max_event_time)

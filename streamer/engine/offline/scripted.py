@@ -87,15 +87,21 @@ class ScriptedStream:
     b'{"sum":2}'
     """
 
-    def __init__(self, plan: Plan, log: LogLine = lambda level, text, fields: None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        log: LogLine = lambda level, text, fields: None,
+        max_shards: int = 1,
+    ) -> None:
         """Make a stream that has never run.
 
         Args:
             plan: the stream's plan.
             log: takes log lines, as far as the plan's level lets them through.
+            max_shards: how many shards of the plan's it has at most.
         """
         bare = replace(plan.input, processors=())
-        self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
+        self._plan = replace(plan, input=bare, shards=min(plan.shards, max_shards))
         self._task_plan = TaskPlan.of(self._plan)
         self._buffer_plans = [
             plan_of_buffer(self._plan, number) for number in range(len(plan.buffers))

@@ -132,6 +132,8 @@ def _report_no_object(context: ReadContext, kind: Kind, node: Node) -> None:
     hint = ""
     if isinstance(node, Scalar) and node.text in catalog.component_names(kind):
         hint = f"write `{node.text}: {{}}`"
+    elif isinstance(node, Sequence) and kind == Kind.BUFFER:
+        hint = "a list of buffers is the field `buffers`, with a label for each"
     elif isinstance(node, Scalar) and not node.text:
         hint = f"name the {kind}, or remove the field"
     message = f"expected object value, got {describe_node(node)}"

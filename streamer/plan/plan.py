@@ -24,7 +24,7 @@ from streamer.plan.driver_outputs import find_driver_outputs
 from streamer.plan.kafka_positions import find_spark_inputs
 from streamer.plan.key import ShardKey
 from streamer.plan.resources import get_resource, resolve_resource
-from streamer.plan.stream_buffers import StreamBuffer, outputs_of
+from streamer.plan.stream_buffers import StreamBuffer, describe_state, outputs_of
 from streamer.plan.window_plan import NO_WINDOWS, WindowPlan, make_window_plan
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
@@ -216,12 +216,11 @@ class Plan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """The settings that a checkpoint's state and offsets are bound to."""
-        return {
-            "input": self._bound_input,
-            "window": self.window.fingerprint if self.window else self.buffer.name,
-            "key": self.key.text if self.key else None,
-            "shards": self.shards,
-        }
+        window = self.window.fingerprint if self.window else self.buffer.name
+        key = self.key.text if self.key else None
+        if self.buffers:
+            window, key = describe_state(self.buffers)
+        return {"input": self._bound_input, "window": window, "key": key, "shards": self.shards}
 
     @property
     def _bound_input(self) -> str:

@@ -76,6 +76,39 @@ def plan_of_buffer(plan: Plan, number: int) -> Plan:
     )
 
 
+_SEPARATOR: Final = " | "
+
+
+def describe_state(buffers: tuple[StreamBuffer, ...]) -> tuple[str, str]:
+    """Return what the state of several buffers is bound to: their windows, and their keys."""
+    windows, keys = [], []
+    for one in buffers:
+        window, key = one.windows.window, one.windows.key
+        source = "input" if one.source is None else buffers[one.source].label
+        fingerprint = window.fingerprint if window is not None else one.component.name
+        windows.append(f"{one.level}:{one.label} from {source} {fingerprint}")
+        keys.append(str(key.text if key is not None else None))
+    return _SEPARATOR.join(windows), _SEPARATOR.join(keys)
+
+
+def extends_state(bound: str, current: str) -> bool:
+    """Return whether buffers were added behind those that a state is bound to, and nothing else.
+
+    The windows of the others go on: the shards of a buffer are found by its place in the list. A
+    level more would be an operator more, which Spark does not take into a checkpoint.
+
+    Args:
+        bound: the windows, as `describe_state` gave them.
+        current: the same of the config that is to run.
+    """
+    if not current.startswith(bound + _SEPARATOR):
+        return False
+    before, after = (
+        {part.split(":")[0] for part in text.split(_SEPARATOR)} for text in (bound, current)
+    )
+    return before == after and all(level.isdecimal() for level in before)
+
+
 def find_readers(plan: Plan, number: int | None) -> tuple[int, ...]:
     """Return the numbers of the buffers that take a buffer's results; None for the input's."""
     return tuple(at for at, one in enumerate(plan.buffers) if one.source == number)

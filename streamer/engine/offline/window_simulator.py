@@ -28,6 +28,16 @@ def truncate_after_windows(plan: Plan) -> Plan:
     What comes after does not decide which message is in which window.
     """
     bare = ParsedComponent(Kind.OUTPUT, "drop")
+    if plan.buffers:
+        # What comes out of one decides what is in the windows of the next.
+        whole = Aggregation(None)
+        return replace(
+            plan,
+            buffers=tuple(
+                replace(one, late_output=bare, windows=replace(one.windows, aggregation=whole))
+                for one in plan.buffers
+            ),
+        )
     # Keys of the buffer are a part of its windows; those of a `group_by_value` come after them.
     key = plan.key if plan.window is not None and plan.window.keyed else None
     return replace(

@@ -18,7 +18,7 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import ReadableSource
 from streamer.sdk.processing import Processor
 from streamer.sdk.spec import BuildContext, ParsedComponent
-from streamer.window.contract.shuffle_row import PIECE_BITS
+from streamer.window.contract import PIECE_BITS
 
 
 class SourcePiece(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from streamer.window.contract.state_json import dump_state_json, load_state_json
 from streamer.window.keyed.state import KeyState, Window
+from streamer.window.state_store import dump_state_json, load_state_json
 
 
 @pytest.mark.parametrize(

@@ -101,10 +101,8 @@ def _run(job: Job, directory: Path, rng: random.Random) -> int:
             setting = setting.replace(name, path)
         options += ["-s", setting]
     checkpoint = directory / "checkpoint" / "state"
-    commits = checkpoint / "query" / "commits"
 
     def start() -> Any:
-        # The tests of a recipe are no part of the job.
         return program(
             job.path,
             checkpoint,

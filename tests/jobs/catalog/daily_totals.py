@@ -1,4 +1,4 @@
-"""Totals of a shop by its local day, over the day with 25 hours; the last result of a day counts."""
+"""Totals of a shop by its local day, one of 25 hours among them; the last one of a day counts."""
 
 from __future__ import annotations
 

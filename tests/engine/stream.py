@@ -38,7 +38,7 @@ from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.replay import replay_rejected
 from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan, make_plan
 from streamer.plan.rejection import replays
 from streamer.sdk.input.replayable import Limit, Offset

@@ -13,8 +13,7 @@ from streamer.core.message import Batch, Message
 from streamer.plan import Plan
 from streamer.plan.window_plan import mapping_index
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.processing import Processor, run, run_each
-from streamer.sdk.processing.instrumented import instrument
+from streamer.sdk.processing import Processor, instrument, run, run_each
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 

@@ -21,8 +21,13 @@ from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
 from streamer.engine.stage.crash_search import make_crash_search
-from streamer.engine.stage.run_chunk import observe_input, run_chunk
-from streamer.engine.stage.task_plan import InputProcessors, SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import (
+    InputProcessors,
+    SourcePiece,
+    TaskPlan,
+    observe_input,
+    run_chunk,
+)
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages

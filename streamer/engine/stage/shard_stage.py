@@ -18,7 +18,7 @@ from streamer.engine.report.running_clock import RunningClock, Stopwatch
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
 from streamer.engine.stage.pack_stage import REPORT_ROWS
-from streamer.engine.stage.task_plan import TaskPlan
+from streamer.engine.stage.task_input import TaskPlan
 from streamer.engine.stage.window_pipeline import WindowPipeline
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import Emission, MicroBatchInfo, RowKind, Shard, ShuffleRow, StateStore

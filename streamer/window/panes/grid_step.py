@@ -28,9 +28,13 @@ from streamer.window.fire.fire_window import (
     fire_ungrouped_cached,
     fire_window,
 )
-from streamer.window.fire.passthrough import emit_passthrough, emit_to_late_output
-from streamer.window.fire.shard_input import ShardInput
-from streamer.window.fire.step_report import StepReport, list_open_windows
+from streamer.window.fire.step_io import (
+    ShardInput,
+    StepReport,
+    emit_passthrough,
+    emit_to_late_output,
+    list_open_windows,
+)
 from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, SameMetadata
 from streamer.window.pack.window_metadata import WINDOW_END
 from streamer.window.settings.back_pressure import BackPressure

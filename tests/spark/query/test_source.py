@@ -23,7 +23,7 @@ from streamer.engine.report.batch_work import BatchWork
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit, Offset
 from streamer.spark.query.source import SourcePlan, StreamReader

@@ -68,7 +68,8 @@ def _build_ungrouped(
     times: list[int | None] = []
     for columns in parts:
         columns_list.append((columns.payloads, columns.metas, columns.meta_ids))
-        times.append(None if columns.max_times is None else int(columns.max_times[0]))
+        known = columns.times if columns.max_times is None else columns.max_times
+        times.append(None if known is None else int(known.max()))
         del columns
     metas = labels.builder_for(None, max_time_of(times))
     messages: Batch = []

@@ -46,7 +46,7 @@ class GroupRows:
         self._sequence = np.argsort(self._firsts, kind="stable")
         self.max_event_time: int | None = None
         self._max_event_times: list[int] | None = None
-        times = [pack.max_times for pack in packs if pack.max_times is not None]
+        times = [one for pack in packs if (one := pack.group_max_times()) is not None]
         if len(times) == len(packs):
             newest = np.maximum.reduceat(np.concatenate(times)[self._order], starts)
             self.max_event_time, self._max_event_times = int(newest.max()), newest.tolist()

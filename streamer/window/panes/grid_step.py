@@ -19,6 +19,7 @@ from streamer.window.contract.emission import Emission
 from streamer.window.contract.shuffle_row import ShuffleRow
 from streamer.window.contract.state_store import StateStore
 from streamer.window.contract.status import ClosedWindow, Status
+from streamer.window.fire.fire_sorted import fire_sorted
 from streamer.window.fire.fire_window import (
     fire_cached,
     fire_ungrouped,
@@ -30,6 +31,7 @@ from streamer.window.fire.passthrough import emit_passthrough
 from streamer.window.fire.shard_input import ShardInput
 from streamer.window.fire.step_report import StepReport, list_open_windows
 from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
+from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
 from streamer.window.state.pane_index import Pane, PaneIndex
@@ -207,9 +209,13 @@ class GridStep(ABC):
             )
         if closing.shared and closing.messages <= MAX_CACHED_MESSAGES:
             packs = [pack for pane in panes for pack in cache.load_packs(pane)]
+            if self._window.sorts_by_time:
+                return fire_sorted(packs, labels, whole)
             groups = None if whole else fire_cached(packs, labels)
             return fire_ungrouped_cached(packs, labels) if groups is None else groups
         stored = [entry for pane in panes for entry in self._pane_store.load_packs(pane)]
+        if self._window.sorts_by_time:
+            return fire_sorted([Pack(*entry) for entry in stored], labels, whole)
         return fire_ungrouped(stored, labels) if whole else fire_window(stored, labels)
 
     def _load_parts(self, pane: Pane) -> PaneParts:

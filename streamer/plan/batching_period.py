@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamer.plan.resources import resolve_resource
+from streamer.plan.component_lookup import resolve_resource
 from streamer.sdk.processing.batching import BATCHING, PERIOD
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from streamer.config.lint import rejected_messages
+from streamer.plan.component_lookup import resolve_resource
 from streamer.plan.plan import Plan
-from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import ParsedComponent
 from streamer.sdk.spec.parsed_config import Resources
 

@@ -25,12 +25,12 @@ from streamer.engine.driver.delivery_setup import (
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.results_factory import ResultsWriter
 from streamer.engine.driver.writers import StreamWriter
-from streamer.engine.planner.aggregation_switch import (
+from streamer.engine.planner.micro_batch_offset import (
     FROM_THE_START,
     AggregatesFrom,
+    MicroBatchOffset,
     next_aggregates_from,
 )
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.report.snapshot import Snapshot

@@ -30,7 +30,7 @@ from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import RawMessages
 from streamer.window import MicroBatchInfo, ShuffleRow
-from streamer.window.contract.shuffle_row import PIECE_BITS
+from streamer.window.contract import PIECE_BITS
 from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
 from tests.proof.kinds import Hopping, Windows
 from tests.proof.oracle import MicroBatch

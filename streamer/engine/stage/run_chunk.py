@@ -9,7 +9,7 @@ from streamer.core.execution import Execution
 from streamer.core.json.bulk import serialise_batch
 from streamer.core.message import Batch, Message
 from streamer.engine.report.component_errors import attribute_iteration_errors
-from streamer.engine.report.task_report import TaskReport
+from streamer.engine.report.result_frame import TaskReport
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor, run, run_each

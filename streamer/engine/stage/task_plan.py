@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from streamer.connectors.merged_source import source_path_of
 from streamer.engine.report.rejected_messages import PIPELINE_PATH, InputPath, ReplayRules
+from streamer.engine.report.result_frame import DEFAULT_REPLAY_RULES, TaskReport
 from streamer.engine.report.spans import TaskTrace
-from streamer.engine.report.task_report import DEFAULT_REPLAY_RULES, TaskReport
 from streamer.plan import Plan
-from streamer.plan.piece_input import inner_inputs, input_of_path, input_paths
+from streamer.plan.component_lookup import inner_inputs, input_of_path, input_paths
 from streamer.plan.rejection import rejects, replays
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import ReadableSource
 from streamer.sdk.processing import Processor
 from streamer.sdk.spec import BuildContext, ParsedComponent
-from streamer.window.contract.shuffle_row import PIECE_BITS
+from streamer.window.contract import PIECE_BITS
 
 
 class SourcePiece(NamedTuple):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamer.window.assign.dropped_messages import DROP_REASON
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.status import Counters
+from streamer.window.assign.pack_builder import DROP_REASON
+from streamer.window.contract import Counters, Emission
 from streamer.window.fire.fire_window import iterate_in_order
 from streamer.window.fire.shard_input import ShardInput
 from streamer.window.pack.message_builder import MessageBuilder

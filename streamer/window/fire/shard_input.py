@@ -9,7 +9,7 @@ from typing import NamedTuple
 import orjson
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
+from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.pack.pack_codec import StoredPack, read_header
 from streamer.window.settings.grid import Grid
 from streamer.window.state.pane_store import IncomingPack

@@ -7,11 +7,11 @@ from typing import Final
 
 from streamer.core.durations import format_duration
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.status import LogLine, OpenWindow
+from streamer.window.contract import LogLine, OpenWindow
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.day_grid import DayGrid
 from streamer.window.settings.grid import Grid
-from streamer.window.state.pane_index import PaneIndex
+from streamer.window.state.pane_store import PaneIndex
 
 _MAX_LINES: Final = 10
 _MAX_WINDOWS: Final = 16

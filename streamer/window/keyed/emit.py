@@ -16,8 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.status import ClosedWindow, Counters
+from streamer.window.contract import ClosedWindow, Counters, Emission
 from streamer.window.fire.having import HavingFilter
 from streamer.window.keyed.aggregate_batches import AggregateBatches, AggregateSnapshot
 from streamer.window.keyed.columns.closed_sessions import ClosedSessions

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from streamer.window.contract.clock import MicroBatchInfo
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import ClosedWindow, LogLine, Status
+from streamer.window.contract import (
+    ClosedWindow,
+    Emission,
+    LogLine,
+    MicroBatchInfo,
+    ShuffleRow,
+    Status,
+)
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.passthrough import emit_passthrough
@@ -39,6 +42,7 @@ from streamer.window.keyed.state import FOREVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.state_store import StateStore
 
 
 class KeyedStep:

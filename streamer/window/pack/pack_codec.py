@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.format_version import check_format
 from streamer.window.settings.int_codec import (
     Ints,
     pack_deltas,
@@ -28,6 +27,7 @@ from streamer.window.settings.int_codec import (
     unpack_string_column,
     unpack_strings,
 )
+from streamer.window.state_store import check_format
 
 VERSION: Final = 1
 AGGREGATED_VERSION: Final = 2

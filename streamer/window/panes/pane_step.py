@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import RowKind
-from streamer.window.contract.state_store import StateStore
+from streamer.window.contract import Emission, RowKind
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
@@ -26,6 +24,7 @@ from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmis
 from streamer.window.panes.split_pack import split_by_closed_windows
 from streamer.window.settings.window import Window
 from streamer.window.state.pane_store import IncomingPack
+from streamer.window.state_store import StateStore
 
 _NONE_CLOSED: Final = -(2**63) - 1
 """`closed_until` before any window has closed: no window that holds a message ends there."""

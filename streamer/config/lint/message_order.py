@@ -66,9 +66,10 @@ def _pipeline_mappings(root: Mapping) -> Iterator[tuple[Node, Compiled]]:
     processors = pipeline[1].entries.get("processors")
     if processors is None or not isinstance(processors[1], Sequence):
         return
-    for item in processors[1].items:
+    items = [item for item in processors[1].items if isinstance(item, Mapping)]
+    for item in items:
         for name in _MAPPINGS:
-            compiled = _compile_at(item, name) if isinstance(item, Mapping) else None
+            compiled = _compile_at(item, name)
             if compiled is not None:
                 yield item.entries[name][1], compiled
 

@@ -41,8 +41,8 @@ def fire_sorted(packs: Sequence[Pack], labels: GroupMetadata, whole: bool) -> It
         key = None if columns.keys is None else columns.keys[group]
         builder = alike
         if builder is None:
-            told = (_spelling_at(columns, start) or key) if spelt else key
-            builder = labels.builder_for(told, None if max_times is None else max_times[group])
+            spelt_key = (_spelling_at(columns, start) or key) if spelt else key
+            builder = labels.builder_for(spelt_key, None if max_times is None else max_times[group])
         ids = None if columns.meta_ids is None else columns.meta_ids[start:end]
         messages = builder.build_messages(columns.payloads[start:end], columns.metas, ids)
         yield FiredGroup(int(firsts[group]), key, messages)

@@ -10,7 +10,7 @@ from streamer.components.inputs.broker import children
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 DRIVER_WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "stdout"})
 """Outputs whose bytes return to the driver."""

@@ -28,7 +28,7 @@ from streamer.plan.window_plan import (
 )
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
 from streamer.window.settings.window import Window
 

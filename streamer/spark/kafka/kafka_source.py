@@ -33,9 +33,10 @@ from streamer.spark.tasks.stages import (
     FRAME_SCHEMA,
     ROW_ARROW_SCHEMA,
     ROW_SCHEMA,
+    current_micro_batch,
+    current_planned_batch,
     make_arrow_stage,
 )
-from streamer.spark.tasks.task_properties import current_micro_batch, current_planned_batch
 from streamer.window import ShuffleRow as PackRow
 
 _CONSUMER_POOL_SIZE: Final = 64

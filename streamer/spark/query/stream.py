@@ -22,8 +22,7 @@ from streamer.spark.checkpoint.initial_state import seed_for_workers
 from streamer.spark.compat import FALLBACKS
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.input_session import InputSession, ProcessEnds
-from streamer.spark.query.query_lifecycle import NotStartedError
-from streamer.spark.query.query_run import QueryRun
+from streamer.spark.query.query_run import NotStartedError, QueryRun
 from streamer.spark.query.retries import RetryCounter
 
 _OWN_ENDS = ProcessEnds()

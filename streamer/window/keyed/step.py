@@ -112,7 +112,11 @@ class KeyedStep:
             else HavingFilter(self._having_query, now, self._report)
         )
         reader = BatchReader(
-            self._messages, self._window.keyed, self._rules.unit, queue.spared_arrivals
+            self._messages,
+            self._window.keyed,
+            self._rules.unit,
+            queue.spared_arrivals,
+            self._window.sorts_by_time,
         )
         closed = yield from emit_batches(
             queue, reader, closed_sessions, having, counters, self._batch_emissions

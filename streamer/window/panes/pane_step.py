@@ -122,7 +122,7 @@ class PaneStep(GridStep):
             if row.kind == RowKind.DISORDERED:
                 ends = self._grid.windows_of(row.pane)
                 for closed, part in split_by_closed_windows(
-                    pack, base, map(self._window.due_time, ends)
+                    pack, base, map(self._window.due_time, ends), self._window.sorts_by_time
                 ):
                     at = ends[closed - 1] if closed else closed_until
                     packs[row.pane, max(at, closed_until)].append(part)

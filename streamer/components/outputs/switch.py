@@ -199,11 +199,11 @@ def _group_cases(cases: Sequence[Case], keep_order: bool) -> list[int]:
         same = order if order is SendOrder.KEPT else case.place
         if same is None:
             continue
-        found = next((group for other, group in first_of if other == same), None)
-        if found is None:
+        same_group = next((group for other, group in first_of if other == same), None)
+        if same_group is None:
             first_of.append((same, number))
         else:
-            groups[number] = found
+            groups[number] = same_group
     return groups
 
 
@@ -276,14 +276,14 @@ class SwitchOutput(Composition):
             # What an output does not take must not count as sent, for what follows would be.
             ex = with_wait_budget(ex, NestedWaitBudget(budget))
         outcomes: list[SendOutcome] = []
-        is_held = False
+        is_blocked = False
         for run in runs:
-            if is_held:
+            if is_blocked:
                 outcomes.append(run.fail())
                 continue
             outcome = self._cases[run.case].output.deliver(run.batches, ex, hold=hold)
             outcomes.append(outcome)
-            is_held = hold and any(map(holds_others, outcome.errors))
+            is_blocked = hold and any(map(holds_others, outcome.errors))
         return outcomes
 
     def _matching_cases(self, batch: Batch, place: int, ex: Execution) -> list[int]:

@@ -57,14 +57,14 @@ def deliver_one_by_one(
         hold: see `Composition.deliver`.
     """
     sent = SendOutcome(len(batches))
-    is_held = False
+    is_blocked = False
     for number, batch in enumerate(batches):
-        if is_held:
+        if is_blocked:
             sent.fail(number, waits_for_another())
             continue
         outcome = deliver([batch], ex)
         sent.written += outcome.written
         [error] = outcome.errors
         sent.errors[number] = error
-        is_held = hold and holds_others(error)
+        is_blocked = hold and holds_others(error)
     return sent

@@ -102,7 +102,7 @@ class Packer:
             WINDOW_KEY_ID if window.keyed else key_id,
             aggregation,
             aggregates_after,
-            only_max_times=window.strategy == "panes",
+            only_max_times=window.strategy == "panes" and not window.sorts_by_time,
         )
         self._builder = builder
         self._evaluators = make_message_evaluators(

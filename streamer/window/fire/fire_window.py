@@ -72,7 +72,8 @@ def _build_ungrouped(
     times: list[int | None] = []
     for columns in parts:
         columns_list.append((columns.payloads, columns.metas, columns.meta_ids))
-        times.append(None if columns.max_times is None else int(columns.max_times[0]))
+        known = columns.times if columns.max_times is None else columns.max_times
+        times.append(None if known is None else int(known.max()))
         del columns
     metas = labels.builder_for(None, max_time_of(times))
     messages: Batch = []
@@ -232,7 +233,7 @@ class GroupRows:
         self._sequence = np.argsort(self._firsts, kind="stable")
         self.max_event_time: int | None = None
         self._max_event_times: list[int] | None = None
-        times = [pack.max_times for pack in packs if pack.max_times is not None]
+        times = [one for pack in packs if (one := pack.group_max_times()) is not None]
         if len(times) == len(packs):
             newest = np.maximum.reduceat(np.concatenate(times)[self._order], starts)
             self.max_event_time, self._max_event_times = int(newest.max()), newest.tolist()

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from streamer.core.errors import StreamerError
 from streamer.window.contract import PIECE_BITS
-from streamer.window.fire.shard_input import Piece
+from streamer.window.fire.step_io import Piece
 
 
 class PartitionWatermarks:

@@ -14,8 +14,7 @@ from streamer.window.contract import (
     Status,
     WindowReason,
 )
-from streamer.window.fire.passthrough import emit_passthrough
-from streamer.window.fire.shard_input import ShardInput
+from streamer.window.fire.step_io import ShardInput, emit_passthrough
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.join_matching import SIDES, JoinRules, Side, find_pairs

@@ -20,6 +20,7 @@ from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
 from streamer.window.contract import ClosedWindow, Emission, MicroBatchInfo, ShuffleRow, Status
+from streamer.window.fire.fire_sorted import fire_sorted
 from streamer.window.fire.fire_window import (
     MAX_CACHED_MESSAGES,
     PaneCache,
@@ -28,10 +29,15 @@ from streamer.window.fire.fire_window import (
     fire_ungrouped_cached,
     fire_window,
 )
-from streamer.window.fire.passthrough import emit_passthrough, emit_to_late_output
-from streamer.window.fire.shard_input import ShardInput
-from streamer.window.fire.step_report import StepReport, list_open_windows
+from streamer.window.fire.step_io import (
+    ShardInput,
+    StepReport,
+    emit_passthrough,
+    emit_to_late_output,
+    list_open_windows,
+)
 from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, SameMetadata
+from streamer.window.pack.pack_codec import Pack
 from streamer.window.pack.window_metadata import WINDOW_END
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.grid import Grid
@@ -212,9 +218,13 @@ class GridStep(ABC):
             )
         if closing.shared and closing.messages <= MAX_CACHED_MESSAGES:
             packs = [pack for pane in panes for pack in cache.load_packs(pane)]
+            if self._window.sorts_by_time:
+                return fire_sorted(packs, labels, whole)
             groups = None if whole else fire_cached(packs, labels)
             return fire_ungrouped_cached(packs, labels) if groups is None else groups
         stored = [entry for pane in panes for entry in self._pane_store.load_packs(pane)]
+        if self._window.sorts_by_time:
+            return fire_sorted([Pack(*entry) for entry in stored], labels, whole)
         return fire_ungrouped(stored, labels) if whole else fire_window(stored, labels)
 
     def _load_parts(self, pane: Pane) -> PaneParts:

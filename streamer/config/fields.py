@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as NameMapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamer.config.findings import suggest_name
@@ -17,10 +19,17 @@ from streamer.core.extras import skip_if_missing
 from streamer.sdk.spec import REQUIRED, Field, ParsedFields
 
 _MAX_LISTED_FIELDS: Final = 12
+NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
 
 
 def read_fields(
-    context: ReadContext, fields: Iterable[Field], node: Mapping, path: str, at: Node, of: str = ""
+    context: ReadContext,
+    fields: Iterable[Field],
+    node: Mapping,
+    path: str,
+    at: Node,
+    of: str = "",
+    instead: NameMapping[str, str] = NO_NAMES,
 ) -> ParsedFields:
     """Read the fields of an object.
 
@@ -31,6 +40,7 @@ def read_fields(
         path: its dotted path.
         at: what a missing field is reported at (the component's name).
         of: what the fields belong to, for messages: `of system_window`, or empty.
+        instead: hints for names that are no fields, see `Spec.instead`.
     """
     known = {field.name: field for field in fields}
     for name, (key, _) in node.entries.items():
@@ -40,7 +50,9 @@ def read_fields(
                 key,
                 "unknown_field",
                 f"field {name} not recognised",
-                suggest_name(name, known) or (listed and f"expected one of {listed}"),
+                instead.get(name)
+                or suggest_name(name, known)
+                or (listed and f"expected one of {listed}"),
             )
     values = {}
     places = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from streamer.sdk.spec import Field
 
 MAX_CODE_CHARS: Final = 250_000
 _MAX_SHOWN_CHARS: Final = 40
+_MAPPING_PATTERN: Final = re.compile(r"\b(root|this|meta|json)\b|\$\{!")
 
 
 def read_value(context: ReadContext, field: Field, node: Node) -> Any:
@@ -136,7 +138,11 @@ def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) 
     try:
         return parse_duration(text)
     except ValueError as e:
-        context.findings.add_at(node, "bad_duration", f"field {field.name}: {e}")
+        hint = ""
+        if _MAPPING_PATTERN.search(text):
+            hint = f"{field.name} is the same for all messages, and takes no mapping"
+            hint += f"; {field.per_message} takes one" if field.per_message else ""
+        context.findings.add_at(node, "bad_duration", f"field {field.name}: {e}", hint)
         return None
 
 

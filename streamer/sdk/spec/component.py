@@ -80,6 +80,8 @@ class Spec:
         delivery: what becomes of a message when something fails, when not as usual for its kind.
         limits: what it does not do, in a few words.
         requires: the packages that it needs besides those that are always installed.
+        instead: by a name that is no field of it, though one may look for it: what there is
+            instead, as a hint.
     """
 
     kind: Kind
@@ -101,6 +103,7 @@ class Spec:
     delivery: str = ""
     limits: str = ""
     requires: tuple[Package, ...] = ()
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def body(self) -> Field:

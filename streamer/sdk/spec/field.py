@@ -47,6 +47,7 @@ class Field:
             is no mapping and is not checked.
         variables: the variables that are set before the mapping runs.
         duration: a string that is a duration; parsed to int nanoseconds, None when empty.
+        per_message: of a duration, the field that takes a mapping in its place; empty without one.
         refers: a string that is the label of a resource of this kind; lint checks that it exists.
         secret: never shown in messages, logs or `echo_config`.
         credentials: a map whose items are never shown where their names say that they tell who
@@ -72,6 +73,7 @@ class Field:
     mapping: bool = False
     variables: tuple[str, ...] = ()
     duration: bool = False
+    per_message: str = ""
     refers: Kind | None = None
     secret: bool = False
     credentials: bool = False

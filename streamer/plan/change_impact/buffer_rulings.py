@@ -65,6 +65,11 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.FILTER: _FROM_NOW,
     f.LATE_OUTPUT: _FROM_NOW,
     f.HAVING: _AT_CLOSE,
+    f.ORDER: Ruling(
+        Effect.MIGRATE,
+        "holds for windows that begin from now on; those that are open now may come out in order "
+        "of arrival",
+    ),
     f.RETENTION: Ruling(Effect.MIGRATE, "holds for the results that there are already, too"),
     f.END_OF_INPUT: Ruling(Effect.MIGRATE),
     f.KEY_RETENTION: Ruling(

@@ -9,9 +9,7 @@ import orjson
 
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import Counters
+from streamer.window.contract import Counters
 from streamer.window.keyed.clocks import ShardClocks
 from streamer.window.keyed.columns.session_blocks import SessionBlocks
 from streamer.window.keyed.key_buckets import KeyBuckets
@@ -19,6 +17,7 @@ from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.state import layout
 from streamer.window.state.layout import HEAD_KEY
+from streamer.window.state_store import StateStore, check_format
 
 _UNKNOWN_USE_COUNT: Final = 1 << 40
 """Number of windows of a mapping whose number is not known, so that the mapping is kept."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.arrival_times import IdleMessages
 from streamer.window.keyed.join_matching import EventColumns
 from streamer.window.keyed.matched_bits import MatchedBits
@@ -15,6 +14,7 @@ from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.settings.int_codec import Ints
+from streamer.window.state_store import StateStore
 
 
 class UnmatchedRow(NamedTuple):

@@ -6,13 +6,15 @@ from collections.abc import Generator, Iterable, Iterator
 
 import numpy as np
 
-from streamer.window.contract.clock import MicroBatchInfo
-from streamer.window.contract.emission import Emission, WindowReason
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import Status
-from streamer.window.fire.passthrough import emit_passthrough
-from streamer.window.fire.shard_input import ShardInput
+from streamer.window.contract import (
+    Emission,
+    MicroBatchInfo,
+    RowKind,
+    ShuffleRow,
+    Status,
+    WindowReason,
+)
+from streamer.window.fire.step_io import ShardInput, emit_passthrough
 from streamer.window.keyed.arrival_times import ArrivalTimes, IdleMessages
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
@@ -28,6 +30,7 @@ from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window_types import Join
 from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
+from streamer.window.state_store import StateStore
 
 
 class JoinStep:

@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.message_rows import (
     FreeRange,
     FreshPack,
@@ -24,6 +23,7 @@ from streamer.window.keyed.pack_store import PackStore
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.state.layout import encode_stored_pack
+from streamer.window.state_store import StateStore
 
 
 class MessageStore:
@@ -166,8 +166,7 @@ class MessageStore:
         Args:
             until: messages with times before this have been freed; fresh packs are always given.
         """
-        for low, loaded in self._pack_store.iterate_lows(until):
-            yield low, loaded
+        yield from self._pack_store.iterate_lows(until)
         for fresh in self._fresh_packs:
             yield int(fresh.times.min()), fresh
 

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.message_rows import FreshPack, LoadedPack, PackEntry
 from streamer.window.pack.merge_packs import merge_packs, select_rows
 from streamer.window.pack.pack_codec import Pack, encode_pack
@@ -22,6 +21,7 @@ from streamer.window.state.layout import (
     decode_stored_pack,
     encode_stored_pack,
 )
+from streamer.window.state_store import StateStore
 
 _PACKS_PER_JOIN: Final = 8
 _MIN_LEVEL_BYTES: Final = 16 * 1024

@@ -60,6 +60,7 @@ def commons(draw: st.DrawFn, unit: int = 1, emits: Sequence[str] = EMITS) -> dic
         "max_ahead": draw(st.none() | st.sampled_from([0, 3, SPAN]).map(lambda n: n * unit)),
         "idle_timeout": draw(st.none() | st.sampled_from([1, 5, SPAN]).map(lambda n: n * unit)),
         "emit": draw(st.sampled_from(emits)),
+        "order": draw(st.sampled_from(["arrival", "arrival", "event_time"])),
         "end_of_input": draw(st.sampled_from(["flush", "flush", "keep"])),
     }
 

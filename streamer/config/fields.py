@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as NameMapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamer.bloblang import (
@@ -45,13 +47,21 @@ from streamer.core.yaml_scalars import parse_bool, resolve_scalar
 from streamer.sdk.spec import REQUIRED, Field, ParsedFields
 
 _MAX_LISTED_FIELDS: Final = 12
+NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
 
 MAX_CODE_CHARS: Final = 250_000
 _MAX_SHOWN_CHARS: Final = 40
+_MAPPING_PATTERN: Final = re.compile(r"\b(root|this|meta|json)\b|\$\{!")
 
 
 def read_fields(
-    context: ReadContext, fields: Iterable[Field], node: Mapping, path: str, at: Node, of: str = ""
+    context: ReadContext,
+    fields: Iterable[Field],
+    node: Mapping,
+    path: str,
+    at: Node,
+    of: str = "",
+    instead: NameMapping[str, str] = NO_NAMES,
 ) -> ParsedFields:
     """Read the fields of an object.
 
@@ -62,6 +72,7 @@ def read_fields(
         path: its dotted path.
         at: what a missing field is reported at (the component's name).
         of: what the fields belong to, for messages: `of system_window`, or empty.
+        instead: hints for names that are no fields, see `Spec.instead`.
     """
     known = {field.name: field for field in fields}
     for name, (key, _) in node.entries.items():
@@ -71,7 +82,9 @@ def read_fields(
                 key,
                 "unknown_field",
                 f"field {name} not recognised",
-                suggest_name(name, known) or (listed and f"expected one of {listed}"),
+                instead.get(name)
+                or suggest_name(name, known)
+                or (listed and f"expected one of {listed}"),
             )
     values = {}
     places = {}
@@ -307,7 +320,11 @@ def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) 
     try:
         return parse_duration(text)
     except ValueError as e:
-        context.findings.add_at(node, "bad_duration", f"field {field.name}: {e}")
+        hint = ""
+        if _MAPPING_PATTERN.search(text):
+            hint = f"{field.name} is the same for all messages, and takes no mapping"
+            hint += f"; {field.per_message} takes one" if field.per_message else ""
+        context.findings.add_at(node, "bad_duration", f"field {field.name}: {e}", hint)
         return None
 
 

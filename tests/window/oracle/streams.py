@@ -135,6 +135,8 @@ def joins(draw: st.DrawFn) -> Join:
     return Join(
         keyed=draw(st.booleans()),
         filtered=draw(st.booleans()),
+        clock=draw(st.sampled_from(["stream", "stream", "system"])),
+        idle_timeout=draw(st.none() | st.sampled_from([1, 5, SPAN])),
         allowed_lateness=draw(st.sampled_from([0, 1, 3, SPAN])),
         end_of_input=draw(st.sampled_from(["flush", "keep"])),
         before=draw(st.integers(0, SPAN)),

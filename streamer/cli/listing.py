@@ -27,6 +27,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "outputs": Kind.OUTPUT,
     "caches": Kind.CACHE,
     "rate-limits": Kind.RATE_LIMIT,
+    "tables": Kind.TABLE,
     "buffers": Kind.BUFFER,
     "metrics": Kind.METRICS,
     "tracers": Kind.TRACER,

@@ -14,9 +14,10 @@ from streamer.bloblang import (
 from streamer.bloblang import Mapping as Bloblang
 from streamer.bloblang.analysis.missing_packages import find_missing_packages
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
+from streamer.bloblang.analysis.used_tables import find_used_tables
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import Mapping, Node, Scalar, describe_node, to_python
-from streamer.config.read_context import ReadContext
+from streamer.config.read_context import ReadContext, Reference
 from streamer.config.unset_variables import (
     UNSET_MARK,
     compile_filled,
@@ -30,7 +31,7 @@ from streamer.config.unset_variables import (
 from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
-from streamer.sdk.spec import Field
+from streamer.sdk.spec import Field, Kind
 
 MAX_CODE_CHARS: Final = 250_000
 _MAX_SHOWN_CHARS: Final = 40
@@ -167,6 +168,8 @@ def _check_code(context: ReadContext, field: Field, node: Scalar, text: str) -> 
         context.findings.add_inside(
             node, at, "missing_package", message, install_hint(call.packages)
         )
+    for use in find_used_tables(code):
+        context.references.append(Reference(Kind.TABLE, use.label, node, field.name))
     for doubt in find_static_warnings(code, field.variables) if context.options.thorough else ():
         at = (doubt.line, doubt.column)
         context.findings.add_inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

@@ -14,6 +14,7 @@ class Kind(StrEnum):
     OUTPUT = "output"
     CACHE = "cache"
     RATE_LIMIT = "rate_limit"
+    TABLE = "table"
     SCANNER = "scanner"
     METRICS = "metrics"
     TRACER = "tracer"
@@ -30,5 +31,5 @@ class Kind(StrEnum):
 
 
 _KINDS_WITH_LABEL = frozenset(
-    {Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT}
+    {Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT, Kind.TABLE}
 )

@@ -338,7 +338,7 @@ class Checkpoint:
         finished = bool(self.read_record().get("finished"))
         if finished:
             for path in self.find_paths(
-                *("spark", "spark-*", "seed-*", "spool", "spool-*", "signals", "rejected")
+                *("spark", "spark-*", "seed-*", "spool", "spool-*", "signals", "rejected", "tables")
             ):
                 remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.bloblang import restore_inputs
+from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
@@ -27,12 +28,14 @@ from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
+from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
 from streamer.spark.tasks.task_properties import (
     current_crash_order,
     current_micro_batch,
     current_planned_batch,
+    current_tables_text,
     make_reading_reporter,
     requested_samples,
 )
@@ -106,6 +109,11 @@ def prepare_task(plan: Plan) -> None:
     It looks for cycles less often: documents have none, and there are many.
     """
     restore_inputs(plan.captured_inputs)
+    if tables_text := current_tables_text():
+        # Imported here: not every stream has tables, and every worker waits for its imports.
+        from streamer.spark.tasks.worker_tables import tables_of
+
+        set_process_tables(tables_of(tables_text, resources_of_run(plan.run)))
     SAMPLES_PER_COMPONENT.set(requested_samples())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()

@@ -16,6 +16,7 @@ _MICRO_BATCH_PROPERTY: Final = "streamer.micro_batch"
 _PLANNED_PROPERTY: Final = "streamer.planned"
 _SAMPLES_PROPERTY: Final = "streamer.samples"
 _CRASHES_PROPERTY: Final = "streamer.crashes"
+_TABLES_PROPERTY: Final = "streamer.tables"
 
 
 def set_micro_batch(
@@ -68,6 +69,22 @@ def requested_samples() -> int:
     context = TaskContext.get()
     text = context.getLocalProperty(_SAMPLES_PROPERTY) if context else None
     return int(text or 0)
+
+
+def set_tables(batch: DataFrame, text: str) -> None:
+    """Set which versions of lookup tables a micro-batch's tasks look up, as `set_micro_batch` does.
+
+    Args:
+        batch: the micro-batch.
+        text: see `worker_tables.describe_versions`.
+    """
+    batch.sparkSession.sparkContext.setLocalProperty(_TABLES_PROPERTY, text)
+
+
+def current_tables_text() -> str:
+    """Return the versions of lookup tables that the task looks up; empty without tables."""
+    context = TaskContext.get()
+    return (context.getLocalProperty(_TABLES_PROPERTY) if context else None) or ""
 
 
 def current_crash_order() -> CrashInstructions | None:

@@ -185,13 +185,13 @@ class Resolver:
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
             raise _unknown_name_error(node, "method", node.name, list(METHODS))
-        bound = self._bind_call(node, declaration, arguments)
-        if node.name == "get" and _is_whole_table(target):
+        if node.name == "get" and len(arguments) == 1 and _is_whole_table(target):
             # One row is looked up, and the key is no path.
             key = tree.Argument(None, arguments[0].value)
             pair = [tree.Argument(None, target.arguments[0].value), key]
             bound = self._bind_call(target, target.bound.declaration, pair)
             return tree.Call(target.place, target.name, pair, bound, node.end)
+        bound = self._bind_call(node, declaration, arguments)
         if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):
             return _extend_path(target, split_path(str(path.value)))
         if node.name == "not":

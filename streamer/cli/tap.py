@@ -80,7 +80,7 @@ def tap_cli(
     from streamer.core.json.dump import dump_json
     from streamer.core.limits import set_limits
     from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
-    from streamer.sdk.lookup_table import look_up_locally
+    from streamer.sdk.lookup_table import use_local_tables
     from streamer.tools.tap.stages import tap
     from streamer.tools.tap.text import format_stage, to_json_document
 
@@ -92,7 +92,7 @@ def tap_cli(
             batches = read_file_sample(sample, limit)
         else:
             batches = read_input_sample(plan, limit, Execution(time.time_ns))
-        with look_up_locally(plan.resources, plan.context()):
+        with use_local_tables(plan.resources, plan.context()):
             stages = list(tap(plan, batches))
         for number, stage in enumerate(stages):
             hide = build_redactor(config, show_env)

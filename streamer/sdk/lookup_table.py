@@ -1,4 +1,4 @@
-"""What tables of `table_resources` share: fields, loading, and the form in which they are kept.
+"""Tables of `table_resources`: their fields, loading, and the form in which they are kept.
 
 A component reads rows, and knows by which sign it may see that they have changed. The rest is here:
 keys, bounds, and the bytes of a version, which are the same for the same rows.
@@ -37,6 +37,9 @@ KEY_MAPPING: Final = "key_mapping"
 REFRESH_INTERVAL: Final = "refresh_interval"
 MAX_ROWS: Final = "max_rows"
 MAX_BYTES: Final = "max_bytes"
+
+TABLE_BEGIN: Final = {KEY: "id"}
+"""What a new config has, since a table without a key is not right."""
 
 
 class TableError(StreamerError):
@@ -104,7 +107,7 @@ def table_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
 
 
 class RowSource(Protocol):
-    """Where the rows of a table are."""
+    """Place that the rows of a table are in."""
 
     def read_rows(self, ex: Execution) -> Iterable[TableRow]:
         """Give the rows.
@@ -270,7 +273,7 @@ def missing_table(label: str, known: Iterable[str]) -> TableError:
 
 
 @contextmanager
-def look_up_locally(
+def use_local_tables(
     resources: Mapping[tuple[Kind, str], ParsedComponent], context: BuildContext
 ) -> Iterator[None]:
     """Let mappings look up a config's tables while the block runs: for tests and tools."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.connectors.formats.table_rows import CSV_FIELDS, DELIMITER, TYPES, read_csv_rows
-from streamer.sdk.lookup_table import TableLoader, table_fields, table_problems
+from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 
 SPEC: Final = Spec(
@@ -19,6 +19,7 @@ SPEC: Final = Spec(
     ),
     fields=(PATH_FIELD, *CSV_FIELDS, *table_fields(*REFRESH)),
     check=table_problems,
+    begin=TABLE_BEGIN,
     examples=(
         Example(
             "The country of a city",

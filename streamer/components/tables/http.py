@@ -18,7 +18,7 @@ from streamer.connectors.http_client.fields import client_fields, client_problem
 from streamer.core.execution import Execution
 from streamer.core.lookup_tables import TableRow
 from streamer.core.message import Message
-from streamer.sdk.lookup_table import TableLoader, table_fields, table_problems
+from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 FORMAT: Final = "format"
@@ -51,6 +51,7 @@ SPEC: Final = Spec(
         *table_fields("5m", "to make the request again"),
     ),
     check=_check,
+    begin=TABLE_BEGIN,
     examples=(
         Example(
             "Exchange rates of an API",

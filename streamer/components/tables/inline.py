@@ -9,6 +9,7 @@ from streamer.core.execution import Execution
 from streamer.core.lookup_tables import TableRow
 from streamer.sdk.lookup_table import (
     REFRESH_INTERVAL,
+    TABLE_BEGIN,
     TableLoader,
     table_fields,
     table_problems,
@@ -45,6 +46,7 @@ SPEC: Final = Spec(
         *(one for one in table_fields("0s", "") if one.name != REFRESH_INTERVAL),
     ),
     check=table_problems,
+    begin=TABLE_BEGIN,
     examples=(
         Example(
             "The country of a city",

@@ -6,7 +6,7 @@ from typing import Final
 
 from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.connectors.formats.table_rows import read_json_line_rows
-from streamer.sdk.lookup_table import TableLoader, table_fields, table_problems
+from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Kind, ParsedFields, Spec
 
 SPEC: Final = Spec(
@@ -16,6 +16,7 @@ SPEC: Final = Spec(
     description="See [lookup tables](../../lookup-tables.md).",
     fields=(PATH_FIELD, *table_fields(*REFRESH)),
     check=table_problems,
+    begin=TABLE_BEGIN,
     categories=("Local",),
 )
 

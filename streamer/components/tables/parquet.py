@@ -9,7 +9,13 @@ from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.connectors.formats.parquet_rows import read_rows, row_documents
 from streamer.core.lookup_tables import TableRow
-from streamer.sdk.lookup_table import TableError, TableLoader, table_fields, table_problems
+from streamer.sdk.lookup_table import (
+    TABLE_BEGIN,
+    TableError,
+    TableLoader,
+    table_fields,
+    table_problems,
+)
 from streamer.sdk.spec import BuildContext, Kind, ParsedFields, Spec
 
 SPEC: Final = Spec(
@@ -22,6 +28,7 @@ SPEC: Final = Spec(
     ),
     fields=(PATH_FIELD, *table_fields(*REFRESH)),
     check=table_problems,
+    begin=TABLE_BEGIN,
     categories=("Local",),
 )
 

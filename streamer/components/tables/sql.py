@@ -15,7 +15,7 @@ from streamer.connectors.sql.database_fields import (
 from streamer.core.execution import Execution
 from streamer.core.lookup_tables import TableRow
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.lookup_table import TableLoader, table_fields, table_problems
+from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 _FETCH_ROWS: Final = 1000
@@ -41,6 +41,7 @@ SPEC: Final = Spec(
         *CONNECTION_FIELDS,
     ),
     check=table_problems,
+    begin=TABLE_BEGIN,
     examples=(
         Example(
             "Customers of a database",

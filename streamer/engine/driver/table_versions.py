@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 from streamer.core.execution import Execution
 from streamer.core.log_format import LogLine
 from streamer.engine.planner.checkpoint_path import CheckpointPath, remove_file, replace_file
-from streamer.sdk.lookup_table import TableError, TableLoader, TableVersion
+from streamer.sdk.lookup_table import TableError, TableLoader, TableVersion, read_version
 
 RECORD_NAME: Final = "versions.json"
 SUFFIX: Final = ".table"
@@ -35,7 +35,7 @@ Versions = Mapping[str, str]
 
 
 class TableMeters(NamedTuple):
-    """Where the figures of tables go.
+    """Receivers of the figures of tables.
 
     Attributes:
         add_one: adds one to a counter of a table, by the counter's name and the table's label.
@@ -115,14 +115,14 @@ class TableVersions:
         self._begun_until = max(self._begun_until, begun_until)
         for label, table in self._tables.items():
             known = self._entries[-1][1].get(label, "") if self._entries else ""
-            if known and self.path_of(label, known).exists():
+            if known and self._is_whole(label, known):
                 table.version = known
             self._load(label, table, is_start=True)
         if any(table.loader.refresh_interval for table in self._tables.values()):
             threading.Thread(target=self._refresh_forever, name="tables", daemon=True).start()
 
     def close(self) -> None:
-        """Look for changes no more."""
+        """End the checks for changes."""
         self._stopping.set()
 
     def versions_for(self, batch: int) -> Versions:
@@ -135,13 +135,16 @@ class TableVersions:
 
         Raises:
             OSError: that cannot be written.
+            TableError: a version that it looked up before is gone or damaged.
         """
         with self._lock:
             current = {label: table.version for label, table in self._tables.items()}
             held = next((one for first, one in reversed(self._entries) if first <= batch), None)
             if batch <= self._begun_until and held is not None:
                 # A table that the config has only now cannot have been looked up before.
-                return {label: held.get(label) or current[label] for label in current}
+                named = {label: held.get(label) or current[label] for label in current}
+                self._check_whole(named, batch)
+                return named
             self._begun_until = max(self._begun_until, batch)
             if held != current:
                 self._entries = [*self._entries[1 - _KEPT_ENTRIES :], (batch, current)]
@@ -151,7 +154,7 @@ class TableVersions:
             return current
 
     def refresh_due(self) -> None:
-        """Look for changes of the tables whose time it is."""
+        """Check the tables whose time it is for changes, and load those that have changed."""
         for label, table in self._tables.items():
             if table.loader.refresh_interval and self._now() >= table.due_at:
                 self._load(label, table)
@@ -195,7 +198,7 @@ class TableVersions:
         path = self.path_of(label, loaded.version)
         if isinstance(path, Path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
+        if not self._is_whole(label, loaded.version):
             replace_file(path, loaded.body)
         with self._lock:
             table.version = loaded.version
@@ -203,6 +206,23 @@ class TableVersions:
         text = f"Table {label!r} has been loaded: {loaded.rows:,} rows"
         level = "WARN" if loaded.remark else "INFO"
         self._log(level, f"{text}; {loaded.remark}" if loaded.remark else text, {"label": label})
+
+    def _is_whole(self, label: str, version: str) -> bool:
+        try:
+            read_version(self.path_of(label, version).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
+
+    def _check_whole(self, versions: Versions, batch: int) -> None:
+        for label, version in versions.items():
+            if not self._is_whole(label, version):
+                raise TableError(
+                    f"{self.path_of(label, version)} is gone or damaged: micro-batch {batch} had "
+                    f"begun with this version of the table {label!r}; restore the checkpoint from "
+                    f"a backup, or delete {self._directory / RECORD_NAME}, and the micro-batch "
+                    "looks up the rows of now"
+                )
 
     def _remove_unused(self) -> None:
         """Delete the versions that no micro-batch can look up any more."""

@@ -70,7 +70,7 @@ class StreamTables:
             self._versions.open(number)
 
     def close(self) -> None:
-        """Keep them fresh no more."""
+        """End the checks for changes."""
         if self._versions is not None:
             self._versions.close()
 
@@ -119,9 +119,7 @@ def forget_file(session: SparkSession, name: str) -> None:
     context = session.sparkContext
     by_session = context._jsc.sc().addedFiles()
     files = by_session.apply(_DEFAULT_SESSION)
-    keys = files.keysIterator()
-    while keys.hasNext():
-        key = keys.next()
+    keys = files.keySet().mkString("\n").split("\n")
+    for key in keys:
         if key.rpartition("/")[2] == name:
-            files = files.removed(key)
-    by_session.put(_DEFAULT_SESSION, files)
+            files.remove(key)

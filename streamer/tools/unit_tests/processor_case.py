@@ -14,7 +14,7 @@ from streamer.components.processors.mapping import MappingProcessor
 from streamer.config.unit_tests.definitions import Case
 from streamer.core.errors import StreamerError
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.lookup_table import look_up_locally
+from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run_processor
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.spec.parsed_config import Resources
@@ -45,7 +45,7 @@ def check_processors(case: Case, environment: SuiteEnvironment) -> Iterator[Fail
         incoming.append(parsed["input_batch"])
     batches = [batch for one in incoming if (batch := make_batch(one, environment.directory))]
     ex = environment.make_execution()
-    with look_up_locally(resources, build_context(resources)):
+    with use_local_tables(resources, build_context(resources)):
         for processor in processors:
             batches = run_processor(processor, batches, ex)
     yield from check_batches(parsed["output_batches"] or (), batches, environment.directory, ex)

@@ -7,10 +7,8 @@ from typing import Final
 
 from streamer.components import catalog
 from streamer.core.durations import format_duration
-from streamer.plan.driver_outputs import DRIVER_WRITTEN
-from streamer.plan.piece_input import leaf_inputs
+from streamer.plan.component_lookup import DRIVER_WRITTEN, leaf_inputs, resolve_resource
 from streamer.plan.plan import Plan, count_cores
-from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 

@@ -16,16 +16,19 @@ from streamer.config import Config
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
-from streamer.plan.aggregation import Aggregation
 from streamer.plan.batching_period import longest_batching_period
-from streamer.plan.driver_outputs import find_driver_outputs
+from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_spark_inputs
-from streamer.plan.key import ShardKey
-from streamer.plan.resources import get_resource, resolve_resource
-from streamer.plan.window_plan import NO_WINDOWS, WindowPlan, make_window_plan
+from streamer.plan.window_plan import (
+    NO_WINDOWS,
+    Aggregation,
+    ShardKey,
+    WindowPlan,
+    make_window_plan,
+)
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
 from streamer.window.settings.window import Window
 

@@ -11,7 +11,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from streamer.core.durations import SECOND
-from streamer.plan.aggregation import Aggregation
+from streamer.plan.window_plan import Aggregation
 from streamer.sdk.input.replayable import Limit
 from tests.examples import examples
 

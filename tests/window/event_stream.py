@@ -43,6 +43,7 @@ def times_of(rules: Fields) -> EventTimeSettings:
         rules.emit,
         None,
         rules.end_of_input,
+        order=rules.order,
     )
 
 

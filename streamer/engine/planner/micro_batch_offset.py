@@ -1,21 +1,62 @@
-"""Offset of a micro-batch: all that a replay must see again, as Spark's log has it."""
+"""Offset of a micro-batch: all that a replay must see again, as Spark's log has it.
+
+When a stream is started with another mapping, windows that are open were folded for the one before,
+and finish on it. Until the driver knows how far these reach, messages are kept whole; those are
+folded for the mapping of their window when it closes. From then on, later windows fold for the new
+mapping. All this is in the offsets, so that a replay folds the same.
+
+Every process that plans micro-batches imports this: it must stay free of what a mapping needs.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.aggregation_switch import FROM_THE_START, AggregatesFrom
 from streamer.sdk.input.replayable import Offset
 from streamer.window import MicroBatchInfo
 from streamer.window.settings.back_pressure import BackPressure
 
 _VERSION: Final = 1
 """Of the JSON form; a version is never written again with another meaning of a key."""
+
+
+class AggregatesFrom(NamedTuple):
+    """The windows that aggregate for a mapping, by the mapping's identity.
+
+    Attributes:
+        identity: the mapping's; None when no window was ever folded, so that any may.
+        after: event times, ns, up to this one belong to windows that were begun under another
+            mapping; None when there are none.
+    """
+
+    identity: str | None
+    after: int | None
+
+
+FROM_THE_START: Final = AggregatesFrom(None, None)
+
+
+def next_aggregates_from(
+    before: AggregatesFrom, identity: str, newest_end: int | None, known: bool
+) -> AggregatesFrom:
+    """Return what the offset of the next micro-batch says.
+
+    Args:
+        before: what the one before says.
+        identity: of the mapping of this start; empty when windows keep messages.
+        newest_end: the end of the newest window that holds messages, ns; None when none does.
+        known: whether `newest_end` was told by a micro-batch of this start.
+    """
+    if not identity or before.identity == identity:
+        return before
+    if before.identity is None:
+        return AggregatesFrom(identity, None)
+    return AggregatesFrom(identity, newest_end) if known else before
 
 
 @dataclass(frozen=True, slots=True)

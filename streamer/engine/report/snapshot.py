@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from streamer.plan import Plan
 
 _DROPPED_FROM_WINDOWS: Final = frozenset({"expired", "incomplete"})
 """Why messages are dropped that windows had taken; all others never were in any."""
@@ -91,3 +93,21 @@ def _closed_key_windows(status: Mapping[str, Any]) -> int:
         return 0
     counters: Mapping[str, int] = status.get("counters", {})
     return counters.get("emitted_windows", 0)
+
+
+Status = Mapping[str, Any]
+"""What a shard says after a micro-batch, see `engine.release`."""
+
+
+def has_ended(plan: Plan, statuses: Sequence[Status]) -> bool:
+    """Return whether the input has ended and all windows that are to come out have done so."""
+    if len(statuses) < max(plan.shards, 1) or not all(status["ended"] for status in statuses):
+        return False
+    keeps = plan.window is not None and plan.window.end_of_input == "keep"
+    return keeps or not any(status.get("open", 0) for status in statuses)
+
+
+def newest_window_end(statuses: Sequence[Status]) -> int | None:
+    """Return the end of the newest window that any shard knows, Unix ns; None without one."""
+    ends = [status.get("newest_end") for status in statuses]
+    return max((end for end in ends if end is not None), default=None)

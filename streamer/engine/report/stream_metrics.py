@@ -11,7 +11,7 @@ import orjson
 
 from streamer.core.component_stats import bucket_of
 from streamer.engine.report.latency import LatencyHistogram, LatencySnapshot
-from streamer.engine.report.task_report import GAUGE_MARK, PEAK_MARK
+from streamer.engine.report.result_frame import GAUGE_MARK, PEAK_MARK
 
 SeriesKey = tuple[str, tuple[tuple[str, str], ...]]
 """A metric's name, and its labels with their values, sorted."""

@@ -14,15 +14,20 @@ from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
-from streamer.engine.planner.aggregation_switch import FROM_THE_START, AggregatesFrom
+from streamer.engine.planner.micro_batch_offset import FROM_THE_START, AggregatesFrom
 from streamer.engine.report.batch_work import BEFORE_WINDOWS, TaskWork
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
 from streamer.engine.stage.crash_search import make_crash_search
-from streamer.engine.stage.run_chunk import observe_input, run_chunk
-from streamer.engine.stage.task_plan import InputProcessors, SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import (
+    InputProcessors,
+    SourcePiece,
+    TaskPlan,
+    observe_input,
+    run_chunk,
+)
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages

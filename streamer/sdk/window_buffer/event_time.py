@@ -84,8 +84,8 @@ def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
         yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
-    yield from _find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
-    yield from _find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
+    yield from find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
+    yield from find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
     yield from find_retention_problems(parsed)
     yield from _find_clock_scope_problems(parsed)
     if (
@@ -139,10 +139,11 @@ def find_size_problems(parsed: ParsedFields) -> FieldProblems:
 
 def find_retention_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with how long results are kept."""
-    yield from _find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
+    yield from find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
 
 
-def _find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:
+def find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:
+    """Return what is wrong with a duration that must be longer than nothing where it is set."""
     value = parsed[name]
     if value is not None and value <= 0:
         yield name, f"is {format_duration(value)}, but it must be longer than 0s; {hint}"

@@ -27,10 +27,10 @@ from streamer.spark.query.redelivery import CORES_PER_TURN, TURNS
 from streamer.spark.tasks.stages import (
     FRAME_ARROW_SCHEMA,
     FRAME_SCHEMA,
+    current_micro_batch,
     prepare_task,
     to_record_batches,
 )
-from streamer.spark.tasks.task_properties import current_micro_batch
 
 _Batches = Iterable[pa.RecordBatch]
 

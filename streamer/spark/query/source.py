@@ -20,13 +20,22 @@ from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.durations import SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
-from streamer.engine.planner.aggregation_switch import next_aggregates_from
-from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset, is_before
+from streamer.engine.planner.micro_batch_offset import (
+    MicroBatchOffset,
+    is_before,
+    next_aggregates_from,
+)
 from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel
-from streamer.engine.planner.trigger import IdlePause, TriggerPolicy, next_tick
+from streamer.engine.planner.trigger import (
+    BatchClock,
+    IdlePause,
+    TriggerPolicy,
+    measure_pressure,
+    next_tick,
+    standstill_between,
+)
 from streamer.sdk.input.replayable import (
     LatestOffset,
     Limit,

@@ -18,7 +18,7 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.lookup_table import build_loaders
 from streamer.sdk.spec import Kind
 from streamer.spark.checkpoint.checkpoint import Checkpoint
-from streamer.spark.tasks.task_properties import set_tables
+from streamer.spark.tasks.stages import set_tables
 from streamer.spark.tasks.worker_tables import describe_versions
 
 DIRECTORY = "tables"

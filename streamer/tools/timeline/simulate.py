@@ -25,7 +25,7 @@ from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run
 from streamer.tools.timeline.model import Emission, Event, Timeline
 from streamer.tools.timeline.windows import WindowIndex
-from streamer.window.assign.dropped_messages import DROP_REASON
+from streamer.window.assign.pack_builder import DROP_REASON
 from streamer.window.settings.window import Window
 
 _NUMBER_METADATA = "streamer_timeline_number"

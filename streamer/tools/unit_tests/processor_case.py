@@ -17,7 +17,7 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run_processor
 from streamer.sdk.spec import Kind, ParsedComponent
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 from streamer.tools.unit_tests.batches import check_batches
 from streamer.tools.unit_tests.failure import Failure
 from streamer.tools.unit_tests.files import read_relative_file

@@ -22,10 +22,9 @@ from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
-from streamer.window.assign.dropped_messages import DroppedMessages
-from streamer.window.assign.pack_builder import PackBuilder
+from streamer.window.assign.pack_builder import DroppedMessages, PackBuilder
 from streamer.window.assign.slot_assigner import PieceOrigin, make_slot_assigner
-from streamer.window.contract.shuffle_row import ShuffleRow
+from streamer.window.contract import ShuffleRow
 from streamer.window.evaluate.message_evaluator import (
     NO_EVENT_TIME,
     EvaluatedMessages,
@@ -34,9 +33,9 @@ from streamer.window.evaluate.message_evaluator import (
     make_message_evaluators,
 )
 from streamer.window.evaluate.queries import BufferMappings, is_now_mapping
+from streamer.window.pack.message_columns import KeyGroups
 from streamer.window.pack.metadata_codec import add_key_spelling, encode_meta
 from streamer.window.pack.pack_codec import lengths_of
-from streamer.window.pack.slots import KeyGroups
 from streamer.window.settings.event_time_window import WINDOW_KEY_ID
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window import Window
@@ -103,7 +102,7 @@ class Packer:
             WINDOW_KEY_ID if window.keyed else key_id,
             aggregation,
             aggregates_after,
-            only_max_times=window.strategy == "panes",
+            only_max_times=window.strategy == "panes" and not window.sorts_by_time,
         )
         self._builder = builder
         self._evaluators = make_message_evaluators(

@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
-from streamer.window.pack.message_columns import EventTimes
-from streamer.window.pack.slots import SLOT_BITS
+from streamer.window.contract import RowKind, ShuffleRow
+from streamer.window.pack.message_columns import SLOT_BITS, EventTimes
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.panes import panes_of_times

@@ -16,7 +16,7 @@ from streamer.window.evaluate.queries import (
     field_getter_of,
     is_now_mapping,
 )
-from streamer.window.pack.slots import MAX_CACHED_RESULTS, KeyGroups
+from streamer.window.pack.message_columns import MAX_CACHED_RESULTS, KeyGroups
 
 NO_EVENT_TIME: Final = -(2**63)
 """Stands in for the time of a message that has none; its reason tells it from a real one."""

@@ -11,7 +11,7 @@ from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.mapping_aggregation import States
-from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.contract import Emission, WindowReason
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.state import Window
 from streamer.window.keyed.window_aggregate import WindowAggregate

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from streamer.window.contract.state_json import dump_state_json, load_state_json
 from streamer.window.keyed.window_aggregate import WindowAggregate
+from streamer.window.state_store import dump_state_json, load_state_json
 
 NEVER: Final = -(1 << 66)
 """A clock before the first event: it is before every time, and closes no window."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.session import SessionRules

@@ -130,6 +130,8 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield "pairs come out with their second message"
         by = f" by {wait}" if time.allowed_lateness else ""
         yield f"messages wait until the {clock} has passed their last possible match{by}"
+        if time.idle_timeout is not None:
+            yield f"messages wait for {format_duration(time.idle_timeout)} at most"
         return
     yield f"closes by the {clock} at its end{gap} + {wait}"
     if time.idle_timeout is not None:

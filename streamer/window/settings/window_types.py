@@ -14,6 +14,7 @@ from streamer.core.durations import DAY, format_duration
 Clock = Literal["stream", "system"]
 ClockScope = Literal["stream", "key"]
 Emit = Literal["final", "changes", "each", "forward"]
+Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 SlidingMode = Literal["event", "forward", "kafka"]
 JoinType = Literal["inner", "left", "outer"]
@@ -36,6 +37,7 @@ class EventTimeSettings:
         emit: when a window's content goes on.
         retention: ns that emitted results are kept for queries; None for not at all.
         end_of_input: what becomes of open windows when a bounded input has ended.
+        order: of a window's messages; those of one event time are in order of arrival.
     """
 
     clock: Clock = "stream"
@@ -47,6 +49,7 @@ class EventTimeSettings:
     emit: Emit = "final"
     retention: int | None = None
     end_of_input: EndOfInput = "flush"
+    order: Order = "arrival"
 
 
 @dataclass(frozen=True, slots=True)

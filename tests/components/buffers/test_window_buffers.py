@@ -82,6 +82,25 @@ def test_a_join_has_bounds_both_ways(bounds: str, before: int, after: int) -> No
     assert (found.timestamp.text, found.key.text) == ("root = now()", "root = this.id")
 
 
+def test_a_join_takes_a_clock_and_an_idle_timeout() -> None:
+    fields = "left: orders, right: shipments, within: 1h, clock: System, idle_timeout: 2h"
+    found = buffer(f"window_join: {{{fields}}}", JOIN)
+    assert found.time == EventTimeSettings(clock="system", idle_timeout=2 * HOUR)
+    with pytest.raises(ConfigError, match="idle_timeout is 0s, but it must be longer than 0s"):
+        buffer(f"window_join: {{{fields.replace('2h', '0s')}}}", JOIN)
+
+
+def test_a_field_that_others_have_is_told_what_there_is_instead() -> None:
+    fields = "left: orders, right: shipments, within: 1h"
+    with pytest.raises(ConfigError, match="field emit not recognised; pairs always come out"):
+        buffer(f"window_join: {{{fields}, emit: each}}", JOIN)
+
+
+def test_a_mapping_in_the_place_of_a_duration_is_told_that_it_is_none() -> None:
+    with pytest.raises(ConfigError, match="gap is the same for all messages, and takes no mapping"):
+        buffer("session_window: {gap: root = this.gap}")
+
+
 @pytest.mark.parametrize("name", EVENT_TIME)
 def test_the_defaults_are_those_that_the_kinds_share(name: str) -> None:
     own = {"sliding_window": "size: 1m, mode: forward", "session_window": "gap: 1m"}

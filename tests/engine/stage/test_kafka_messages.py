@@ -21,7 +21,7 @@ from streamer.engine.stage.kafka_messages import (
     split_partition_runs,
 )
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.plan.metadata_read import find_read_metadata
 from streamer.sdk.input.replayable import RawMessages

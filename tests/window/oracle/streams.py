@@ -60,6 +60,7 @@ def commons(draw: st.DrawFn, unit: int = 1, emits: Sequence[str] = EMITS) -> dic
         "max_ahead": draw(st.none() | st.sampled_from([0, 3, SPAN]).map(lambda n: n * unit)),
         "idle_timeout": draw(st.none() | st.sampled_from([1, 5, SPAN]).map(lambda n: n * unit)),
         "emit": draw(st.sampled_from(emits)),
+        "order": draw(st.sampled_from(["arrival", "arrival", "event_time"])),
         "end_of_input": draw(st.sampled_from(["flush", "flush", "keep"])),
     }
 
@@ -134,6 +135,8 @@ def joins(draw: st.DrawFn) -> Join:
     return Join(
         keyed=draw(st.booleans()),
         filtered=draw(st.booleans()),
+        clock=draw(st.sampled_from(["stream", "stream", "system"])),
+        idle_timeout=draw(st.none() | st.sampled_from([1, 5, SPAN])),
         allowed_lateness=draw(st.sampled_from([0, 1, 3, SPAN])),
         end_of_input=draw(st.sampled_from(["flush", "keep"])),
         before=draw(st.integers(0, SPAN)),

@@ -33,7 +33,7 @@ from streamer.engine.planner.micro_batch_offset import (
 )
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, FrameKind
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.replay import replay_rejected
 from streamer.engine.stage.shard_stage import ShardStage

@@ -11,8 +11,8 @@ import orjson
 from streamer.core.timestamps import Timestamp, format_rfc3339
 from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
 from streamer.window.assign.packer import Packer
-from streamer.window.assign.slot_assigner import PieceOrigin
 from streamer.window.contract import RowKind
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import Count as CountKind

@@ -34,7 +34,7 @@ from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor
 from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.window import Window
 

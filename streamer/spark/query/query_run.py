@@ -39,8 +39,8 @@ from streamer.engine.planner.trigger import PollSettings
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
-from streamer.engine.report.snapshot import Snapshot, newest_window_end
 from streamer.engine.report.start_progress import StartProgress
+from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.plan import Plan

@@ -23,14 +23,15 @@ from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.assign.pack_builder import DroppedMessages, PackBuilder
-from streamer.window.assign.slot_assigner import PieceOrigin, make_slot_assigner
 from streamer.window.contract import ShuffleRow
-from streamer.window.evaluate.message_evaluator import (
+from streamer.window.evaluate.message_slots import (
     NO_EVENT_TIME,
     EvaluatedMessages,
     EventTimeCache,
     MessageEvaluator,
+    PieceOrigin,
     make_message_evaluators,
+    make_slot_assigner,
 )
 from streamer.window.evaluate.queries import BufferMappings, is_now_mapping
 from streamer.window.pack.message_columns import KeyGroups

@@ -17,7 +17,7 @@ from streamer.core.lazy_batch import Column, LazyBatch
 from streamer.core.message import UNPARSED, Batch, Message
 from streamer.window.aggregate.fire_groups import PaneParts
 from streamer.window.pack.merge_packs import merge_packs
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, MessageBuilder
+from streamer.window.pack.message_columns import FiredGroup, GroupMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import read_key_spelling
 from streamer.window.pack.pack_codec import Pack, PackBytes, PackColumns, StoredPack, read_header
 from streamer.window.state.pane_store import Pane, PaneStore

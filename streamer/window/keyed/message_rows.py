@@ -22,7 +22,7 @@ import numpy as np
 
 from streamer.core.message import Batch, Message
 from streamer.window.keyed.state import FOREVER
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.int_codec import Bools, Ints

@@ -36,7 +36,7 @@ from streamer.window.fire.step_io import (
     emit_to_late_output,
     list_open_windows,
 )
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, SameMetadata
+from streamer.window.pack.message_columns import FiredGroup, GroupMetadata, SameMetadata
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.pack.window_metadata import WINDOW_END
 from streamer.window.settings.back_pressure import BackPressure

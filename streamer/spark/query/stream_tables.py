@@ -75,7 +75,7 @@ class StreamTables:
             self._versions.close()
 
     def prepare(self, batch: DataFrame, number: int) -> None:
-        """Tell a micro-batch's tasks which versions they look up, from the thread that runs them.
+        """Pass the versions to a micro-batch's tasks, from the thread that is about to run them.
 
         Args:
             batch: the micro-batch.

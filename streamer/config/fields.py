@@ -17,6 +17,7 @@ from streamer.bloblang import (
 from streamer.bloblang import Mapping as Bloblang
 from streamer.bloblang.analysis.missing_packages import find_missing_packages
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
+from streamer.bloblang.analysis.used_tables import find_used_tables
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import (
     Mapping,
@@ -44,7 +45,7 @@ from streamer.config.unset_variables import (
 from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text, skip_if_missing
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
-from streamer.sdk.spec import REQUIRED, Field, ParsedFields
+from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedFields
 
 _MAX_LISTED_FIELDS: Final = 12
 NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
@@ -355,6 +356,8 @@ def _check_code(context: ReadContext, field: Field, node: Scalar, text: str) -> 
         context.findings.add_inside(
             node, at, "missing_package", message, install_hint(call.packages)
         )
+    for use in find_used_tables(code):
+        context.references.append(Reference(Kind.TABLE, use.label, node, field.name))
     for doubt in find_static_warnings(code, field.variables) if context.options.thorough else ():
         at = (doubt.line, doubt.column)
         context.findings.add_inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

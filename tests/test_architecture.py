@@ -53,6 +53,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("spec", "worker_resources"),
         ("regex_field", "component_ref", "mapping_query", "backoff", "sync_response"),
         ("metadata_filter", "rate_limit", "cache", "processing", "thread_pool", "window_buffer"),
+        "lookup_table",
         ("input", "output"),
     ),
     "connectors": (

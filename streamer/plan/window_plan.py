@@ -100,7 +100,7 @@ def shard_key_of(processors: Sequence[ParsedComponent]) -> ShardKey | None:
 
 def _depends_on_one_message(uses: Any, text: str) -> bool:
     """Return whether an expression gives the same before the window, for one message, as in it."""
-    elsewhere = uses.batch or uses.now or uses.random or uses.impure or uses.error
+    elsewhere = uses.batch or uses.now or uses.random or uses.impure or uses.error or uses.table
     return not elsewhere and not (uses.meta and _may_see_window(text))
 
 

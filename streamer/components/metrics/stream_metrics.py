@@ -89,6 +89,14 @@ WINDOW_METRICS: Final = (
         "Shorter windows, fewer keys, a pipeline that pre-aggregates; see spark.conf for the heap.",
     ),
     Metric(
+        "table_age_seconds",
+        _G,
+        (),
+        "seconds",
+        "How long ago the lookup table that is the oldest was last found to be as its source is.",
+        "Far above its refresh_interval: it cannot be loaded, and the log says why.",
+    ),
+    Metric(
         "retention_rows",
         _G,
         (),

@@ -14,7 +14,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
-from streamer.engine.planner.micro_batch_offset import FROM_THE_START, AggregatesFrom
+from streamer.engine.planner.planner_channels import FROM_THE_START, AggregatesFrom
 from streamer.engine.report.batch_work import BEFORE_WINDOWS, TaskWork
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind

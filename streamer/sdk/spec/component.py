@@ -22,6 +22,7 @@ class Kind(StrEnum):
     OUTPUT = "output"
     CACHE = "cache"
     RATE_LIMIT = "rate_limit"
+    TABLE = "table"
     SCANNER = "scanner"
     METRICS = "metrics"
     TRACER = "tracer"
@@ -38,7 +39,7 @@ class Kind(StrEnum):
 
 
 _KINDS_WITH_LABEL = frozenset(
-    {Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT}
+    {Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT, Kind.TABLE}
 )
 _KINDS: Final = frozenset(str(kind) for kind in Kind)
 

@@ -21,6 +21,7 @@ from streamer.engine.offline.window_simulator import (
     truncate_after_windows,
 )
 from streamer.plan import Plan
+from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run
 from streamer.tools.timeline.model import Emission, Event, Timeline
 from streamer.tools.timeline.windows import WindowIndex
@@ -74,9 +75,10 @@ def simulate(
             "use one that makes windows, such as `buffer: {system_window: {size: …}}`"
         )
     simulation = _Simulation(plan, plan.window, arrivals, now)
-    for batch in sample:
-        simulation.add_batch(batch)
-    return simulation.end()
+    with use_local_tables(plan.resources, plan.context()):
+        for batch in sample:
+            simulation.add_batch(batch)
+        return simulation.end()
 
 
 class _Simulation:

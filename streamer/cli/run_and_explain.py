@@ -9,8 +9,14 @@ from typing import Any
 import click
 
 from streamer.cli.error_output import print_lint
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, running_options, stream_options
+from streamer.cli.options import (
+    Options,
+    merge_options,
+    open_config,
+    parse_options,
+    running_options,
+    stream_options,
+)
 from streamer.config import Config
 from streamer.core.errors import Lint
 

@@ -173,6 +173,14 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "local",
         "redis",
     ),
+    Kind.TABLE: (
+        "csv",
+        "http",
+        "inline",
+        "json_lines",
+        "parquet",
+        "sql",
+    ),
     Kind.SCANNER: (
         "chunker",
         "csv",
@@ -202,6 +210,7 @@ _PACKAGES: Final = {
     Kind.OUTPUT: "outputs",
     Kind.CACHE: "caches",
     Kind.RATE_LIMIT: "rate_limits",
+    Kind.TABLE: "tables",
     Kind.SCANNER: "scanners",
     Kind.METRICS: "metrics",
     Kind.TRACER: "tracers",

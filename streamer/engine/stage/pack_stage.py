@@ -14,7 +14,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
-from streamer.engine.planner.micro_batch_offset import FROM_THE_START, AggregatesFrom
+from streamer.engine.planner.planner_channels import FROM_THE_START, AggregatesFrom
 from streamer.engine.report.batch_work import BEFORE_WINDOWS, TaskWork
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
@@ -34,7 +34,7 @@ from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor
 from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.window import Window
 
@@ -124,6 +124,7 @@ class PackStage:
             compile_mapping(plan.timestamp) if plan.timestamp else None,
             plan.key.compile() if plan.key else None,
             compile_mapping(plan.filter) if plan.filter else None,
+            compile_mapping(plan.gap) if plan.gap else None,
         )
         keep_dropped, after = plan.late_output is not None, aggregates_from.after
         return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)

@@ -49,6 +49,7 @@ class Plan:
         timestamp: the mapping that gives a message's time; empty without windows, and for those
             that know no time.
         filter: the mapping that keeps a message; empty for all.
+        gap: the mapping that gives the gap of a message's session; empty without one.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by, or None when all go to shard 0.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
@@ -80,6 +81,7 @@ class Plan:
     window: Window | None
     timestamp: str
     filter: str
+    gap: str
     having: str
     key: ShardKey | None
     aggregation: Aggregation
@@ -287,6 +289,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         window=windows.window,
         timestamp=windows.timestamp,
         filter=windows.filter,
+        gap=windows.gap,
         having=windows.having,
         key=windows.key,
         aggregation=windows.aggregation,

@@ -41,9 +41,9 @@ WINDOW_METRICS: Final = (
         ("reason",),
         "messages",
         "Messages that no window got, or that were in a window that was dropped, by reason: `late`,"
-        " `timestamp`, `key`, `future`, `expired`, `incomplete`, `deploy`. Since the checkpoint "
-        "began.",
-        "late: raise allowed_lateness, or take them by late_output. timestamp, key: mend the "
+        " `timestamp`, `key`, `gap`, `future`, `expired`, `incomplete`, `deploy`. Since the "
+        "checkpoint began.",
+        "late: raise allowed_lateness, or take them by late_output. timestamp, key, gap: mend the "
         "mapping. expired: the output is too slow.",
     ),
     Metric(

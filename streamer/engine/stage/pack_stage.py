@@ -124,6 +124,7 @@ class PackStage:
             compile_mapping(plan.timestamp) if plan.timestamp else None,
             plan.key.compile() if plan.key else None,
             compile_mapping(plan.filter) if plan.filter else None,
+            compile_mapping(plan.gap) if plan.gap else None,
         )
         keep_dropped, after = plan.late_output is not None, aggregates_from.after
         return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)

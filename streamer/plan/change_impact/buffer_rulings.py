@@ -50,6 +50,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.OFFSET: _OTHER,
     f.TIMEZONE: _OTHER,
     "gap": _OTHER,
+    f.GAP_MAPPING: _OTHER,
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,

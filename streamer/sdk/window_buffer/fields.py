@@ -12,6 +12,7 @@ from streamer.sdk.spec import Field, Kind, Package, duration_field
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 KEY_MAPPING: Final = "key_mapping"
+GAP_MAPPING: Final = "gap_mapping"
 SIZE: Final = "size"
 EVERY: Final = "every"
 OFFSET: Final = "offset"

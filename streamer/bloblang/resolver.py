@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from streamer.bloblang import operators, tree
 from streamer.bloblang.arguments import CallBinding, StaticArgument, bind_arguments
@@ -33,6 +33,7 @@ class Uses:
         error: the error that marks the message.
         impure: the world outside (`env`, `file`, `hostname`).
         document: the parsed document.
+        table: the tables of `table_resources`.
     """
 
     batch: bool = False
@@ -43,11 +44,12 @@ class Uses:
     error: bool = False
     impure: bool = False
     document: bool = False
+    table: bool = False
 
     @property
     def only_document(self) -> bool:
         """Whether the result depends on nothing but the message's own parsed document."""
-        beside_message = self.batch or self.now or self.random or self.impure
+        beside_message = self.batch or self.now or self.random or self.impure or self.table
         return not (beside_message or self.meta or self.content or self.error)
 
 
@@ -183,6 +185,12 @@ class Resolver:
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
             raise _unknown_name_error(node, "method", node.name, list(METHODS))
+        if node.name == "get" and len(arguments) == 1 and _is_whole_table(target):
+            # One row is looked up, and the key is no path.
+            key = tree.Argument(None, arguments[0].value)
+            pair = [tree.Argument(None, target.arguments[0].value), key]
+            bound = self._bind_call(target, target.bound.declaration, pair)
+            return tree.Call(target.place, target.name, pair, bound, node.end)
         bound = self._bind_call(node, declaration, arguments)
         if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):
             return _extend_path(target, split_path(str(path.value)))
@@ -223,6 +231,10 @@ class Resolver:
 
 _LEFT_OPERANDS: Final = {**tree.LEFT_OPERANDS, tree.Brackets: "query"}
 _IMPURE_HINT = "it is impure: it reaches outside of the message, which --no-impure forbids"
+
+
+def _is_whole_table(node: tree.Node) -> TypeGuard[tree.Call]:
+    return isinstance(node, tree.Call) and node.name == "table" and len(node.arguments) == 1
 
 
 def _argument_values(binding: CallBinding) -> list[Any]:

@@ -15,7 +15,7 @@ from streamer.config.nodes import Mapping, Node, Sequence
 from streamer.config.read_context import ReadContext
 from streamer.core.durations import format_duration
 from streamer.sdk.spec import BufferPlace, ParsedComponent, ParsedFields
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window

@@ -19,13 +19,13 @@ from streamer.core.timestamps import Timestamp, parse_rfc3339
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.output_stage import Stage
 from streamer.engine.stage.pack_stage import make_packer
-from streamer.engine.stage.task_plan import TaskPlan
+from streamer.engine.stage.task_input import TaskPlan
 from streamer.plan import Plan
 from streamer.plan.stream_buffers import find_readers, upstream_time
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import MicroBatchInfo, Packer, ShuffleRow, Status
-from streamer.window.assign.slot_assigner import PieceOrigin
 from streamer.window.contract import PIECE_BITS, UpstreamInfo
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.pack.window_metadata import WINDOW_END
 from streamer.window.upstream import shift_of_results
 

@@ -12,6 +12,7 @@ from streamer.core.message import Batch
 from streamer.engine.driver.rejected_frames import RejectedError
 from streamer.engine.offline.scripted import ScriptedStream
 from streamer.plan import Plan, make_plan
+from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.batches import Expected, check_batches, check_messages
 from streamer.tools.unit_tests.failure import Failure, add_place, format_pair, make_failure
@@ -31,9 +32,10 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
     script = list(read_steps(case.parsed, environment.directory))
     buffer = _find_buffer(plan, case.parsed["buffer"] or "")
     run = _CaseRun(ScriptedStream(plan, environment.log_redacted), environment.directory, buffer)
-    for step in script:
-        yield from run.run_step(step)
-    yield from run.check_end(case.parsed, lambda: find_dropped(plan, script))
+    with use_local_tables(plan.resources, plan.context()):
+        for step in script:
+            yield from run.run_step(step)
+        yield from run.check_end(case.parsed, lambda: find_dropped(plan, script))
 
 
 def _find_buffer(plan: Plan, label: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from streamer.core.errors import StreamerError
 from streamer.window.contract import PIECE_BITS, UpstreamInfo
-from streamer.window.fire.shard_input import Piece
+from streamer.window.fire.step_io import Piece
 
 
 class PartitionWatermarks:

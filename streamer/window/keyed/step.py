@@ -19,9 +19,7 @@ from streamer.window.contract import (
 )
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
-from streamer.window.fire.passthrough import emit_passthrough
-from streamer.window.fire.shard_input import ShardInput
-from streamer.window.fire.step_report import StepReport
+from streamer.window.fire.step_io import ShardInput, StepReport, emit_passthrough
 from streamer.window.keyed.assigning import Assigner
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.closing import KeyCloser
@@ -117,7 +115,11 @@ class KeyedStep:
             else HavingFilter(self._having_query, now, self._report)
         )
         reader = BatchReader(
-            self._messages, self._window.keyed, self._rules.unit, queue.spared_arrivals
+            self._messages,
+            self._window.keyed,
+            self._rules.unit,
+            queue.spared_arrivals,
+            self._window.sorts_by_time,
         )
         closed = yield from emit_batches(
             queue, reader, closed_sessions, having, counters, self._batch_emissions

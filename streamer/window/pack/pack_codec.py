@@ -323,6 +323,17 @@ class Pack:
         """Cut out the payloads of all messages."""
         return self._cut_payloads(0, len(self.starts) - 1)
 
+    @property
+    def has_event_times(self) -> bool:
+        """Whether the largest event time of its groups is known."""
+        return self.max_times is not None or self.times is not None
+
+    def group_max_times(self) -> Ints | None:
+        """Return by group (one when it is not keyed) the largest event time, ns, or None."""
+        if self.max_times is None and self.times is not None:
+            return np.maximum.reduceat(self.times, self.starts[:-1])
+        return self.max_times
+
     def group_slice(self, index: int) -> slice:
         """Return where the messages of a group are in the columns."""
         return slice(self.starts[index], self.starts[index + 1])

@@ -59,6 +59,7 @@ class SystemWindow:
     join: ClassVar[None] = None
     max_ahead: ClassVar[None] = None
     aggregation_obstacle: ClassVar[None] = None
+    sorts_by_time: ClassVar[bool] = False
 
     @property
     def epoch(self) -> int:

@@ -65,6 +65,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.BUFFER: (
         "count_window",
         "hopping_window",
+        "keyed_state",
         "memory",
         "none",
         "session_window",

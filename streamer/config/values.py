@@ -16,7 +16,7 @@ from streamer.bloblang.analysis.missing_packages import find_missing_packages
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import Mapping, Node, Scalar, describe_node, to_python
-from streamer.config.read_context import ReadContext
+from streamer.config.read_context import ReadContext, StatefulPlace
 from streamer.config.unset_variables import (
     UNSET_MARK,
     compile_filled,
@@ -161,6 +161,10 @@ def _check_code(context: ReadContext, field: Field, node: Scalar, text: str) -> 
             node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion
         )
         return
+    if code.uses.keyed_state:
+        calls = tuple(call.text for call in code.state_calls)
+        place = StatefulPlace(node, context.component_path, calls)
+        context.stateful_places.append(place)
     for call in find_missing_packages(code) if context.options.packages else ():
         at = (call.line, call.column)
         message = missing_packages_text(call.what, call.packages)

@@ -69,6 +69,7 @@ def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
         "window_messages": 5.0,
         "window_closed": 3.0,
         "state_bytes": 80.0,
+        "state_keys": 0.0,
         "window_next_close_timestamp_seconds": 1.5,
         "micro_batch": 4.0,
         "stream_running": 1.0,

@@ -275,6 +275,15 @@ _ALL_RULES: Final = (
         chilled=True,
     ),
     Rule(
+        "no_keyed_state",
+        "A function or processor that keeps state by key (`lag`, `accumulate`, `throttle`, …) "
+        "stands where messages have no key, or where nothing is kept: it would fail on every "
+        "message.",
+        "Put it into a mapping of `pipeline.processors`, behind the buffer `keyed_state` or one "
+        "with windows; see [State by key](state.md).",
+        ignorable=False,
+    ),
+    Rule(
         "output_place",
         "An output promises something about messages that come again (`transactional`, "
         "`dedupe_headers`) which it cannot keep where it stands: inside of another output, or "

@@ -229,7 +229,7 @@ def acc_max(ex: Execution, call: str, value: Any, name: str) -> Any:
     origin=STREAMER,
 )
 def acc_count(ex: Execution, call: str, value: Any, name: str) -> int:
-    """How many values the call was given for the same key; nulls are left out."""
+    """The number of values that the call was given for the same key; nulls are left out."""
     counted = None if _or_null(value) is None else 1
     count = _accumulate(ex, "acc_count", (call, name), counted, operations.add)
     return 0 if count is None else int(count)
@@ -291,7 +291,7 @@ def _check_name(name: str, *others: None) -> None:
 def accumulate(
     ex: Execution, call: str, name: str, initial: Any, query: Callable[[Any], Any]
 ) -> Any:
-    """What a lambda makes of what it made before of the same key, or of `initial` at the first.
+    """The value that a lambda makes of the one before of the same key, or of `initial` at first.
 
     `this` is the message, as everywhere. With `deleted()` the value is forgotten; with `nothing()`
     it stays. Calls with the same name share one value.

@@ -44,8 +44,9 @@ SPEC: Final = Spec(
         "There are no windows: each message is a batch by itself. Those of a key go through the "
         "pipeline one after the other, in order of arrival, whatever partition they are from. "
         "There the functions `lag`, `latest`, `had_changed`, `acc_sum` and the like, and "
-        "`accumulate` keep values of the key. They are in the checkpoint: after a restart or a "
-        "replay the answers are the same. See [State by key](../../state.md).\n\n"
+        "`accumulate` keep values of the key, and the processors `throttle` and `deduplicate` "
+        "decide by what came before. All of it is in the checkpoint: after a restart or a replay "
+        "the answers are the same. See [State by key](../../state.md).\n\n"
         "Time is the event time, if `timestamp_mapping` gives one, and never runs backwards: a "
         "message out of order counts as of the largest time before it."
     ),

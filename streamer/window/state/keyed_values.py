@@ -162,7 +162,7 @@ class KeyedValues:
 
 
 class _Head:
-    """What is known of all buckets; its JSON is in `write`."""
+    """The head of all buckets: their number, their names, their clock; its JSON is in `write`."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store

@@ -14,7 +14,10 @@ REQUIRED: Final = object()
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What a mapping may lean on besides the document; the fields of `Uses`.
-TRAITS: Final = ("batch", "meta", "content", "now", "random", "error", "impure", "keyed_state")
+TRAITS: Final = (
+    *("batch", "meta", "content", "now", "random", "error", "impure"),
+    *("table", "keyed_state"),
+)
 
 
 # Where a function or method comes from, see `Declaration.origin`.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from streamer.bloblang import operators, tree
 from streamer.bloblang.arguments import CallBinding, StaticArgument, bind_arguments
@@ -34,6 +34,7 @@ class Uses:
         impure: the world outside (`env`, `file`, `hostname`).
         document: the parsed document.
         keyed_state: what was kept for the message's key (`lag`, `accumulate`, …).
+        table: the tables of `table_resources`.
     """
 
     batch: bool = False
@@ -45,11 +46,12 @@ class Uses:
     impure: bool = False
     document: bool = False
     keyed_state: bool = False
+    table: bool = False
 
     @property
     def only_document(self) -> bool:
         """Whether the result depends on nothing but the message's own parsed document."""
-        beside_message = self.batch or self.now or self.random or self.impure
+        beside_message = self.batch or self.now or self.random or self.impure or self.table
         beside_document = self.meta or self.content or self.error or self.keyed_state
         return not (beside_message or beside_document)
 
@@ -188,6 +190,12 @@ class Resolver:
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
             raise _unknown_name_error(node, "method", node.name, list(METHODS))
+        if node.name == "get" and len(arguments) == 1 and _is_whole_table(target):
+            # One row is looked up, and the key is no path.
+            key = tree.Argument(None, arguments[0].value)
+            pair = [tree.Argument(None, target.arguments[0].value), key]
+            bound = self._bind_call(target, target.bound.declaration, pair)
+            return tree.Call(target.place, target.name, pair, bound, node.end)
         bound = self._bind_call(node, declaration, arguments)
         if node.name == "get" and isinstance(path := arguments[0].value, tree.Literal):
             return _extend_path(target, split_path(str(path.value)))
@@ -255,6 +263,10 @@ def _text_between(text: str, start: tree.Place, end: tree.Place | None) -> str:
         lines[-1] = lines[-1][: end.column - 1]
         lines[0] = lines[0][start.column - 1 :]
     return "".join("".join(lines).split())
+
+
+def _is_whole_table(node: tree.Node) -> TypeGuard[tree.Call]:
+    return isinstance(node, tree.Call) and node.name == "table" and len(node.arguments) == 1
 
 
 def _argument_values(binding: CallBinding) -> list[Any]:

@@ -27,6 +27,7 @@ outputs, caches, rate-limits, scanners, metrics, tracers.
 
 \b
   streamer docs windows
+  streamer docs cookbook/live_counts
   streamer docs processors mapping
   streamer docs processors
   streamer docs --write ./reference
@@ -79,7 +80,11 @@ def _find_text(names: tuple[str, ...]) -> str:
     first, *rest = names
     if first in KINDS_BY_PLURAL:
         return _describe_components(first, rest)
-    known = {path.stem: path for path in _PAGES_DIRECTORY.glob("*.md")}
+    known = {
+        path.relative_to(_PAGES_DIRECTORY).with_suffix("").as_posix(): path
+        for pattern in ("*.md", "cookbook/*.md")
+        for path in _PAGES_DIRECTORY.glob(pattern)
+    }
     stem = first.removesuffix(".md")
     if stem in known and not rest:
         return known[stem].read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.sender import ConnectionState, Sender
-from streamer.sdk.processing.instrumented import UNINSTRUMENTED, instrument
+from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
 from streamer.sdk.spec import Kind, ParsedComponent, Spec
 from streamer.sdk.spec.machine_access import component_access_problems
@@ -176,6 +176,14 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "local",
         "redis",
     ),
+    Kind.TABLE: (
+        "csv",
+        "http",
+        "inline",
+        "json_lines",
+        "parquet",
+        "sql",
+    ),
     Kind.SCANNER: (
         "chunker",
         "csv",
@@ -205,6 +213,7 @@ _PACKAGES: Final = {
     Kind.OUTPUT: "outputs",
     Kind.CACHE: "caches",
     Kind.RATE_LIMIT: "rate_limits",
+    Kind.TABLE: "tables",
     Kind.SCANNER: "scanners",
     Kind.METRICS: "metrics",
     Kind.TRACER: "tracers",

@@ -202,7 +202,8 @@ def _read_component_body(
     if spec.config is not None:
         config = read_body(context, spec.config, body if entry else None, path, key)
     elif isinstance(body, Mapping):
-        config = read_fields(context, spec.fields, body, path, key, f" in {spec.name}")
+        of = f" in {spec.name}"
+        config = read_fields(context, spec.fields, body, path, key, of, spec.instead)
     else:
         context.findings.add_at(
             body,

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from streamer.bloblang import nest_inputs
-from streamer.config.assemble import assemble_config
 from streamer.config.components import read_component
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
@@ -44,6 +43,7 @@ from streamer.config.unit_tests.definitions import is_definition, lint_definitio
 from streamer.config.unit_tests.section import check_tests
 from streamer.config.yaml_reader import read_source
 from streamer.core.errors import ConfigError, Lint
+from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 
 def load_config(
@@ -203,3 +203,42 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     if findings.harmful_count:
         return None
     return assemble_config(parsed, resources, name, text, findings.secrets)
+
+
+def assemble_config(
+    parsed: ParsedFields,
+    resources: MappingType[tuple[Kind, str], ParsedComponent],
+    name: str,
+    text: str,
+    secrets: MappingType[str, str],
+) -> Config:
+    """Return the config of a top level in which nothing was found to be wrong.
+
+    Args:
+        parsed: the top level's fields.
+        resources: by kind and label.
+        name: the file's name.
+        text: the file's text.
+        secrets: what must not be seen, by what is shown instead.
+    """
+    return Config(
+        input=parsed["input"],
+        buffer=parsed["buffer"],
+        processors=parsed["pipeline"]["processors"],
+        output=parsed["output"],
+        resources=resources,
+        logger=parsed["logger"],
+        http=parsed["http"],
+        spark=parsed["spark"],
+        metrics=parsed["metrics"],
+        tracer=parsed["tracer"],
+        error_handling=parsed["error_handling"],
+        limits=parsed["limits"],
+        shutdown_delay=parsed["shutdown_delay"] or 0,
+        shutdown_timeout=parsed["shutdown_timeout"] or 0,
+        threads=parsed["pipeline"]["threads"],
+        tests=parsed["tests"] or (),
+        path=name,
+        text=text,
+        secrets=dict(secrets),
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamer.plan.resources import resolve_resource
+from streamer.plan.component_lookup import resolve_resource
 from streamer.sdk.processing.batching import BATCHING, PERIOD
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 
 def longest_batching_period(output: ParsedComponent, resources: Resources) -> int:

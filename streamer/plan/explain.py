@@ -7,10 +7,8 @@ from typing import Final
 
 from streamer.components import catalog
 from streamer.core.durations import format_duration
-from streamer.plan.driver_outputs import DRIVER_WRITTEN
-from streamer.plan.piece_input import leaf_inputs
+from streamer.plan.component_lookup import DRIVER_WRITTEN, leaf_inputs, resolve_resource
 from streamer.plan.plan import Plan, count_cores
-from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 
@@ -71,6 +69,9 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         )
     for line in lines or ["nothing to write"]:
         yield f"    {line}"
+    for (kind, label), component in plan.resources.items():
+        if kind == Kind.TABLE:
+            yield f"    {_describe_table(label, component)}"
 
 
 def _window_lines(plan: Plan) -> Iterator[str]:
@@ -83,7 +84,7 @@ def _window_lines(plan: Plan) -> Iterator[str]:
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"
-    for name, text in (("filter", plan.filter), ("having", plan.having)):
+    for name, text in (("filter", plan.filter), ("gap", plan.gap), ("having", plan.having)):
         if text:
             yield f"  {name:<12}{' '.join(text.split())}"
     if plan.key is not None:
@@ -172,6 +173,12 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
         if one.path not in visited:
             yield from _step_lines(None, one.processors)
             yield from _send_lines(one, plan, (*visited, one.path))
+
+
+def _describe_table(label: str, component: ParsedComponent) -> str:
+    interval = component.config.get("refresh_interval")
+    often = f"looked at every {format_duration(interval)}" if interval else "loaded at a start only"
+    return f"table {label}: {component.name}, {often}; a micro-batch looks up one version of it"
 
 
 def _describe_writer(output: ParsedComponent, what: str) -> str:

@@ -8,11 +8,11 @@ from typing import Final
 from streamer.components.catalog import find_spec
 from streamer.components.inputs.broker import COPIES, INPUTS
 from streamer.core.errors import StreamerError
-from streamer.plan.resources import resolve_resource
+from streamer.plan.component_lookup import resolve_resource
 from streamer.sdk.processing.batching import BATCHING, is_batching_used
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 _RUNS_IN_SPARK: Final = "Spark"
 

@@ -11,8 +11,8 @@ from streamer.bloblang import compile_mapping
 from streamer.bloblang.environment import StateCall
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.component import Resources
 from streamer.sdk.spec.keyed_state import MAPPING_PROCESSORS, STATEFUL_PROCESSORS
-from streamer.sdk.spec.parsed_config import Resources
 
 _STATE_TTL: Final = "state_ttl"
 

@@ -15,7 +15,7 @@ from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.bloblang.analysis.metadata_keys import find_metadata_keys as read_by
 from streamer.components.catalog import find_spec, makes_windows
 from streamer.connectors.kafka.output.record import READ_TIME, TOMBSTONE
-from streamer.plan.driver_outputs import flatten_outputs
+from streamer.plan.component_lookup import flatten_outputs
 from streamer.plan.plan import Plan
 from streamer.sdk.spec import Field, Kind, ParsedComponent
 from streamer.sdk.spec.children import child_components

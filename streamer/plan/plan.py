@@ -16,17 +16,20 @@ from streamer.config import Config
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
-from streamer.plan.aggregation import Aggregation
 from streamer.plan.batching_period import longest_batching_period
-from streamer.plan.driver_outputs import find_driver_outputs
+from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_spark_inputs
-from streamer.plan.key import ShardKey
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
-from streamer.plan.resources import get_resource, resolve_resource
-from streamer.plan.window_plan import NO_WINDOWS, WindowPlan, make_window_plan
+from streamer.plan.window_plan import (
+    NO_WINDOWS,
+    Aggregation,
+    ShardKey,
+    WindowPlan,
+    make_window_plan,
+)
 from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
 from streamer.window.settings.window import Window
 
@@ -47,6 +50,7 @@ class Plan:
         timestamp: the mapping that gives a message's time; empty without windows, and for those
             that know no time.
         filter: the mapping that keeps a message; empty for all.
+        gap: the mapping that gives the gap of a message's session; empty without one.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by, or None when all go to shard 0.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
@@ -79,6 +83,7 @@ class Plan:
     window: Window | None
     timestamp: str
     filter: str
+    gap: str
     having: str
     key: ShardKey | None
     aggregation: Aggregation
@@ -287,6 +292,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         window=windows.window,
         timestamp=windows.timestamp,
         filter=windows.filter,
+        gap=windows.gap,
         having=windows.having,
         key=windows.key,
         aggregation=windows.aggregation,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from streamer.config.lint import rejected_messages
+from streamer.plan.component_lookup import resolve_resource
 from streamer.plan.plan import Plan
-from streamer.plan.resources import resolve_resource
 from streamer.sdk.spec import ParsedComponent
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 
 def rejects(plan: Plan) -> bool:

@@ -14,30 +14,36 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streamer.window.assign.packer import Packer
-    from streamer.window.contract.clock import MicroBatchInfo, SystemClock
-    from streamer.window.contract.emission import Emission
-    from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
-    from streamer.window.contract.state_store import DictStore, StateStore
-    from streamer.window.contract.status import ClosedWindow, OpenWindow, Status
+    from streamer.window.contract import (
+        ClosedWindow,
+        Emission,
+        MicroBatchInfo,
+        OpenWindow,
+        RowKind,
+        ShuffleRow,
+        Status,
+        SystemClock,
+    )
     from streamer.window.settings.grid import Grid
     from streamer.window.settings.system_window import SystemWindow, find_system_window_problems
     from streamer.window.shard import Shard, ShardStep
+    from streamer.window.state_store import DictStore, StateStore
 
 _HOMES = {
-    "ClosedWindow": "contract.status",
-    "DictStore": "contract.state_store",
-    "Emission": "contract.emission",
+    "ClosedWindow": "contract",
+    "DictStore": "state_store",
+    "Emission": "contract",
     "Grid": "settings.grid",
-    "RowKind": "contract.shuffle_row",
-    "OpenWindow": "contract.status",
+    "RowKind": "contract",
+    "OpenWindow": "contract",
     "Packer": "assign.packer",
-    "MicroBatchInfo": "contract.clock",
-    "ShuffleRow": "contract.shuffle_row",
+    "MicroBatchInfo": "contract",
+    "ShuffleRow": "contract",
     "Shard": "shard",
-    "Status": "contract.status",
+    "Status": "contract",
     "ShardStep": "shard",
-    "StateStore": "contract.state_store",
-    "SystemClock": "contract.clock",
+    "StateStore": "state_store",
+    "SystemClock": "contract",
     "SystemWindow": "settings.system_window",
     "find_system_window_problems": "settings.system_window",
 }

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import Status
+from streamer.window.contract import Emission, ShuffleRow, Status
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.keyed.join_step import JoinStep
 from streamer.window.keyed.message_step import MessageStep
 from streamer.window.keyed.step import KeyedStep
-from streamer.window.panes.grid_step import GridStep
+from streamer.window.panes.grid_step import GridStep, SystemStep
 from streamer.window.panes.pane_step import PaneStep
-from streamer.window.panes.system_step import SystemStep
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window
 from streamer.window.settings.window_types import Join, KeyedMessages
+from streamer.window.state_store import StateStore
 
 
 class ShardStep:

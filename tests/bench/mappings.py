@@ -26,7 +26,7 @@ from streamer.components.processors.mapping import MappingProcessor
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import choose_parser
 from streamer.core.json.dump import dump_json_each
-from streamer.engine.stage.run_chunk import run_chunk
+from streamer.engine.stage.task_input import run_chunk
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.spec import Kind, ParsedComponent

@@ -18,10 +18,9 @@ from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
-from streamer.engine.stage.run_chunk import run_chunk
+from streamer.engine.stage.task_input import run_chunk
 from streamer.sdk.input.replayable import RawMessages
-from streamer.sdk.processing import BulkProcessor, Processor, run
-from streamer.sdk.processing.instrumented import InstrumentedProcessor
+from streamer.sdk.processing import BulkProcessor, InstrumentedProcessor, Processor, run
 from tests.bench import report
 from tests.bench.mapping_cases import CASES
 

@@ -53,12 +53,14 @@ def rows(mapping: str, *values: Any, state: TransientState | None = None) -> lis
         ('accumulate("last", null, this)', [1, 2], [1, 2]),
         ('accumulate("n", 0, n -> if this == 3 { deleted() } else { n + 1 })', [1, 2, 3, 4],
          [1, 2, None, 1]),
-        ('accumulate("n", 7, n -> if this == 3 { nothing() } else { n + 1 })', [3, 1, 3], [7, 8, 8]),
+        ('accumulate("n", 7, n -> if this == 3 { nothing() } else { n + 1 })', [3, 1, 3],
+         [7, 8, 8]),
     ],
 )  # fmt: skip
 def test_a_call_knows_what_came_before(call, values, expected) -> None:
-    assert rows(f"root = {{ \"r\": {call.replace('this', 'this.v')} }}",
-                *({"v": value} for value in values)) == [{"r": one} for one in expected]  # fmt: skip
+    mapping = f'root = {{ "r": {call.replace("this", "this.v")} }}'
+    found = rows(mapping, *({"v": value} for value in values))
+    assert found == [{"r": one} for one in expected]
 
 
 EKUIPER = [

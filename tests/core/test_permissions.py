@@ -56,7 +56,7 @@ _SPOOL, _LISTED = "the spool in the checkpoint", "files that Files has listed, w
 OWN_FILES = {
     "components/inputs/socket_server.py": "asks for each name",
     "components/rate_limits/local.py": "a file of the run's own directory",
-    "connectors/files/byte_ranges.py": _LISTED,
+    "connectors/files/line_files.py": _LISTED,
     "connectors/files/file_identity.py": _LISTED,
     "connectors/files/file_source.py": "its own `expand`, whose callers ask",
     "connectors/files/scanned_files.py": _LISTED,

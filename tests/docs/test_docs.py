@@ -32,10 +32,12 @@ from streamer.config.unit_tests.section import CASE_FIELDS
 from streamer.sdk.spec import Kind
 from streamer.sdk.window_buffer.fields import event_time_fields
 from streamer.tools.unit_tests.template_case import check_template
+from tests.docs import cookbook
 from tests.forked import forked_commands
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "streamer" / "docs").glob("*.md"))
+COOKBOOK = sorted((ROOT / "streamer" / "docs" / "cookbook").glob("*.md"))
 README = ROOT / "README.md"
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
 _OUTPUT = ("json", "text")
@@ -192,7 +194,19 @@ def test_the_page_on_windows_by_event_time_has_every_field_that_they_share() -> 
 def test_the_page_on_window_systems_leads_to_every_recipe() -> None:
     page = (ROOT / "streamer" / "docs" / "window-systems.md").read_text()
     linked = set(re.findall(r"\(\.\./\.\./configs/recipes/(\w+)\.yaml\)", page))
-    assert linked == {path.stem for path in (ROOT / "configs" / "recipes").glob("*.yaml")}
+    recipes = {path.stem for path in (ROOT / "configs" / "recipes").glob("*.yaml")}
+    assert linked == {name for name in recipes if name.partition("_")[0] in cookbook.PEERS}
+
+
+def test_the_cookbook_is_made_of_the_recipes() -> None:
+    pages = cookbook.make_pages()
+    stale = [path.name for path, text in pages.items() if not _has_text(path, text)]
+    gone = [path.name for path in cookbook.PAGES.glob("*.md") if path not in pages]
+    assert stale + gone == [], "run python -m tests.docs.cookbook"
+
+
+def _has_text(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text() == text
 
 
 def test_the_page_on_tests_has_every_field() -> None:
@@ -202,7 +216,7 @@ def test_the_page_on_tests_has_every_field() -> None:
     assert [name for name in fields if f"`{name}`" not in tables] == []
 
 
-@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *COOKBOOK, README], ids=lambda page: page.stem)
 def test_links_lead_to_pages_and_headings_that_exist(page: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)]+)\)", page.read_text()):
         name, _, heading = target.partition("#")

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from streamer.core.durations import SECOND
-from streamer.plan.aggregation import Aggregation
+from streamer.plan.window_plan import Aggregation
 from streamer.sdk.input.replayable import Limit
 
 from .stream import Run, write_lines

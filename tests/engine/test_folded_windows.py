@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.aggregation_switch import AggregatesFrom, next_aggregates_from
-from streamer.plan.aggregation import Aggregation
+from streamer.engine.planner.planner_channels import AggregatesFrom, next_aggregates_from
+from streamer.plan.window_plan import Aggregation
 from tests.examples import examples
 
 from .folded import T, outcome

@@ -78,8 +78,8 @@ class Oracle:
         key = json.dumps(1 if k == 1 else k)
         values = self.get(key, "lag", [])
         before = values[-2] if len(values) >= 2 else "none"
-        self.put(key, "lag", [*values, v][-2:])
         if v is not None:
+            self.put(key, "lag", [*values, v][-2:])
             self.put(key, "latest", v)
         last = self.get(key, "latest", "none")
         number = self.get(key, "count", 0) + 1

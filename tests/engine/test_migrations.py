@@ -55,6 +55,9 @@ MIGRATIONS = [
     ("tumbling_window", "size: 5s", "retention: 1d", "retention: 7d"),
     ("tumbling_window", "size: 5s", "filter: this.id >= 0", "filter: this.id > -1"),
     ("tumbling_window", "size: 5s", "having: batch_size() > 0", "having: this.id >= 0"),
+    ("tumbling_window", "size: 5s", "order: arrival", "order: event_time"),
+    ("tumbling_window", "size: 5s", "order: event_time", "order: arrival"),
+    ("session_window", KEY + "gap: 3s", "order: arrival", "order: event_time"),
     ("tumbling_window", "size: 5s", "late_output: late", "late_output: other"),
     (
         "tumbling_window",

@@ -5,7 +5,7 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
 from streamer.plan import Plan, make_plan
-from streamer.plan.resources import get_resource
+from streamer.plan.component_lookup import get_resource
 from streamer.sdk.spec import Kind
 
 WINDOW = "buffer: { system_window: { size: 10s, late_output: rest } }\n"

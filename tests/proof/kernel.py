@@ -22,15 +22,15 @@ import orjson
 from streamer.config import parse_config
 from streamer.core.message import NO_META
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.kafka_messages import FIRST_PIECE_NUMBER
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import RawMessages
 from streamer.window import MicroBatchInfo, ShuffleRow
-from streamer.window.contract.shuffle_row import PIECE_BITS
+from streamer.window.contract import PIECE_BITS
 from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
 from tests.proof.kinds import Hopping, Windows
 from tests.proof.oracle import MicroBatch

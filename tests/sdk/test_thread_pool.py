@@ -12,7 +12,7 @@ from streamer.components.processors.noop import NoopProcessor
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.processing.instrumented import instrument
+from streamer.sdk.processing import instrument
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.thread_pool import ComponentPool
 

@@ -21,8 +21,7 @@ from streamer.config.templates.installation import install_templates
 from streamer.core.component_stats import bucket_of
 from streamer.core.log_format import LogLine
 from streamer.engine.report.latency import LatencySnapshot
-from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.service.monitoring.exposition import make_exposition, make_registry, metrics_by_name
 from streamer.service.monitoring.metrics_log import MetricsLog
 from streamer.service.monitoring.stream_view import StreamState, StreamView

@@ -91,7 +91,7 @@ def test_windows_and_outputs_are_blamed_through_the_shard(
     kinds = {row.kind for row in work()}
     assert {FrameKind.STATUS, FrameKind.COUNT, FrameKind.SPAN} <= kinds
     for module, place in (
-        ("streamer.window.panes.system_step.SystemStep._take_messages", "root.buffer"),
+        ("streamer.window.panes.grid_step.SystemStep._take_messages", "root.buffer"),
         ("streamer.engine.stage.window_pipeline.WindowPipeline.payloads", "root.output"),
     ):
         with monkeypatch.context() as patch:

@@ -237,7 +237,7 @@ root = if batch_index() == 0 {
 @settings(max_examples=examples(12, 200), deadline=None)
 @given(cases(), SHARDS, st.integers(0, 1000))
 def test_folded_windows_say_what_whole_ones_do(case: Case, shards: int, seed: int) -> None:
-    rules, batches = case
+    rules, batches = replace(case[0], order="arrival"), case[1]
     fold = aggregation_for(FOLD)
     whole, folded = (
         EventStream(window_of(rules), rules.filtered, shards, random.Random(seed), fold=each)

@@ -192,6 +192,7 @@ class SystemWindowBuffer:
     key: ClassVar[None] = None
     filter: ClassVar[None] = None
     having: ClassVar[None] = None
+    gap: ClassVar[None] = None
 
     @property
     def settings(self) -> SystemWindow:

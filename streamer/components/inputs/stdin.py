@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streamer.connectors.files.byte_ranges import ByteRange, is_self_overlapping, read_blocks
-from streamer.connectors.files.line_files import BytePosition, LineFiles
+from streamer.connectors.files.line_files import (
+    BytePosition,
+    ByteRange,
+    LineFiles,
+    is_self_overlapping,
+    read_blocks,
+)
 from streamer.connectors.spool.byte_spool import (
     DURABLE_FILE,
     ByteSpoolWriter,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from streamer.connectors.files.byte_ranges import is_self_overlapping
+from streamer.connectors.files.line_files import is_self_overlapping
 from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import RawMessages
 from streamer.sdk.input.scanning import (

@@ -9,7 +9,7 @@ from streamer.config.read_context import ReadContext
 from streamer.core.errors import Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 _RULE_CODE: Final = "conflicting_metric"
 _SHARED_TYPES: Final = {"counter_by": "counter"}

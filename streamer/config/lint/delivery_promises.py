@@ -14,7 +14,7 @@ from streamer.core.errors import Lint
 from streamer.sdk.processing.batching import BATCHING, PROCESSORS
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 _TRANSACTIONAL_FIELD: Final = "transactional"
 _DEDUPE_FIELD: Final = "dedupe_headers"

@@ -17,7 +17,7 @@ from streamer.connectors.http_server.address import split_address
 from streamer.connectors.http_server.paths import PathPattern
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 _DYNAMIC_COMPONENT: Final = "dynamic"
 

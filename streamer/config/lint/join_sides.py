@@ -9,7 +9,7 @@ from streamer.config.findings import suggest_name
 from streamer.config.nodes import Mapping, Node
 from streamer.config.read_context import ReadContext
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 _JOIN_BUFFER: Final = "window_join"
 _SIDE_FIELDS: Final = ("left", "right")

@@ -9,7 +9,7 @@ from streamer.config.read_context import ReadContext
 from streamer.core.errors import Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 
 def check_message_paths(context: ReadContext, parsed: ParsedFields, resources: Resources) -> None:

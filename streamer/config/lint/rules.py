@@ -284,6 +284,16 @@ _ALL_RULES: Final = (
         ignorable=False,
     ),
     Rule(
+        "order_of_arrival",
+        "`having`, `index(0)`, `index(-1)`, `from(0)` or `from(-1)` looks at one message of a "
+        "window by event time. A window's messages are in order of arrival unless its buffer says "
+        "otherwise: the first is the one that came first, which need not be the earliest.",
+        "Write `order: event_time` in the buffer to have messages sorted by their times, or "
+        "`order: arrival` if that is what is meant.",
+        level="warning",
+        runs_ignored=True,
+    ),
+    Rule(
         "output_place",
         "An output promises something about messages that come again (`transactional`, "
         "`dedupe_headers`) which it cannot keep where it stands: inside of another output, or "

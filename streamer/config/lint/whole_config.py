@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from streamer.config.lint.message_order import check_message_order
 from streamer.config.lint.spark_settings import check_spark_settings
 from streamer.config.lint.window_keys import check_window_key
 from streamer.config.lint.window_retention import check_retention
@@ -38,6 +39,7 @@ def check_whole_config(context: ReadContext, root: Mapping) -> None:
     _check_memory(context, root)
     check_window_key(context, root)
     check_retention(context, root)
+    check_message_order(context, root)
     check_spark_settings(context, root)
     _check_catches(context, root)
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence as SequenceType
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamer.config.assemble import assemble_config
 from streamer.config.components import read_component
 from streamer.config.env_variables import replace_variables
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import Findings
+from streamer.config.load import assemble_config
 from streamer.config.model import Config
 from streamer.config.nodes import Mapping, Node, Sequence, describe_node
 from streamer.config.read_context import LintOptions, ReadContext

@@ -16,9 +16,8 @@ from functools import cached_property
 from socket import gethostname
 from typing import Any, NamedTuple
 
-from streamer.connectors.files.byte_ranges import ByteRange, read_blocks
 from streamer.connectors.files.file_identity import FileIdentity, read_identity
-from streamer.connectors.files.line_files import BytePosition, LineFiles
+from streamer.connectors.files.line_files import BytePosition, ByteRange, LineFiles, read_blocks
 from streamer.connectors.files.scanned_files import (
     FilePosition,
     ScannedFiles,

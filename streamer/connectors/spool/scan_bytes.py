@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from streamer.connectors.files.byte_ranges import is_self_overlapping
+from streamer.connectors.files.line_files import is_self_overlapping
 from streamer.connectors.spool.blocks import Record, ScanFunction, pack_batch, pack_each, pack_uncut
 from streamer.core.execution import Execution
 from streamer.core.message import NO_META

@@ -21,11 +21,9 @@ from streamer.core.errors import StreamerError
 from streamer.core.message import Batch, Message
 from streamer.core.permissions import limit_permissions
 from streamer.engine.driver.file_routes import RefusedRoutesError
-from streamer.engine.report.result_frame import Frame, FrameKind
-from streamer.engine.report.task_report import TaskReport
+from streamer.engine.report.result_frame import Frame, FrameKind, TaskReport
 from streamer.plan import Plan
-from streamer.plan.driver_outputs import find_driver_outputs
-from streamer.plan.resources import resolve_resource
+from streamer.plan.component_lookup import find_driver_outputs, resolve_resource
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext

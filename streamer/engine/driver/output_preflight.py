@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.plan import Plan
-from streamer.plan.driver_outputs import flatten_outputs
+from streamer.plan.component_lookup import flatten_outputs
 from streamer.sdk.output.sender import Sender
 from streamer.sdk.spec import ParsedComponent
 from streamer.sdk.spec.checks import SupportsPreflight

@@ -20,12 +20,12 @@ from streamer.engine.driver.delivery import Delivery
 from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.output_stage import reject_failed
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import Chunk
 from streamer.sdk.processing import Processor, run

@@ -1,8 +1,13 @@
-"""Decides when a micro-batch starts: enough data, data that has waited, or a window due.
+"""The trigger: when the planner starts a micro-batch, and the time that it has.
 
 Spark asks several times a second whether there is something to do, which costs next to nothing
 (0.015 of a core); a micro-batch costs half a CPU second however small it is. So data waits a
 little, and windows close on time all the same.
+
+Where the machine's clock is set back, the stream's time goes on at half the pace until the clock
+has caught up: an hour takes two. At the full pace it never would, and at none windows of messages
+without times of their own would not close for an hour. Where the clock is set forward, so is the
+stream's time.
 """
 
 from __future__ import annotations
@@ -10,14 +15,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.core.durations import SECOND
+from streamer.engine.planner.planner_channels import PlannerChannel
+from streamer.engine.report.batch_work import BatchWork
+from streamer.window.settings.back_pressure import BackPressure, Interval
 from streamer.window.settings.window import Window
 
 _POLL_INTERVAL_S = 0.25
 
 FULL_BATCH_MESSAGES = 50_000
 """Messages that are worth a micro-batch at once."""
+
+_CATCH_UP_DIVISOR: Final = 2
+"""A stream that is ahead of the machine's clock goes on at this part of the pace."""
 
 
 def _is_different(seconds: float, before: float) -> bool:
@@ -127,3 +139,74 @@ def next_tick(window: Window | None, before: int, due: int | None, now: int) -> 
     if window is None or due is None or now < due:
         return before
     return max(before, window.due_count(now))
+
+
+class BatchClock:
+    """The clock of batch times, in the process that plans micro-batches."""
+
+    def __init__(
+        self,
+        wall: Callable[[], int] = time.time_ns,
+        steady: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """Take the machine's clock, and one that never runs backwards, ns.
+
+        The latter must be the same one in all processes of the machine, as Linux's is.
+        """
+        self._wall = wall
+        self._steady = steady
+        self._time: int | None = None
+        self._at = 0
+
+    def continue_from(self, time: int) -> None:
+        """Go on from the time of the newest micro-batch, which may be ahead of the clock, ns."""
+        if self._time is None:
+            self._at = self._steady()
+        if self._time is None or self._time < time:
+            self._time = time
+
+    def now(self) -> int:
+        """Return the time, ns."""
+        at, now = self._steady(), self._wall()
+        if self._time is not None:
+            now = max(now, self._time + (at - self._at) // _CATCH_UP_DIVISOR)
+        self._time, self._at = now, at
+        return now
+
+    def steady(self) -> int:
+        """Return the time of the clock that never runs backwards, ns."""
+        return self._steady()
+
+
+def standstill_between(before: tuple[int, int], now: int, steady: int) -> int:
+    """Return by how much time went on by itself: the clock was set, or the machine was suspended.
+
+    Args:
+        before: a micro-batch's time, and what the steady clock said then, ns.
+        now: the time of the one that follows, ns.
+        steady: what the steady clock says then, ns.
+
+    Returns:
+        ns; 0 for what is below a second.
+    """
+    began, then = before
+    standstill = (now - began) - (steady - then)
+    return standstill if standstill >= SECOND else 0
+
+
+def measure_pressure(before: tuple[int, int], now: int, work: BatchWork) -> BackPressure:
+    """Return what a micro-batch took of the stream's own time, by the time of micro-batches.
+
+    Its tasks count as if they had begun at once: what they waited for is no back pressure.
+
+    Args:
+        before: the micro-batch's time, and what the steady clock said then, ns.
+        now: the time of the micro-batch that follows, ns.
+        work: how long it was at work, and when its delivery began.
+    """
+    began, then = before
+    tasks: Interval = (began, min(began + work.processors + work.sending, now))
+    writes = max(began + work.began - then, tasks[1])
+    busy = [tasks, (min(writes, now), min(writes + work.delivery, now))]
+    outputs = work.sending + work.delivery
+    return BackPressure(tuple(one for one in busy if one[0] < one[1]), work.processors, outputs)

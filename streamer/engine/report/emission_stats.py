@@ -12,7 +12,7 @@ from streamer.core.execution import Execution
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission
+from streamer.window.contract import Emission
 from streamer.window.fire.emission_batch import EmissionBatch
 
 

@@ -11,10 +11,9 @@ from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
 from streamer.core.message import Batch, Message
 from streamer.plan import Plan
-from streamer.plan.aggregation import mapping_index
+from streamer.plan.window_plan import mapping_index
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.processing import Processor, run, run_each
-from streamer.sdk.processing.instrumented import instrument
+from streamer.sdk.processing import Processor, instrument, run, run_each
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 

@@ -22,7 +22,7 @@ from streamer.core.message import NO_META, Message
 from streamer.engine.planner.kafka_inputs import KafkaInputRef
 from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.sdk.input.replayable import Chunk, RawMessages
-from streamer.window.contract.shuffle_row import PIECE_BITS
+from streamer.window.contract import PIECE_BITS
 
 FIRST_PIECE_NUMBER: Final = 1 << 22
 """The number of the first piece: those before it are our own source's."""

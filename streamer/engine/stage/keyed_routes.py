@@ -18,7 +18,7 @@ from streamer.engine.stage.output_stage import Stage
 from streamer.engine.stage.window_strategies import Outcome, SingleProcessing
 from streamer.sdk.processing import Processor, run
 from streamer.window import Emission
-from streamer.window.contract.emission import KeyedEmission
+from streamer.window.contract import KeyedEmission
 from streamer.window.state.keyed_values import KeyedValues
 
 _MAX_SINGLES_PER_PAYLOAD: Final = 500

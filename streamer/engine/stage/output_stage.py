@@ -14,7 +14,7 @@ from streamer.core.portions import cut_portions
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.task_transaction import TaskTransaction
 from streamer.plan import Plan
-from streamer.plan.driver_outputs import is_numbered, may_cut_retries
+from streamer.plan.component_lookup import is_numbered, may_cut_retries
 from streamer.sdk.backoff import REPLAY
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.protocols import (

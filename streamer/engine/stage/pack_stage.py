@@ -14,22 +14,27 @@ from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
-from streamer.engine.planner.aggregation_switch import FROM_THE_START, AggregatesFrom
+from streamer.engine.planner.planner_channels import FROM_THE_START, AggregatesFrom
 from streamer.engine.report.batch_work import BEFORE_WINDOWS, TaskWork
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
 from streamer.engine.stage.crash_search import make_crash_search
-from streamer.engine.stage.run_chunk import observe_input, run_chunk
-from streamer.engine.stage.task_plan import InputProcessors, SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import (
+    InputProcessors,
+    SourcePiece,
+    TaskPlan,
+    observe_input,
+    run_chunk,
+)
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor
 from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
-from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.window import Window
 
@@ -119,6 +124,7 @@ class PackStage:
             compile_mapping(plan.timestamp) if plan.timestamp else None,
             plan.key.compile() if plan.key else None,
             compile_mapping(plan.filter) if plan.filter else None,
+            compile_mapping(plan.gap) if plan.gap else None,
         )
         keep_dropped, after = plan.late_output is not None, aggregates_from.after
         return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)

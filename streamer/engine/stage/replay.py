@@ -18,12 +18,10 @@ from streamer.engine.report.rejected_messages import (
     RejectedMessages,
     encode_rejected,
 )
-from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames
-from streamer.engine.report.task_report import TaskReport
+from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.stage.output_stage import reject_failed
 from streamer.plan import Plan
-from streamer.plan.driver_outputs import flatten_outputs
-from streamer.plan.piece_input import input_of_path
+from streamer.plan.component_lookup import flatten_outputs, input_of_path
 from streamer.sdk.output.protocols import DriverWrite, SendError
 from streamer.sdk.output.rejection import Rejection
 from streamer.sdk.output.sender import Sender

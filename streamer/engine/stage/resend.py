@@ -10,13 +10,12 @@ from streamer.core.execution import Execution, MicroBatch
 from streamer.core.message import IndexedMessage, Message
 from streamer.engine.report.batch_work import AFTER_WINDOWS, TaskWork
 from streamer.engine.report.rejected_messages import ReplayRules
-from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames
+from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.report.running_clock import RunningClock, Stopwatch
-from streamer.engine.report.task_report import TaskReport
 from streamer.engine.report.undelivered import UndeliveredBatches
 from streamer.engine.stage.output_stage import OutputStage
 from streamer.plan import Plan
-from streamer.plan.driver_outputs import find_output
+from streamer.plan.component_lookup import find_output
 from streamer.plan.rejection import replays
 from streamer.sdk.backoff import REPLAY
 from streamer.sdk.component_ref import ComponentRef

@@ -14,13 +14,12 @@ from streamer.core.execution import Execution, MicroBatch
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.report.batch_work import split_work
 from streamer.engine.report.component_errors import attribute_errors, attribute_iteration_errors
-from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames
+from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.report.running_clock import RunningClock, Stopwatch
-from streamer.engine.report.task_report import TaskReport
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
 from streamer.engine.stage.pack_stage import REPORT_ROWS
-from streamer.engine.stage.task_plan import TaskPlan
+from streamer.engine.stage.task_input import TaskPlan
 from streamer.engine.stage.window_pipeline import WindowPipeline
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import Emission, MicroBatchInfo, RowKind, Shard, ShuffleRow, StateStore

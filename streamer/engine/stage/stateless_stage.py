@@ -12,12 +12,17 @@ from streamer.core.component_stats import ComponentStats
 from streamer.core.execution import Execution, MicroBatch
 from streamer.core.message import Batch, IndexedMessage, Message
 from streamer.engine.report.component_errors import attribute_iteration_errors
-from streamer.engine.report.result_frame import Frame, FrameKind, Payload, make_frames
-from streamer.engine.report.task_report import TaskReport
+from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
-from streamer.engine.stage.run_chunk import count_messages, observe_input, run_chunk
-from streamer.engine.stage.task_plan import InputProcessors, SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import (
+    InputProcessors,
+    SourcePiece,
+    TaskPlan,
+    count_messages,
+    observe_input,
+    run_chunk,
+)
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor, run

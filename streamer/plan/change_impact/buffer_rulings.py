@@ -50,6 +50,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.OFFSET: _OTHER,
     f.TIMEZONE: _OTHER,
     "gap": _OTHER,
+    f.GAP_MAPPING: _OTHER,
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
@@ -65,6 +66,11 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.FILTER: _FROM_NOW,
     f.LATE_OUTPUT: _FROM_NOW,
     f.HAVING: _AT_CLOSE,
+    f.ORDER: Ruling(
+        Effect.MIGRATE,
+        "holds for windows that begin from now on; those that are open now may come out in order "
+        "of arrival",
+    ),
     f.RETENTION: Ruling(Effect.MIGRATE, "holds for the results that there are already, too"),
     f.END_OF_INPUT: Ruling(Effect.MIGRATE),
     f.KEY_RETENTION: Ruling(
@@ -94,7 +100,7 @@ def rule_on_field(
     if name == f.ALLOWED_LATENESS:
         return _rule_on_lateness(old[name] or 0, new[name] or 0, strategies[1])
     if name == f.IDLE_TIMEOUT:
-        return _rule_on_idle_timeout(old[name], new[name], strategies)
+        return _rule_on_idle_timeout(old[name], new[name], strategies, "left" in new)
     if name == f.EMIT:
         return _rule_on_emit(old[name], new[name], strategies)
     return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))
@@ -109,11 +115,16 @@ def _rule_on_lateness(old: int, new: int, strategy: str) -> Ruling:
     return Ruling(Effect.MIGRATE, "windows that have closed stay closed")
 
 
-def _rule_on_idle_timeout(old: int | None, new: int | None, strategies: tuple[str, str]) -> Ruling:
+def _rule_on_idle_timeout(
+    old: int | None, new: int | None, strategies: tuple[str, str], is_join: bool
+) -> Ruling:
     if strategies[0] != strategies[1]:
         return Ruling(Effect.RESET, "windows with idle_timeout are kept in another form")
     if new is None or (old is not None and new >= old):
         return Ruling(Effect.MIGRATE)
+    if is_join:
+        note = "" if old is not None else "messages that wait now count as taken at the deploy"
+        return Ruling(Effect.MIGRATE, note)
     # A key is looked at when it was due by the setting that it was put away with.
     note = "windows that are open now close by it once they are given another message"
     return Ruling(Effect.MIGRATE, note)

@@ -79,10 +79,15 @@ class _Judge:
         self._old, self._new = old, new
         self._plans = make_plan(old), make_plan(new)
         self._sides = side_of(old, env), side_of(new, env)
-        roots = [(c.input, c.buffer, *c.processors, c.output) for c in (old, new)]
+        # Mappings name tables, and may do so anywhere.
+        tables = [{key for key in c.resources if key[0] == Kind.TABLE} for c in (old, new)]
+        roots = [
+            (c.input, c.buffer, *c.processors, c.output, *(c.resources[key] for key in keys))
+            for c, keys in zip((old, new), tables, strict=True)
+        ]
         both = (old, roots[0]), (new, roots[1])
         self._used_resources = set[tuple[Kind, str]]().union(
-            *(find_used_resources(r, c.resources) for c, r in both)
+            *tables, *(find_used_resources(r, c.resources) for c, r in both)
         )
         by_inputs = (
             find_used_resources([c.input], c.resources, with_input_processors=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from streamer.components import catalog
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
-from streamer.sdk.spec.parsed_config import Resources
+from streamer.sdk.spec.component import Resources
 
 ResourceKey = tuple[Kind, str]
 

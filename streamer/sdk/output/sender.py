@@ -23,6 +23,7 @@ from streamer.sdk.output.protocols import (
     Output,
     SendAbortedError,
     SendError,
+    SendOrder,
     SendOutcome,
     encode_batch,
 )
@@ -101,6 +102,24 @@ class Sender(Composition):
         self._last_failure = ""
         self._connect_error = ""
         self._thread_pool = ComponentPool(lambda: None, self.max_in_flight)
+
+    def children(self) -> Sequence[Composition]:
+        """Return the output, where it passes batches on itself."""
+        return (self.output,) if isinstance(self.output, Composition) else ()
+
+    @property
+    def send_order(self) -> SendOrder:
+        """The order in which batches are sent."""
+        if not isinstance(self.output, Output):
+            return super().send_order
+        if self.output.is_local:
+            return SendOrder.LOCAL
+        return SendOrder.NONE if self.max_in_flight > 1 else SendOrder.KEPT
+
+    @property
+    def joins_batches(self) -> bool:
+        """Whether batches that are sent together may become one."""
+        return getattr(self.output, "policy", None) is not None or super().joins_batches
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False

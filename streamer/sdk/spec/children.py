@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from streamer.sdk.spec.parsed_config import ParsedComponent
+from streamer.sdk.spec.component import ParsedComponent
 
 T = TypeVar("T")
 

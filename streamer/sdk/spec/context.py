@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from streamer.sdk.spec.kind import Kind
-from streamer.sdk.spec.parsed_config import ParsedComponent
+from streamer.sdk.spec.component import Kind, ParsedComponent
 
 T = TypeVar("T")
 

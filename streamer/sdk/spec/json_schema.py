@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from streamer.sdk.spec.component import Spec
-from streamer.sdk.spec.field import REQUIRED, Field
-from streamer.sdk.spec.kind import Kind
+from streamer.sdk.spec.component import REQUIRED, Field, Kind, Spec
 
 Schema = dict[str, Any]
 

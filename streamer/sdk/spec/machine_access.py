@@ -13,9 +13,7 @@ from typing import Any, Final
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.spec.access import Access
 from streamer.sdk.spec.children import find_leaves
-from streamer.sdk.spec.component import Spec
-from streamer.sdk.spec.field import Field
-from streamer.sdk.spec.parsed_config import ParsedComponent
+from streamer.sdk.spec.component import Field, ParsedComponent, Spec
 
 ACCESS_NAME: Final = re.compile(
     r"path|file|director|(^|_)dir($|_)|keytab|jar|librar|module|plugin|addr|ur[il]s?$|dsn|host"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec.field import Field
+from streamer.sdk.spec.component import Field
 
 AUTO_REPLAY_NACKS: Final = "auto_replay_nacks"
 

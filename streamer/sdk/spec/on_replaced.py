@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec.field import Field
+from streamer.sdk.spec.component import Field
 
 FIELD_ON_REPLACED: Final = "on_replaced"
 STOP: Final = "stop"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from streamer.sdk.spec.kind import Kind
-from streamer.sdk.spec.parsed_config import ParsedComponent, ParsedFields
+from streamer.sdk.spec.component import Kind, ParsedComponent, ParsedFields
 
 _UNAVAILABLE_CODECS: Final = {
     "avro-ocf": "Avro's container files cannot be read; convert them, or read them with Spark",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from streamer.sdk.spec.component import Field, ParsedComponent, ParsedFields
 from streamer.sdk.spec.context import BuildContext
-from streamer.sdk.spec.field import Field
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
-from streamer.sdk.spec.parsed_config import ParsedComponent, ParsedFields
 from streamer.sdk.spec.reader_codec import codec_scanner
 
 FIELD_SCANNER: Final = "scanner"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streamer.sdk.spec.component import Spec
-from streamer.sdk.spec.field import REQUIRED, Field
+from streamer.sdk.spec.component import REQUIRED, Field, Spec
 
 
 def spec_to_json(spec: Spec) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from streamer.sdk.spec import Field, Kind, Package, duration_field
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 KEY_MAPPING: Final = "key_mapping"
+GAP_MAPPING: Final = "gap_mapping"
 SIZE: Final = "size"
 EVERY: Final = "every"
 OFFSET: Final = "offset"
@@ -24,6 +25,7 @@ MAX_AHEAD: Final = "max_ahead"
 IDLE_TIMEOUT: Final = "idle_timeout"
 FILTER: Final = "filter"
 EMIT: Final = "emit"
+ORDER: Final = "order"
 HAVING: Final = "having"
 LATE_OUTPUT: Final = "late_output"
 RETENTION: Final = "retention"
@@ -65,8 +67,9 @@ FILTER_FIELD: Final = Field(
 HAVING_FIELD: Final = Field(
     HAVING,
     "string",
-    "A Bloblang query, evaluated for each window before it is emitted, at its first message; "
-    "windows for which it is not true are kept back.",
+    "A Bloblang query, evaluated for each window before it is emitted, at its first message (the "
+    "first that arrived, unless the buffer has `order: event_time`); windows for which it is not "
+    "true are kept back.",
     optional=True,
     mapping=True,
     examples=("batch_size() > 3", 'json("user").from_all().unique().length() >= 25'),
@@ -154,6 +157,17 @@ _EMIT_FIELD: Final = Field(
     default="final",
     options=("final", "changes", "each", "forward"),
 )
+ORDER_FIELD: Final = Field(
+    ORDER,
+    "string",
+    "In which order a window's messages stand in its batch: `arrival`, as they came; or "
+    "`event_time`, sorted by `timestamp_mapping`, those of one time as they came. By it `having` "
+    "and a mapping see which message is the first (`this` at `batch_index() == 0`, `.index(0)`) "
+    "and which the last (`.index(-1)`). Sorting needs a window's messages, so that `event_time` "
+    "keeps them all until the window closes, and nothing is pre-aggregated.",
+    default="arrival",
+    options=("arrival", "event_time"),
+)
 RETENTION_FIELD: Final = duration_field(
     RETENTION,
     "How long what comes out of the pipeline is kept for queries (`streamer query`), by window and "
@@ -182,6 +196,7 @@ def event_time_fields(*own: Field) -> tuple[Field, ...]:
         *(TIMESTAMP_FIELD, KEY_FIELD, *own),
         *_CLOSING_FIELDS,
         *_CLOCK_FIELDS,
-        *(FILTER_FIELD, HAVING_FIELD, _EMIT_FIELD, LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
+        *(FILTER_FIELD, HAVING_FIELD, ORDER_FIELD, _EMIT_FIELD),
+        *(LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
         STATE_TTL_FIELD,
     )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from streamer.config import Config
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.processing.instrumented import UNINSTRUMENTED
+from streamer.sdk.processing import UNINSTRUMENTED
 from streamer.sdk.spec import Kind, MetricsMapping, ParsedComponent
 from streamer.sdk.spec.children import child_components
 

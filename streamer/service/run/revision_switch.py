@@ -18,7 +18,7 @@ from streamer.core.log_format import LogLine
 from streamer.plan import Plan
 from streamer.plan.change_impact import ChangeImpact, Effect, judge
 from streamer.plan.change_impact.plain_values import to_plain_value
-from streamer.plan.piece_input import leaf_inputs
+from streamer.plan.component_lookup import leaf_inputs
 from streamer.plan.uses_sync_response import is_answered
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamer.core.log_format import LogLine
 from streamer.plan import Plan
-from streamer.plan.driver_outputs import flatten_outputs
+from streamer.plan.component_lookup import flatten_outputs
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 
 

@@ -19,7 +19,7 @@ from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, 
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 from streamer.engine.planner.offset_log import read_newest_planned, read_planned
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.stage.kafka_messages import NeededColumns
 from streamer.plan import Plan
@@ -27,7 +27,7 @@ from streamer.plan.metadata_read import find_read_metadata
 from streamer.sdk.input.replayable import Limit
 from streamer.spark.compat import java_packages
 from streamer.spark.kafka.kafka_source import kafka_session_settings, make_kafka_rows
-from streamer.spark.tasks.task_properties import set_planned_batch
+from streamer.spark.tasks.stages import set_planned_batch
 
 _KAFKA_ERROR: Final = re.compile(r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException")
 _DATA_LOSS_ERROR: Final = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException")

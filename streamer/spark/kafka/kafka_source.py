@@ -23,7 +23,7 @@ from streamer.engine.stage.kafka_messages import (
 )
 from streamer.engine.stage.pack_stage import PackStage
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.spark.compat import java_packages
 from streamer.spark.jars.kafka_jars import missing_connector_error
@@ -33,9 +33,10 @@ from streamer.spark.tasks.stages import (
     FRAME_SCHEMA,
     ROW_ARROW_SCHEMA,
     ROW_SCHEMA,
+    current_micro_batch,
+    current_planned_batch,
     make_arrow_stage,
 )
-from streamer.spark.tasks.task_properties import current_micro_batch, current_planned_batch
 from streamer.window import ShuffleRow as PackRow
 
 _CONSUMER_POOL_SIZE: Final = 64

@@ -1,4 +1,4 @@
-"""The query of a stream, with what it plans by and what delivers its micro-batches.
+"""The query of a stream: what Spark is given to run, what it plans by, what delivers its batches.
 
 In one file because all of it is about one query, whose threads share what is kept here.
 """
@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
 from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
@@ -31,20 +33,20 @@ from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis, ro
 from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.engine.driver.results_factory import open_store, store_gauges
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import PollSettings
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
-from streamer.engine.report.shard_statuses import newest_window_end
-from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.start_progress import StartProgress
+from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.plan import Plan
 from streamer.plan.plan import count_cores
 from streamer.sdk.cache.shared import CacheServer
-from streamer.sdk.input.replayable import Limit
+from streamer.sdk.input.replayable import Limit, ReplayableSource
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
 from streamer.spark.checkpoint.initial_state import ship_seed
@@ -54,12 +56,103 @@ from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_session import InputSession
-from streamer.spark.query.query_lifecycle import NotStartedError, start_query, stop_query
 from streamer.spark.query.redelivery import WAIT_BUDGET_NS, Redelivery
 from streamer.spark.query.replay import make_rejections, replay_in_worker
-from streamer.spark.query.source import SourcePlan
+from streamer.spark.query.source import SourcePlan, stream_source
+from streamer.spark.query.stream_tables import StreamTables
 from streamer.spark.query.worker_crashes import WorkerCrashes
-from streamer.spark.tasks.task_properties import set_micro_batch
+from streamer.spark.tasks.stages import build_frames, set_micro_batch
+
+Deliver = Callable[[DataFrame, int], None]
+
+_TRIGGER_INTERVAL = "0 seconds"
+"""Spark's trigger. An interval would be waited for by the wall clock: for an hour, when that is set
+back by an hour. After a look that found nothing Spark rests by `spark.sql.streaming.pollingDelay`,
+and when a micro-batch is worth it the source says.
+"""
+
+
+class NotStartedError(StreamerError):
+    """Spark does not start the query.
+
+    Attributes:
+        spark_error: all that Spark said.
+    """
+
+    def __init__(self, text: str, spark_error: str) -> None:
+        """Take the reason in a sentence, and the whole text of Spark's error."""
+        super().__init__(f"Spark does not start the stream: {text}")
+        self.spark_error = spark_error
+
+
+def start_query(
+    session: SparkSession,
+    plan: Plan,
+    source: ReplayableSource,
+    source_plan: SourcePlan,
+    kafka_rows: Sequence[DataFrame],
+    checkpoint: Location,
+    deliver: Deliver,
+) -> StreamingQuery:
+    """Start a query.
+
+    Args:
+        session: the stream's own.
+        plan: what runs.
+        source: the part of the input that is no source of Spark's.
+        source_plan: how that part is read.
+        kafka_rows: what Spark's own sources give.
+        checkpoint: Spark's.
+        deliver: a method that takes the frames of each micro-batch; it does not keep its object.
+    """
+    # Of queries that ended by themselves, or are left behind.
+    interrupt_monitors(session)
+    session.dataSource.register(stream_source(source_plan))
+    session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
+    stream = session.readStream.format("streamer").load()
+    return (
+        build_frames(plan, source, stream, kafka_rows=kafka_rows)
+        .writeStream.queryName(plan.name)
+        .foreachBatch(_weak_callback(deliver))
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime=_TRIGGER_INTERVAL)
+        .start()
+    )
+
+
+def _weak_callback(deliver: Deliver) -> Deliver:
+    # What Java calls back is kept until it forgets the query, and Java keeps the query until Python
+    # forgets the stream: if one of them were not weak, neither would ever be forgotten.
+    method = weakref.WeakMethod(deliver)
+
+    def deliver_batch(frames: DataFrame, micro_batch: int) -> None:
+        bound_method = method()
+        if bound_method is None:
+            raise RuntimeError("the stream is gone, and its query goes on")
+        bound_method(frames, micro_batch)
+
+    return deliver_batch
+
+
+def stop_query(query: StreamingQuery, timeout: float) -> bool:
+    """Let the micro-batch in hand finish, then stop.
+
+    Args:
+        query: may have ended by itself.
+        timeout: seconds to wait.
+
+    Returns:
+        Whether it finished in time; else the query goes on.
+    """
+    until = time.monotonic() + timeout
+    while query.isActive and query.status["isTriggerActive"]:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.02)
+    if query.isActive:
+        query.stop()
+    return True
+
 
 _COMPONENT_FIELDS = ("label", "path")
 
@@ -125,6 +218,7 @@ class QueryRun:
         self.labels = EndpointLabels.of(plan)
         self._writers = make_writers(plan, checkpoint.directory, sys.stdout.buffer, overlay)
         self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
+        self._tables = StreamTables(plan, checkpoint, log, input_session.meters)
         self.rejections = make_rejections(plan, checkpoint.rejected, self.signals, log)
         self.delivery = self._make_delivery()
         self.delivery_error: Exception | None = None
@@ -180,6 +274,7 @@ class QueryRun:
         """
         checkpoint, session = self._checkpoint, self._input
         preflight_outputs(self.plan, self._log, checkpoint.identity, progress.connect)
+        self._tables.open()
         open_writers(self._writers, self._context.context)
         self._task_log = task_log = TaskLogReceiver(
             self._on_task_log, self.batch_meter.report, local=session.host.local
@@ -199,6 +294,7 @@ class QueryRun:
     def close(self) -> None:
         """Let what listens or writes end."""
         self._context.stop()
+        self._tables.close()
         if self._task_log is not None:
             self._task_log.close()
 
@@ -265,6 +361,7 @@ class QueryRun:
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
         set_micro_batch(batch, self._checkpoint.identity, at, self._input.tap.per_task, crashes)
+        self._tables.prepare(batch, at)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self.kafka is not None:
@@ -313,7 +410,8 @@ class QueryRun:
 
     def read_gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""
-        return store_gauges(self._results) | self._checkpoint_metrics.read_gauges()
+        stored = store_gauges(self._results) | self._checkpoint_metrics.read_gauges()
+        return stored | self._tables.read_gauges()
 
     def stop(self, timeout: float) -> bool:
         """Let the micro-batch in hand finish, then stop.

@@ -27,10 +27,10 @@ from streamer.plan.plan import count_cores
 from streamer.spark.tasks.stages import (
     FRAME_ARROW_SCHEMA,
     FRAME_SCHEMA,
+    current_micro_batch,
     prepare_task,
     to_record_batches,
 )
-from streamer.spark.tasks.task_properties import current_micro_batch
 
 WAIT_BUDGET_NS: Final = 2 * SECOND
 """How long a task waits for outputs in all before what is unsent goes to the driver, ns."""

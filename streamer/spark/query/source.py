@@ -1,7 +1,7 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
 An offset has the input's own, and beside it what a replay must see again
-(`streamer.engine.planner.micro_batch_offset`).
+(`streamer.engine.planner.planner_channels`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.durations import SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
-from streamer.engine.planner.aggregation_switch import next_aggregates_from
-from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset, is_before
-from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel
-from streamer.engine.planner.trigger import IdlePause, TriggerPolicy, next_tick
+from streamer.engine.planner.planner_channels import (
+    DriverHints,
+    MicroBatchOffset,
+    PlannerChannel,
+    is_before,
+    next_aggregates_from,
+)
+from streamer.engine.planner.trigger import (
+    BatchClock,
+    IdlePause,
+    TriggerPolicy,
+    measure_pressure,
+    next_tick,
+    standstill_between,
+)
 from streamer.sdk.input.replayable import (
     LatestOffset,
     Limit,

@@ -13,18 +13,15 @@ from streamer.core.errors import StreamerError, as_transient
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis, WaitingInputs
 from streamer.engine.report.batch_progress import BatchMeter
-from streamer.engine.report.shard_statuses import has_ended
-from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.start_progress import NO_PROGRESS, StartProgress
-from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics, has_ended
 from streamer.plan import Plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 from streamer.spark.checkpoint.initial_state import seed_for_workers
 from streamer.spark.compat import FALLBACKS
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.input_session import InputSession, ProcessEnds
-from streamer.spark.query.query_lifecycle import NotStartedError
-from streamer.spark.query.query_run import QueryRun
+from streamer.spark.query.query_run import NotStartedError, QueryRun
 from streamer.spark.query.retries import RetryCounter
 
 _OWN_ENDS = ProcessEnds()

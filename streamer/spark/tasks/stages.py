@@ -1,4 +1,7 @@
-"""The two stages as Spark runs them: thin shells around `streamer.engine`."""
+"""The two stages as Spark runs them: thin shells around `streamer.engine`.
+
+The driver passes the micro-batch's number and instructions to tasks by local properties of Spark's.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +10,37 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.bloblang import restore_inputs
+from streamer.core.execution import MicroBatch
+from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.offset_log import PlannedBatch
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
-from streamer.engine.report.reading_reporter import REPORTER
+from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.result_frame import Frame
-from streamer.engine.stage.crash_search import CRASH_INSTRUCTIONS
+from streamer.engine.stage.crash_search import (
+    CRASH_INSTRUCTIONS,
+    CrashInstructions,
+    parse_instructions,
+)
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
+from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
-from streamer.spark.tasks.task_properties import (
-    current_crash_order,
-    current_micro_batch,
-    current_planned_batch,
-    make_reading_reporter,
-    requested_samples,
-)
 from streamer.window import ShuffleRow as PackRow
 from streamer.window.state.layout import HEAD_KEY
 
@@ -64,6 +69,12 @@ FRAME_ARROW_SCHEMA = pa.schema(
 _MAX_BATCH_BYTES = 16 << 20
 
 _Batches = Iterable[pa.RecordBatch]
+
+_MICRO_BATCH_PROPERTY: Final = "streamer.micro_batch"
+_PLANNED_PROPERTY: Final = "streamer.planned"
+_SAMPLES_PROPERTY: Final = "streamer.samples"
+_CRASHES_PROPERTY: Final = "streamer.crashes"
+_TABLES_PROPERTY: Final = "streamer.tables"
 
 
 def to_record_batches(
@@ -106,6 +117,11 @@ def prepare_task(plan: Plan) -> None:
     It looks for cycles less often: documents have none, and there are many.
     """
     restore_inputs(plan.captured_inputs)
+    if tables_text := current_tables_text():
+        # Imported here: not every stream has tables, and every worker waits for its imports.
+        from streamer.spark.tasks.worker_tables import tables_of
+
+        set_process_tables(tables_of(tables_text, resources_of_run(plan.run)))
     SAMPLES_PER_COMPONENT.set(requested_samples())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()
@@ -270,3 +286,89 @@ def build_frames(
         .groupBy("shard")
         .transformWithState(ShardProcessor(plan), FRAME_SCHEMA, "append", "None")
     )
+
+
+def set_micro_batch(
+    batch: DataFrame, stream: str, number: int, samples: int = 0, crashes: str = ""
+) -> None:
+    """Set the properties of a micro-batch's tasks, from the thread that is about to run them.
+
+    Args:
+        batch: the micro-batch.
+        stream: names the checkpoint; without blanks.
+        number: the micro-batch's.
+        samples: how many samples tasks take of each component's messages.
+        crashes: what is known of messages that end a worker (`CrashInstructions.text`).
+    """
+    context = batch.sparkSession.sparkContext
+    context.setLocalProperty(_MICRO_BATCH_PROPERTY, f"{stream} {number}")
+    context.setLocalProperty(_SAMPLES_PROPERTY, str(samples))
+    context.setLocalProperty(_CRASHES_PROPERTY, crashes)
+
+
+def current_micro_batch(part: str = "") -> MicroBatch | None:
+    """Return which micro-batch the task works on; None where no property is set.
+
+    Args:
+        part: names the part of it; without one it is the task itself, whose number is the same
+            when the micro-batch comes again.
+    """
+    context = TaskContext.get()
+    text = context.getLocalProperty(_MICRO_BATCH_PROPERTY) if context else None
+    if context is None or not text:
+        return None
+    stream, number = text.split(" ")
+    return MicroBatch(stream, int(number), part or str(context.partitionId()))
+
+
+def set_planned_batch(batch: DataFrame, planned: PlannedBatch) -> None:
+    """Pass the planned micro-batch of Spark's log to its tasks, as `set_micro_batch` does."""
+    batch.sparkSession.sparkContext.setLocalProperty(_PLANNED_PROPERTY, planned.to_json())
+
+
+def current_planned_batch() -> PlannedBatch | None:
+    """Return what Spark's log says of the task's micro-batch; None where no Kafka is read."""
+    context = TaskContext.get()
+    text = context.getLocalProperty(_PLANNED_PROPERTY) if context else None
+    return PlannedBatch.from_json(text) if text else None
+
+
+def set_tables(batch: DataFrame, text: str) -> None:
+    """Set which versions of lookup tables a micro-batch's tasks look up, as `set_micro_batch` does.
+
+    Args:
+        batch: the micro-batch.
+        text: see `worker_tables.describe_versions`.
+    """
+    batch.sparkSession.sparkContext.setLocalProperty(_TABLES_PROPERTY, text)
+
+
+def current_tables_text() -> str:
+    """Return the versions of lookup tables that the task looks up; empty without tables."""
+    context = TaskContext.get()
+    return (context.getLocalProperty(_TABLES_PROPERTY) if context else None) or ""
+
+
+def requested_samples() -> int:
+    """Return how many samples the task is to take of each component's messages."""
+    context = TaskContext.get()
+    text = context.getLocalProperty(_SAMPLES_PROPERTY) if context else None
+    return int(text or 0)
+
+
+def current_crash_order() -> CrashInstructions | None:
+    """Return what the task must know of messages that end a worker; None where none has died."""
+    context = TaskContext.get()
+    return parse_instructions(context.getLocalProperty(_CRASHES_PROPERTY)) if context else None
+
+
+def make_reading_reporter(address: str) -> ReadingReporter | None:
+    """Return what counts and reports what the task reads; None where nobody listens.
+
+    Args:
+        address: where the driver listens; empty where it does not.
+    """
+    context, micro_batch = TaskContext.get(), current_micro_batch()
+    if context is None or micro_batch is None or not address:
+        return None
+    return ReadingReporter(address, micro_batch.number, context.partitionId())

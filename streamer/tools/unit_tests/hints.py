@@ -11,7 +11,7 @@ from streamer.engine.offline.window_simulator import truncate_after_windows
 from streamer.plan import Plan
 from streamer.tools.unit_tests.failure import Line, label_lines
 from streamer.tools.unit_tests.steps import ScriptStep
-from streamer.window.assign.dropped_messages import DROP_REASON
+from streamer.window.assign.pack_builder import DROP_REASON
 
 DroppedLines = Mapping[str, Sequence[Line]]
 """Lines that show dropped messages, by reason."""

@@ -21,8 +21,8 @@ import numpy as np
 
 from streamer.bloblang.compiler.message_expression import INDEX_PLACEHOLDER
 from streamer.bloblang.errors import QueryError, RecordedError
-from streamer.window.contract.state_json import dump_state_json, load_state_json
 from streamer.window.settings.int_codec import Ints, pack_ints, unpack_ints
+from streamer.window.state_store import dump_state_json, load_state_json
 
 _ARRIVAL_SIZE: Final = 8
 

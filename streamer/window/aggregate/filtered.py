@@ -25,7 +25,6 @@ from streamer.window.aggregate.accumulator import (
     take_by_group,
 )
 from streamer.window.aggregate.empty_result import empty_result
-from streamer.window.contract.state_json import dump_state_json, load_state_json
 from streamer.window.settings.int_codec import (
     Ints,
     pack_ints,
@@ -33,6 +32,7 @@ from streamer.window.settings.int_codec import (
     unpack_ints,
     unpack_strings,
 )
+from streamer.window.state_store import dump_state_json, load_state_json
 
 
 class EvaluationFault(NamedTuple):

@@ -27,10 +27,14 @@ from streamer.window.aggregate.partial_aggregates import (
 )
 from streamer.window.aggregate.pre_aggregator import DOCUMENTS_PER_PARSE, PreAggregator
 from streamer.window.aggregate.registry import make_accumulator
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, MessageBuilder
+from streamer.window.pack.message_columns import (
+    SLOT_BITS,
+    FiredGroup,
+    GroupMetadata,
+    MessageBuilder,
+)
 from streamer.window.pack.metadata_codec import read_key_spelling
 from streamer.window.pack.pack_codec import Pack, StoredPack, read_header
-from streamer.window.pack.slots import SLOT_BITS
 from streamer.window.settings.int_codec import Ints
 
 _SINGLE_SLOT = 1
@@ -215,6 +219,7 @@ class _UnaggregatedMessages:
             groups, arrivals = groups[keyed], arrivals[keyed]
             ids = None if ids is None else ids[keyed]
         numbers = number_keys(keys, number)
+        newest = pack.group_max_times()
         # Of many groups at once, since a window may have hundreds of thousands.
         for start in range(0, len(raws), DOCUMENTS_PER_PARSE):
             some = slice(start, start + DOCUMENTS_PER_PARSE)
@@ -222,7 +227,7 @@ class _UnaggregatedMessages:
             docs = self._parse_documents(raws[some], keys, of)
             metas = pack.metas if ids is None else [pack.metas[i] for i in ids[some].tolist()]
             # That the newest is each message's time makes the group's newest come out right.
-            times = None if pack.max_times is None else pack.max_times[of]
+            times = None if newest is None else newest[of]
             codes = (_SINGLE_SLOT << SLOT_BITS) + numbers[of]
             pre_aggregator.add(
                 raws[some], codes, arrivals[some], metas, pre_aggregator.make_columns(docs), times
@@ -230,8 +235,9 @@ class _UnaggregatedMessages:
 
     def _add_keyless(self, pack: Pack, group: int) -> None:
         self.keyless_groups.append((pack, group))
-        if pack.max_times is not None:
-            newest = int(pack.max_times[group])
+        of_groups = pack.group_max_times()
+        if of_groups is not None:
+            newest = int(of_groups[group])
             self.max_event_time = (
                 newest if self.max_event_time is None else max(self.max_event_time, newest)
             )
@@ -272,7 +278,7 @@ def _split_runs(packs: list[Pack], aggregated_starts: Sequence[int]) -> Iterator
                 aggregated_starts, pack.header.first
             )
             # A pre-aggregator has the times of all its messages, or of none.
-            unlike = (pack.max_times is None) != (run[-1].max_times is None)
+            unlike = pack.has_event_times != run[-1].has_event_times
             if between or unlike or pack.header.first <= before.last:
                 yield run
                 run = []

@@ -14,11 +14,10 @@ from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
-from streamer.window.contract.shuffle_row import RowKind, ShuffleRow
-from streamer.window.evaluate.message_evaluator import MessageEvaluator
-from streamer.window.pack.message_columns import group_indices
-from streamer.window.pack.slots import GROUP_MASK, SLOT_BITS
-from streamer.window.pack.slots import KeyGroups as Keys
+from streamer.window.contract import RowKind, ShuffleRow
+from streamer.window.evaluate.message_slots import MessageEvaluator
+from streamer.window.pack.message_columns import GROUP_MASK, SLOT_BITS, group_indices
+from streamer.window.pack.message_columns import KeyGroups as Keys
 from streamer.window.settings.int_codec import Ints
 
 MAX_MESSAGES: Final = 1 << 20

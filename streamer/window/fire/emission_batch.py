@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.contract import Emission, WindowReason
 
 
 @dataclass(slots=True)

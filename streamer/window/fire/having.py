@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.window.evaluate.queries import CompiledMapping
-from streamer.window.fire.step_report import StepReport
+from streamer.window.fire.step_io import StepReport
 
 
 class HavingFilter:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.shuffle_row import PIECE_BITS
-from streamer.window.fire.shard_input import Piece
+from streamer.window.contract import PIECE_BITS
+from streamer.window.fire.step_io import Piece
 
 
 class PartitionWatermarks:

@@ -11,11 +11,11 @@ from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.mapping_aggregation import States
-from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.contract import Emission, WindowReason
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.state import Window
 from streamer.window.keyed.window_aggregate import WindowAggregate
-from streamer.window.pack.message_builder import DecodedMetadata
+from streamer.window.pack.message_columns import DecodedMetadata
 from streamer.window.pack.window_metadata import WINDOW_MAX_TIME, make_window_metadata
 
 

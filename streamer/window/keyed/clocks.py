@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.window.contract.clock import MicroBatchInfo
+from streamer.window.contract import MicroBatchInfo
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
-from streamer.window.fire.shard_input import Piece
+from streamer.window.fire.step_io import Piece
 from streamer.window.keyed.state import NEVER
 from streamer.window.settings.window_types import EventTimeSettings
 

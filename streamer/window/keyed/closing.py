@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
 from streamer.window.keyed.key_buckets import NO_DUES, Dues

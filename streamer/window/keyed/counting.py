@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.keyed.state import FOREVER, KeyState, Window
 
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.status import ClosedWindow, Counters
+from streamer.window.contract import ClosedWindow, Counters, Emission
 from streamer.window.fire.having import HavingFilter
 from streamer.window.keyed.aggregate_batches import AggregateBatches, AggregateSnapshot
 from streamer.window.keyed.columns.closed_sessions import ClosedSessions
@@ -30,7 +29,7 @@ from streamer.window.keyed.emit_queue import (
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import make_count_metadata, make_window_metadata
 
 _MESSAGES_PER_PORTION: Final = 200_000
@@ -49,7 +48,12 @@ class BatchReader:
     """
 
     def __init__(
-        self, store: MessageStore, keyed: bool, unit: int, spared: Mapping[bytes, set[int]]
+        self,
+        store: MessageStore,
+        keyed: bool,
+        unit: int,
+        spared: Mapping[bytes, set[int]],
+        sorts_by_time: bool = False,
     ) -> None:
         """Create a reader for one micro-batch.
 
@@ -58,8 +62,10 @@ class BatchReader:
             keyed: whether windows have keys, which their messages then have as metadata.
             unit: event times in metadata are rounded down to multiples of it, ns.
             spared: by key, arrival numbers of messages that are not freed.
+            sorts_by_time: give a batch's messages by event time, those of one time by arrival.
         """
         self._store = store
+        self._sorts_by_time = sorts_by_time
         self._keyed = keyed
         self._unit = unit
         self._spared = spared
@@ -123,6 +129,9 @@ class BatchReader:
     def _build_emission(
         self, batch: PendingBatch, rows: MessageRows, indices: Sequence[int]
     ) -> Emission:
+        if self._sorts_by_time:
+            times, unit = rows.times, self._unit
+            indices = sorted(indices, key=lambda index: times[index] // unit)
         key = batch.key if self._keyed else None
         spelt_key = key and (rows.spelling_at(indices[0]) or key)
         if batch.start is None or batch.end is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.window.aggregate.mapping_aggregation import States
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.keyed.aggregate_batches import AggregateSnapshot
 from streamer.window.keyed.message_rows import FreeRange
 from streamer.window.keyed.message_store import MessageStore

@@ -9,9 +9,7 @@ import orjson
 
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import Counters
+from streamer.window.contract import Counters
 from streamer.window.keyed.clocks import ShardClocks
 from streamer.window.keyed.columns.session_blocks import SessionBlocks
 from streamer.window.keyed.key_buckets import KeyBuckets
@@ -19,6 +17,7 @@ from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.state import layout
 from streamer.window.state.layout import HEAD_KEY
+from streamer.window.state_store import StateStore, check_format
 
 _UNKNOWN_USE_COUNT: Final = 1 << 40
 """Number of windows of a mapping whose number is not known, so that the mapping is kept."""
@@ -47,6 +46,7 @@ class KeyedHead:
         bucket_sizes: by key bucket, the bytes of its records; empty if no window was ever
             aggregated.
         has_columns: whether there are sessions kept as columns.
+        arrival_times: `ArrivalTimes.to_fields` of a join with `idle_timeout`; None for others.
     """
 
     fingerprint: str
@@ -64,6 +64,7 @@ class KeyedHead:
     aggregated_count: int = 0
     bucket_sizes: dict[int, int] = field(default_factory=dict)
     has_columns: bool = False
+    arrival_times: list[list[int]] | None = None
 
     @classmethod
     def read(cls, store: StateStore, fingerprint: str) -> KeyedHead:
@@ -103,6 +104,7 @@ class KeyedHead:
             fields.get("folded", 0),
             dict(fields.get("sizes", ())),
             version == layout.KEYED_HEAD_VERSION,
+            fields.get("arrival_times"),
         )
 
     def write(self, store: StateStore) -> None:
@@ -130,6 +132,8 @@ class KeyedHead:
             fields["uses"] = self.use_counts
             fields["folded"] = self.aggregated_count
             fields["sizes"] = list(self.bucket_sizes.items())
+        if self.arrival_times is not None:
+            fields["arrival_times"] = self.arrival_times
         store.put(*HEAD_KEY, dump_json(fields))
 
     def save(

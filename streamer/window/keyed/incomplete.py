@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.status import Counters
+from streamer.window.contract import Counters, Emission
 from streamer.window.keyed.late_messages import DroppedRow, build_dropped_messages
 from streamer.window.keyed.message_store import MessageStore
 

@@ -14,7 +14,7 @@ from streamer.core.json.bulk import choose_parser
 from streamer.core.json.parse import parse_json
 from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.contract import Emission, WindowReason
 from streamer.window.keyed.join_matching import EventColumns, MatchedPairs, Side
 from streamer.window.keyed.join_side import UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds

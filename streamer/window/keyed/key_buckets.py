@@ -13,11 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.state import FOREVER, KeyState
 from streamer.window.settings.int_codec import Ints, pack_strings, unpack_strings
 from streamer.window.state.layout import KEY_BUCKET_SEQ, KEY_BUCKET_VERSION
+from streamer.window.state_store import StateStore, check_format
 
 _KEYS_PER_BUCKET: Final = 4096
 _MAX_BUCKETS: Final = 4096

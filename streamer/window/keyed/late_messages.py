@@ -9,11 +9,10 @@ import numpy as np
 
 from streamer.core.message import Batch
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.assign.dropped_messages import DROP_REASON
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.status import Counters, LogLine
+from streamer.window.assign.pack_builder import DROP_REASON
+from streamer.window.contract import Counters, Emission, LogLine
 from streamer.window.keyed.message_rows import LoadedPack
-from streamer.window.pack.message_builder import MessageBuilder
+from streamer.window.pack.message_columns import MessageBuilder
 
 
 class DroppedRow(NamedTuple):

@@ -11,10 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_store import StateStore
 from streamer.window.settings.int_codec import Bools, Ints
 from streamer.window.state.layout import MATCHED_BITS_SEQ, MATCHED_BITS_VERSION
+from streamer.window.state_store import StateStore, check_format
 
 _BLOCK_BITS: Final = 17
 """Binary logarithm of the number of arrival numbers in a block."""

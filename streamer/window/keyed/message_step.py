@@ -12,21 +12,24 @@ from itertools import chain, repeat
 import numpy as np
 
 from streamer.core.message import Batch
-from streamer.window.contract.clock import MicroBatchInfo
-from streamer.window.contract.emission import Emission, KeyedEmission
-from streamer.window.contract.shuffle_row import ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import Counters, Status
-from streamer.window.fire.passthrough import emit_passthrough
-from streamer.window.fire.shard_input import ShardInput
+from streamer.window.contract import (
+    Counters,
+    Emission,
+    KeyedEmission,
+    MicroBatchInfo,
+    ShuffleRow,
+    Status,
+)
+from streamer.window.fire.step_io import ShardInput, emit_passthrough
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.state import FOREVER, NEVER
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
 from streamer.window.state.pane_store import IncomingPack
+from streamer.window.state_store import StateStore
 
 
 class MessageStep:

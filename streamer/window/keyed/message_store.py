@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.message_rows import (
     FreeRange,
     FreshPack,
@@ -24,6 +23,7 @@ from streamer.window.keyed.pack_store import PackStore
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.state.layout import encode_stored_pack
+from streamer.window.state_store import StateStore
 
 
 class MessageStore:
@@ -159,6 +159,16 @@ class MessageStore:
     def iterate_stored(self) -> Iterator[LoadedPack]:
         """Give the packs that earlier micro-batches stored, one at a time."""
         return self._pack_store.iterate_packs()
+
+    def iterate_lows(self, until: int) -> Iterator[tuple[int, LoadedPack | None]]:
+        """Give by pack the least time of its messages, and the pack where that may be freed.
+
+        Args:
+            until: messages with times before this have been freed; fresh packs are always given.
+        """
+        yield from self._pack_store.iterate_lows(until)
+        for fresh in self._fresh_packs:
+            yield int(fresh.times.min()), fresh
 
     def packs_between(self, low: int, high: int) -> Iterator[LoadedPack]:
         """Give the packs that may hold messages in a range of times, both bounds inclusive."""

@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.message_rows import FreshPack, LoadedPack, PackEntry
 from streamer.window.pack.merge_packs import merge_packs, select_rows
 from streamer.window.pack.pack_codec import Pack, encode_pack
@@ -22,6 +21,7 @@ from streamer.window.state.layout import (
     decode_stored_pack,
     encode_stored_pack,
 )
+from streamer.window.state_store import StateStore
 
 _PACKS_PER_JOIN: Final = 8
 _MIN_LEVEL_BYTES: Final = 16 * 1024
@@ -62,6 +62,12 @@ class PackStore:
         for entry in list(self._entries.values()):
             if entry.low <= high and low <= entry.high:
                 yield self._load_pack(entry)
+
+    def iterate_lows(self, until: int) -> Iterator[tuple[int, LoadedPack | None]]:
+        """Give by pack the least time of its messages, and the pack where that may be freed."""
+        for entry in list(self._entries.values()):
+            is_known = entry.low >= until and not entry.freed and entry.seq not in self._loaded
+            yield entry.low, None if is_known else self._load_pack(entry)
 
     def iterate_packs(self) -> Iterator[LoadedPack]:
         """Give all packs, one loaded at a time; the caller changes none of them."""

@@ -5,7 +5,7 @@ Source: eKuiper.
 
 from __future__ import annotations
 
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.keyed.state import KeyState, Window
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from streamer.window.contract.clock import MicroBatchInfo
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import ClosedWindow, LogLine, Status
+from streamer.window.contract import (
+    ClosedWindow,
+    Emission,
+    LogLine,
+    MicroBatchInfo,
+    ShuffleRow,
+    Status,
+)
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
-from streamer.window.fire.passthrough import emit_passthrough
-from streamer.window.fire.shard_input import ShardInput
-from streamer.window.fire.step_report import StepReport
+from streamer.window.fire.step_io import ShardInput, StepReport, emit_passthrough
 from streamer.window.keyed.assigning import Assigner
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.closing import KeyCloser
@@ -39,6 +40,7 @@ from streamer.window.keyed.state import FOREVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.state_store import StateStore
 
 
 class KeyedStep:
@@ -110,7 +112,11 @@ class KeyedStep:
             else HavingFilter(self._having_query, now, self._report)
         )
         reader = BatchReader(
-            self._messages, self._window.keyed, self._rules.unit, queue.spared_arrivals
+            self._messages,
+            self._window.keyed,
+            self._rules.unit,
+            queue.spared_arrivals,
+            self._window.sorts_by_time,
         )
         closed = yield from emit_batches(
             queue, reader, closed_sessions, having, counters, self._batch_emissions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.hopping import HoppingRules
-from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.session import MessageGapRules, SessionRules
 from streamer.window.keyed.sliding import ForwardSlidingRules, KafkaSlidingRules
 from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
 from streamer.window.keyed.state import KeyState, Window
@@ -80,7 +80,8 @@ def make_rules(window: EventWindow) -> WindowRules:
     if isinstance(kind, Tumbling):
         return HoppingRules(window, lateness)
     if isinstance(kind, Session):
-        return SessionRules(kind.gap, kind.max_duration, lateness)
+        rules = MessageGapRules if kind.by_message else SessionRules
+        return rules(kind.gap, kind.max_duration, lateness)
     if isinstance(kind, Count):
         return CountRules(kind.count, kind.every)
     if isinstance(kind, KeyedMessages):

@@ -11,43 +11,53 @@ from streamer.window.pack.pack_codec import Pack, PackColumns, lengths_of
 from streamer.window.settings.int_codec import Ints
 
 
-def merge_packs(packs: Sequence[Pack], grouped: bool) -> PackColumns:
+def merge_packs(packs: Sequence[Pack], grouped: bool, by_time: bool = False) -> PackColumns:
     """Bring the messages of packs together.
 
     Args:
         packs: one at least.
         grouped: keep the groups: messages are sorted by group, then by arrival. Only packs that are
             grouped by the same key can keep them; others are sorted by arrival alone.
+        by_time: sort by event time, then by arrival. Where one of the packs does not have them,
+            all are in order of arrival.
     """
     key_ids = {pack.header.key_id for pack in packs}
     key_id = key_ids.pop() if len(key_ids) == 1 else None
     payloads = [payload for pack in packs for payload in pack.payloads()]
     arrivals = np.concatenate([pack.arrivals for pack in packs])
     metas, meta_ids = _merge_metadata(packs)
+    times = None
+    if all(pack.times is not None for pack in packs):
+        times = np.concatenate([pack.times for pack in packs if pack.times is not None])
     keys = counts = None
+    places = (arrivals,) if times is None or not by_time else (arrivals, times)
     if grouped and key_id is not None:
         keys, groups = _merge_groups(packs)
-        order = np.lexsort((arrivals, groups))
+        order = np.lexsort((*places, groups))
         counts = np.bincount(groups, minlength=len(keys))
     else:
-        order = np.argsort(arrivals, kind="stable")
+        order = np.lexsort(places)
     if np.any(np.diff(order) != 1):
         payloads = list(itemgetter(*order.tolist())(payloads))
         arrivals = arrivals[order]
         meta_ids = None if meta_ids is None else meta_ids[order]
     lengths = lengths_of(payloads)
     newest = _merge_max_times(packs, keys)
-    times = None
-    if all(pack.times is not None for pack in packs):
-        times = np.concatenate([pack.times for pack in packs if pack.times is not None])[order]
+    times = None if times is None else times[order]
     return PackColumns(
         payloads, lengths, arrivals, metas, meta_ids, keys, counts, key_id or 0, newest, times
     )
 
 
 def _merge_max_times(packs: Sequence[Pack], keys: list[bytes] | None) -> Ints | None:
-    """Return the largest event time of each group, or of all messages."""
-    times = [pack.max_times for pack in packs if pack.max_times is not None]
+    """Return the largest event time of each group, or of all messages.
+
+    Returns:
+        None where they are not known, or follow from the times of all messages.
+    """
+    if all(pack.max_times is None for pack in packs):
+        return None
+    times = [one for pack in packs if (one := pack.group_max_times()) is not None]
     if len(times) < len(packs):
         return None
     if keys is None:

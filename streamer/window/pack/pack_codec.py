@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.format_version import check_format
 from streamer.window.settings.int_codec import (
     Ints,
     pack_deltas,
@@ -28,6 +27,7 @@ from streamer.window.settings.int_codec import (
     unpack_string_column,
     unpack_strings,
 )
+from streamer.window.state_store import check_format
 
 VERSION: Final = 1
 AGGREGATED_VERSION: Final = 2
@@ -322,6 +322,17 @@ class Pack:
     def payloads(self) -> list[bytes]:
         """Cut out the payloads of all messages."""
         return self._cut_payloads(0, len(self.starts) - 1)
+
+    @property
+    def has_event_times(self) -> bool:
+        """Whether the largest event time of its groups is known."""
+        return self.max_times is not None or self.times is not None
+
+    def group_max_times(self) -> Ints | None:
+        """Return by group (one when it is not keyed) the largest event time, ns, or None."""
+        if self.max_times is None and self.times is not None:
+            return np.maximum.reduceat(self.times, self.starts[:-1])
+        return self.max_times
 
     def group_slice(self, index: int) -> slice:
         """Return where the messages of a group are in the columns."""

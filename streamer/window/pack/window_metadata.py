@@ -12,7 +12,7 @@ import orjson
 
 from streamer.core.durations import MICROSECOND, MILLISECOND, SECOND
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 
 if TYPE_CHECKING:
     from streamer.window.settings.int_codec import Ints

@@ -1,7 +1,11 @@
-"""The order of a step: pass by, take, close the windows that are due, move `closed_until`.
+"""Steps of windows on a grid: the order of each step, and what `system_window` does in it.
 
 A step is a function of the state and the rows alone, so that a replayed micro-batch decides the
-same. This is what windows on a grid have in common: whole panes are kept, and given back.
+same. What windows on a grid have in common: whole panes are kept, and given back.
+
+A message of a sliding window counts as expired only when none of its windows was emitted, so the
+ends of windows that were dropped under back pressure are remembered while a message of theirs is
+held.
 """
 
 from __future__ import annotations
@@ -13,27 +17,34 @@ from operator import itemgetter
 from typing import Final, Literal, NamedTuple
 
 from streamer.core.durations import MILLISECOND
+from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
-from streamer.window.contract.clock import MicroBatchInfo
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import ShuffleRow
-from streamer.window.contract.state_store import StateStore
-from streamer.window.contract.status import ClosedWindow, Status
+from streamer.window.contract import ClosedWindow, Emission, MicroBatchInfo, ShuffleRow, Status
+from streamer.window.fire.fire_sorted import fire_sorted
 from streamer.window.fire.fire_window import (
+    MAX_CACHED_MESSAGES,
+    PaneCache,
     fire_cached,
     fire_ungrouped,
     fire_ungrouped_cached,
     fire_window,
 )
-from streamer.window.fire.pane_cache import MAX_CACHED_MESSAGES, PaneCache
-from streamer.window.fire.passthrough import emit_passthrough
-from streamer.window.fire.shard_input import ShardInput
-from streamer.window.fire.step_report import StepReport, list_open_windows
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
+from streamer.window.fire.step_io import (
+    ShardInput,
+    StepReport,
+    emit_passthrough,
+    emit_to_late_output,
+    list_open_windows,
+)
+from streamer.window.pack.message_columns import FiredGroup, GroupMetadata, SameMetadata
+from streamer.window.pack.pack_codec import Pack
+from streamer.window.pack.window_metadata import WINDOW_END
 from streamer.window.settings.back_pressure import BackPressure
+from streamer.window.settings.grid import Grid
+from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window
-from streamer.window.state.pane_index import Pane, PaneIndex
-from streamer.window.state.pane_store import PaneStore
+from streamer.window.state.pane_store import Pane, PaneHead, PaneIndex, PaneStore
+from streamer.window.state_store import StateStore
 
 _LAST_PANE: Final = 2**63 - 1
 
@@ -207,9 +218,13 @@ class GridStep(ABC):
             )
         if closing.shared and closing.messages <= MAX_CACHED_MESSAGES:
             packs = [pack for pane in panes for pack in cache.load_packs(pane)]
+            if self._window.sorts_by_time:
+                return fire_sorted(packs, labels, whole)
             groups = None if whole else fire_cached(packs, labels)
             return fire_ungrouped_cached(packs, labels) if groups is None else groups
         stored = [entry for pane in panes for entry in self._pane_store.load_packs(pane)]
+        if self._window.sorts_by_time:
+            return fire_sorted([Pack(*entry) for entry in stored], labels, whole)
         return fire_ungrouped(stored, labels) if whole else fire_window(stored, labels)
 
     def _load_parts(self, pane: Pane) -> PaneParts:
@@ -234,3 +249,104 @@ class GridStep(ABC):
             closed=tuple(self._closed),
             log=self._report.log_lines(),
         )
+
+
+class SystemStep(GridStep):
+    """One step of one shard."""
+
+    def __init__(self, window: SystemWindow, store: StateStore, keep_dropped: bool) -> None:
+        super().__init__(window, store, keep_dropped)
+        self._window: SystemWindow = window
+
+    def _initial_closed_until(self) -> int:
+        return self._window.initial_closed_until(self._now)
+
+    def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+        grid, head, closed_until = self._window.grid, self._head, self._closed_until
+        newest = shard_input.newest_end(grid, self._now, closed_until)
+        if newest is not None:
+            head.newest = newest if head.newest is None else max(head.newest, newest)
+        panes, head.next_arrival = shard_input.assign_panes(
+            grid, self._now, closed_until, head.next_arrival
+        )
+        late, late_until = 0, closed_until
+        for pane in sorted(panes):
+            count = sum(pack.header.messages for pack in panes[pane])
+            if not self._window.is_late(pane, closed_until):
+                before_first = grid.end_at_or_after(pane) - grid.epoch
+                self._pane_store.put(pane, panes[pane], max(closed_until, before_first))
+                head.counters.taken += count
+                continue
+            late, late_until = late + count, grid.last_end(pane)
+            if self._keep_dropped:
+                yield from emit_to_late_output([(p.body, p.shift) for p in panes[pane]], "late")
+        if late:
+            head.counters.count_dropped("late", late)
+            self._report.add_late(late, late_until, closed_until)
+
+    def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
+        counters = self._head.counters
+        counters.emitted_windows += 1
+        counters.emitted_messages += closing.messages
+        labels = SameMetadata({WINDOW_END: format_rfc3339(closing.end)})
+        for first, key, messages in self._fire_window(closing, labels):
+            yield first, Emission(closing.end, messages, closing.reason, key)
+
+    def _expire_windows(self, pressure: BackPressure) -> Iterator[Emission]:
+        """Drop windows, since nothing could be emitted for too long."""
+        until = self._window.expired_until(self._now, pressure)
+        if until is None or not self._window.drops_expired:
+            return
+        head, grid = self._head, self._window.grid
+        for end in self._closing_ends(until):
+            ((start, panes),) = self._windows_ending_at(end)
+            count = sum(pane.count for pane in panes)
+            head.counters.expired_windows += 1
+            self._closed.append(ClosedWindow(end, count, "expired"))
+            self._report.add_expired(start, end, count, self._now, pressure)
+            _note_expired(head, grid, end)
+            for pane in self._panes_freed_by(end, panes):
+                emitted = _count_emitted(pane, head, grid)
+                head.counters.released += emitted
+                head.counters.count_dropped("expired", pane.count - emitted)
+                if self._keep_dropped:
+                    yield from emit_to_late_output(
+                        self._pane_store.load_packs(pane), "expired", emitted
+                    )
+                self._pane_store.remove(pane)
+
+    def _update_head(self) -> None:
+        self._head.horizon = self._closed_until
+        _prune_expired(self._head, self._window.grid)
+
+
+def _note_expired(head: PaneHead, grid: Grid, end: int) -> None:
+    """Remember that a window was dropped; ends come in their order."""
+    if head.expired and head.expired[-1][1] == end - grid.epoch:
+        head.expired[-1][1] = end
+    else:
+        head.expired.append([end, end])
+
+
+def _prune_expired(head: PaneHead, grid: Grid) -> None:
+    """Forget the windows of which nothing can be held any more."""
+    if head.horizon is not None:
+        oldest = head.horizon - grid.size
+        head.expired = [run for run in head.expired if run[1] > oldest]
+
+
+def _count_emitted(pane: Pane, head: PaneHead, grid: Grid) -> int:
+    """Return how many messages of a pane were emitted, all its windows being closed.
+
+    They are the first ones in order of arrival: who came later had no windows that who came before
+    did not have.
+    """
+    windows = [end for end in grid.windows_of(pane.pane) if not _is_expired(head, end)]
+    newest = max(windows, default=None)
+    if newest is None:
+        return 0
+    return sum(count for closed_until, count in pane.runs if newest > closed_until)
+
+
+def _is_expired(head: PaneHead, end: int) -> bool:
+    return any(first <= end <= last for first, last in head.expired)

@@ -12,20 +12,18 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission
-from streamer.window.contract.shuffle_row import RowKind
-from streamer.window.contract.state_store import StateStore
+from streamer.window.contract import Emission, RowKind
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
-from streamer.window.fire.passthrough import emit_to_late_output
-from streamer.window.fire.shard_input import ShardInput
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.fire.step_io import ShardInput, emit_to_late_output
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import WindowMetadata
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.panes.split_pack import split_by_closed_windows
 from streamer.window.settings.window import Window
 from streamer.window.state.pane_store import IncomingPack
+from streamer.window.state_store import StateStore
 
 _NONE_CLOSED: Final = -(2**63) - 1
 """`closed_until` before any window has closed: no window that holds a message ends there."""
@@ -124,7 +122,7 @@ class PaneStep(GridStep):
             if row.kind == RowKind.DISORDERED:
                 ends = self._grid.windows_of(row.pane)
                 for closed, part in split_by_closed_windows(
-                    pack, base, map(self._window.due_time, ends)
+                    pack, base, map(self._window.due_time, ends), self._window.sorts_by_time
                 ):
                     at = ends[closed - 1] if closed else closed_until
                     packs[row.pane, max(at, closed_until)].append(part)

@@ -16,7 +16,7 @@ _MAX_TIME_NS: Final = 2**63 - 1
 
 
 def split_by_closed_windows(
-    incoming: IncomingPack, base: int | None, closes: Iterable[int]
+    incoming: IncomingPack, base: int | None, closes: Iterable[int], keep_times: bool = False
 ) -> Iterator[tuple[int, IncomingPack]]:
     """Part the messages of a pack by how many of its windows had closed before each of them came.
 
@@ -24,6 +24,7 @@ def split_by_closed_windows(
         incoming: the pack, of one pane; it has event times.
         base: the clock before the piece; None when there was none.
         closes: the clocks at which the pane's windows close, ascending.
+        keep_times: keep the event times of all messages, and not the largest of each group alone.
 
     Returns:
         How many had closed, and a pack of the messages for which it was so many.
@@ -37,17 +38,21 @@ def split_by_closed_windows(
     closed = np.searchsorted(reached, clocks, "right")
     payloads = pack.payloads()
     for count in np.unique(closed).tolist():
-        body = encode_pack(_select_messages(pack, payloads, np.flatnonzero(closed == count)))
+        columns = _select_messages(pack, payloads, np.flatnonzero(closed == count), keep_times)
+        body = encode_pack(columns)
         yield count, IncomingPack(body, 0, read_header(body))
 
 
-def _select_messages(pack: Pack, payloads: list[bytes], indices: Ints) -> PackColumns:
-    """Return some messages of a pack, their largest event times by group instead of all times.
+def _select_messages(
+    pack: Pack, payloads: list[bytes], indices: Ints, keep_times: bool
+) -> PackColumns:
+    """Return some messages of a pack.
 
     Args:
         pack: it has event times.
         payloads: those of all its messages.
         indices: which messages, ascending, one at least.
+        keep_times: with their event times, instead of the largest of each group.
     """
     assert pack.times is not None
     times = pack.times[indices]
@@ -69,5 +74,6 @@ def _select_messages(pack: Pack, payloads: list[bytes], indices: Ints) -> PackCo
         keys,
         counts,
         pack.header.key_id or 0,
-        np.maximum.reduceat(times, starts),
+        None if keep_times else np.maximum.reduceat(times, starts),
+        times if keep_times else None,
     )

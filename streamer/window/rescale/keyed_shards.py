@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.columns.numeric_aggregates import numeric_aggregates_of
 from streamer.window.keyed.columns.open_sessions import OpenSessions, concat_sessions
 from streamer.window.keyed.columns.session_blocks import SessionBlocks
@@ -22,6 +21,7 @@ from streamer.window.pack.pack_codec import encode_pack
 from streamer.window.rescale.split_packs import ShardOf, find_shards
 from streamer.window.rescale.sum_counters import CLOCKS_DISAGREE_TEXT, sum_counters
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.state_store import StateStore
 
 _RECORDS_PER_FLUSH = 4096
 

@@ -1,4 +1,4 @@
-"""Shards that keep whole panes (`step`, `pane_step`, `system_step`), cut anew."""
+"""Shards that keep whole panes (`grid_step`, `pane_step`), cut anew."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from streamer.core.errors import StreamerError
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.contract.state_store import StateStore
 from streamer.window.rescale.split_packs import ShardOf, split_pack
 from streamer.window.rescale.sum_counters import CLOCKS_DISAGREE_TEXT, sum_counters
 from streamer.window.settings.window import Window
-from streamer.window.state.pane_index import Pane, PaneHead, PaneIndex
-from streamer.window.state.pane_store import IncomingPack, PaneStore
+from streamer.window.state.pane_store import IncomingPack, Pane, PaneHead, PaneIndex, PaneStore
+from streamer.window.state_store import StateStore
 
 _MIN_TIME_NS = -(2**63)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.state_store import StateStore
 from streamer.window.rescale.keyed_shards import rescale_keyed_shards
 from streamer.window.rescale.pane_shards import rescale_pane_shards
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
 from streamer.window.state.keyed_values import rescale_keyed_values
+from streamer.window.state_store import StateStore
 
 
 @dataclass(frozen=True, slots=True)

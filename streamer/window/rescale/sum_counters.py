@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Final
 
-from streamer.window.contract.status import Counters
+from streamer.window.contract import Counters
 
 CLOCKS_DISAGREE_TEXT: Final = (
     "the shards' clocks do not agree, so this is not the state of one micro-batch: restore the "

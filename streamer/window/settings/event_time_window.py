@@ -119,6 +119,11 @@ class EventWindow:
         return self.time.retention
 
     @property
+    def sorts_by_time(self) -> bool:
+        """Whether a window's messages come in order of their event times."""
+        return self.time.order == "event_time" and not self.count_based and self.join is None
+
+    @property
     def aggregation_obstacle(self) -> str | None:
         """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
         if isinstance(self.kind, KeyedMessages):
@@ -127,6 +132,8 @@ class EventWindow:
             return "messages leave sliding and count windows again, and joins pair them one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"
+        if self.sorts_by_time:
+            return "order: event_time sorts a window's messages when it closes, and so keeps them"
         return None
 
     @cached_property

@@ -60,6 +60,7 @@ class SystemWindow:
     passes_messages: ClassVar[bool] = False
     max_ahead: ClassVar[None] = None
     aggregation_obstacle: ClassVar[None] = None
+    sorts_by_time: ClassVar[bool] = False
 
     @property
     def epoch(self) -> int:

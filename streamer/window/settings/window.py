@@ -95,6 +95,10 @@ class Window(Protocol):
         """Time that results are kept for queries after their window's end; None for not at all."""
 
     @property
+    def sorts_by_time(self) -> bool:
+        """Whether a window's messages come in order of their event times."""
+
+    @property
     def aggregation_obstacle(self) -> str | None:
         """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
 

@@ -14,6 +14,7 @@ from streamer.core.durations import DAY, format_duration
 Clock = Literal["stream", "system"]
 ClockScope = Literal["stream", "key"]
 Emit = Literal["final", "changes", "each", "forward"]
+Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 SlidingMode = Literal["event", "forward", "kafka"]
 JoinType = Literal["inner", "left", "outer"]
@@ -36,6 +37,7 @@ class EventTimeSettings:
         emit: when a window's content goes on.
         retention: ns that emitted results are kept for queries; None for not at all.
         end_of_input: what becomes of open windows when a bounded input has ended.
+        order: of a window's messages; those of one event time are in order of arrival.
     """
 
     clock: Clock = "stream"
@@ -47,6 +49,7 @@ class EventTimeSettings:
     emit: Emit = "final"
     retention: int | None = None
     end_of_input: EndOfInput = "flush"
+    order: Order = "arrival"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +113,19 @@ class Session:
         gap: an event at most this far from a session joins it.
         max_duration: a session is cut at the first multiple of it, from the Unix epoch, that is
             later than its start by more than it; None for no cut.
+        by_message: whether messages may bring a gap of their own, in the place of `gap`.
     """
 
     gap: int
     max_duration: int | None = None
+    by_message: bool = False
 
     @property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
         cut = "" if self.max_duration is None else f",{format_duration(self.max_duration)}"
-        return f"session({format_duration(self.gap)}{cut})"
+        by = ",by message" if self.by_message else ""
+        return f"session({format_duration(self.gap)}{cut}{by})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,6 @@ from streamer.core.errors import MessageError
 from streamer.core.json.dump import dump_json
 from streamer.core.keyed_state import MISSING
 from streamer.window.aggregate.value_codec import dump_value, load_value
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_json import dump_state_json, load_state_json
-from streamer.window.contract.state_store import StateStore
 from streamer.window.settings.int_codec import pack_strings, unpack_strings
 from streamer.window.state.layout import (
     KEYED_VALUES_HEAD_KEY,
@@ -33,6 +30,7 @@ from streamer.window.state.layout import (
     KEYED_VALUES_SEQ,
     KEYED_VALUES_VERSION,
 )
+from streamer.window.state_store import StateStore, check_format, dump_state_json, load_state_json
 
 _NEVER_EXPIRES: Final = (1 << 63) - 1
 _BEFORE_ALL_TIMES: Final = -(1 << 63)
@@ -54,7 +52,7 @@ _Record = dict[str, _Value]
 class KeyedValues:
     """The values of all keys of a shard (`core.keyed_state.KeyedState`); one for a micro-batch.
 
-    >>> from streamer.window.contract.state_store import DictStore
+    >>> from streamer.window.state_store import DictStore
     >>> store = DictStore()
     >>> values = KeyedValues(store, ttl=60)
     >>> values.begin(b'"ann"', 1000)

@@ -1,6 +1,6 @@
 """Layout of a shard's state: each kind of value that a state store holds, and the keys it is under.
 
-A shard's state is a map from (pane, seq) to bytes (`contract.state_store`). Packs of messages have
+A shard's state is a map from (pane, seq) to bytes (`state_store`). Packs of messages have
 a seq >= 0; all other values have a negative seq, which says what they hold. `LAYOUT` is the table
 of all of them, and this file the only place where their numbers stand: keys and formats are what
 checkpoints are made of, so none of them may change or be given to something else.
@@ -99,14 +99,14 @@ def _at(seq: int) -> tuple[int, int]:
 # fmt: off
 LAYOUT: Final = (
     StateValue(
-        ("panes",), 0, _at(HEAD_KEY[1]), "json", (PANE_INDEX_VERSION,), "state.pane_index",
+        ("panes",), 0, _at(HEAD_KEY[1]), "json", (PANE_INDEX_VERSION,), "state.pane_store",
         "clock, watermark, counters; by bucket of panes its first and last pane and its totals"),
     StateValue(
         ("keys", "join"), 0, _at(HEAD_KEY[1]), "json", KEYED_HEAD_VERSIONS, "keyed.head",
         "clocks, counters; what key buckets and packs there are; mappings of aggregated windows"),
     StateValue(
         ("panes",), "bucket", _at(PANE_BUCKET_SEQ),
-        "json", (PANE_INDEX_VERSION,), "state.pane_index",
+        "json", (PANE_INDEX_VERSION,), "state.pane_store",
         "neighbouring panes: message counts, and the seqs of their packs"),
     StateValue(
         ("keys",), "bucket", _at(KEY_BUCKET_SEQ),

@@ -7,9 +7,9 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.errors import ConfigError
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
-from streamer.plan.piece_input import leaf_inputs
+from streamer.plan.component_lookup import leaf_inputs
 from streamer.sdk.input.replayable import Limit
 from tests.components.inputs.reading import built
 

@@ -16,7 +16,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.core.execution import Execution
-from streamer.engine.stage.run_chunk import run_chunk
+from streamer.engine.stage.task_input import run_chunk
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import Limit
 

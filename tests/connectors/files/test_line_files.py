@@ -5,8 +5,14 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamer.connectors.files.byte_ranges import ByteRange, find_line_end, read_blocks, split_range
-from streamer.connectors.files.line_files import BytePosition, LineFiles
+from streamer.connectors.files.line_files import (
+    BytePosition,
+    ByteRange,
+    LineFiles,
+    find_line_end,
+    read_blocks,
+    split_range,
+)
 from streamer.sdk.input.replayable import Limit
 
 lines = st.lists(st.binary(max_size=40).map(lambda b: b.replace(b"\n", b"x")), max_size=60)
@@ -116,7 +122,7 @@ def test_a_long_delimiter_cuts_as_if_the_file_were_read_at_once(
 
 
 def test_blocks_end_at_delimiters_that_count(tmp_path, monkeypatch):
-    monkeypatch.setattr("streamer.connectors.files.byte_ranges.BLOCK_BYTES", 5)
+    monkeypatch.setattr("streamer.connectors.files.line_files.BLOCK_BYTES", 5)
     path = tmp_path / "f"
     body = b"a\n\n\nb\n\nc"
     path.write_bytes(body)

@@ -424,7 +424,7 @@ def test_what_has_been_given_up_stays_and_says_so(source: Path) -> None:
 def test_who_waits_for_a_message_gets_the_reason_and_it_is_not_kept(source: Path) -> None:
     from streamer.core.message import Message
     from streamer.engine.stage.stateless_stage import StatelessStage
-    from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+    from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 
     run = Run(FILE + BAD + "output: { reject_errored: { stdout: {} } }\n")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamer.core.durations import SECOND
-from streamer.engine.planner.batch_clock import BatchClock, measure_pressure, standstill_between
+from streamer.engine.planner.trigger import BatchClock, measure_pressure, standstill_between
 from streamer.engine.report.batch_work import BatchWork
 from streamer.window.settings.back_pressure import BackPressure
 

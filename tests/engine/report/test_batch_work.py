@@ -30,7 +30,7 @@ from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.undelivered import UndeliveredBatches, encode_undelivered
 from streamer.window import SystemWindow
-from streamer.window.contract.status import Counters
+from streamer.window.contract import Counters
 
 T = 1628330400 * SECOND
 WINDOW = SystemWindow(5 * SECOND)

@@ -10,7 +10,7 @@ from streamer.core.message import Batch, Message
 from streamer.engine.report.latency import LatencyHistogram, LatencySnapshot
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.processing.instrumented import instrument
+from streamer.sdk.processing import instrument
 from streamer.sdk.spec import Kind, ParsedComponent
 
 

@@ -13,7 +13,7 @@ from streamer.engine.report.message_samples import (
     MAX_OPEN_S,
     MessageSamples,
 )
-from streamer.engine.report.task_report import TaskReport
+from streamer.engine.report.result_frame import TaskReport
 from streamer.engine.report.window_history import WindowHistory
 
 KEY = ("processor", "check", "root.pipeline.processors.0")

@@ -13,9 +13,9 @@ import pytest
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
+from streamer.engine.report.result_frame import TaskReport
 from streamer.engine.report.task_log_channel import TaskLogReceiver
-from streamer.engine.report.task_report import TaskReport
-from streamer.engine.stage.run_chunk import run_chunk
+from streamer.engine.stage.task_input import run_chunk
 from streamer.sdk.input.replayable import Limit, RawMessages
 from tests.components.inputs.reading import built
 

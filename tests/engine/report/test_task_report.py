@@ -5,7 +5,7 @@ import pytest
 
 from streamer.core.timestamps import Timestamp
 from streamer.core.value import Number
-from streamer.engine.report.task_report import MAX_CONFIG_LOG_LINES, MAX_LOG_LINES, TaskReport
+from streamer.engine.report.result_frame import MAX_CONFIG_LOG_LINES, MAX_LOG_LINES, TaskReport
 
 
 def lines(task: TaskReport) -> list[list]:

@@ -19,11 +19,11 @@ from streamer.engine.stage.crash_search import (
     parse_crashes,
     strip_crash_data,
 )
-from streamer.engine.stage.run_chunk import run_chunk
+from streamer.engine.stage.task_input import run_chunk
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
+from streamer.sdk.processing import instrument
 from streamer.sdk.processing.crashes import Crash
-from streamer.sdk.processing.instrumented import instrument
 from streamer.sdk.spec import Kind, ParsedComponent
 
 SEGFAULT = b"segfault"

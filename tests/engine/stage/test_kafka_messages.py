@@ -12,8 +12,8 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.core.execution import Execution
 from streamer.engine.planner.kafka_inputs import KafkaInputRef
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.offset_log import PlannedBatch
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.stage.kafka_messages import (
     FIRST_PIECE_NUMBER,
     KafkaMessageReader,
@@ -21,7 +21,7 @@ from streamer.engine.stage.kafka_messages import (
     split_partition_runs,
 )
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.plan.metadata_read import find_read_metadata
 from streamer.sdk.input.replayable import RawMessages

@@ -270,3 +270,9 @@ def test_every_section_is_judged_on_purpose() -> None:
     assert sections == ways | IGNORED | set(SECTION_RULINGS)
     (spark,) = (one for one in SECTIONS if one.name == "spark")
     assert {field.name for field in spark.children} == set(SPARK_RULINGS)
+
+
+def test_a_table_takes_effect_in_place_whoever_looks_it_up() -> None:
+    table = "table_resources: [{label: cities, csv: {path: %s.csv, key: city}}]\n"
+    (found,) = judged(BASE + table % "a", BASE + table % "b").changes
+    assert (found.path, found.effect) == ("table_resources.0.csv.path", IN_PLACE)

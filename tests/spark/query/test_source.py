@@ -14,16 +14,15 @@ import pytest
 from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.core.durations import SECOND
-from streamer.engine.planner.batch_clock import BatchClock
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import MicroBatchOffset, PlannerChannel
+from streamer.engine.planner.trigger import BatchClock
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.batch_work import BatchWork
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.stage.stateless_stage import StatelessStage
-from streamer.engine.stage.task_plan import SourcePiece, TaskPlan
+from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit, Offset
 from streamer.spark.query.source import SourcePlan, StreamReader

@@ -18,7 +18,7 @@ from streamer.tools.timeline.simulate import ArrivalTimes, simulate
 from streamer.tools.timeline.svg import draw_timeline
 from streamer.tools.timeline.text import format_timeline
 from streamer.tools.timeline.windows import WindowIndex
-from streamer.window.contract.emission import WindowReason
+from streamer.window.contract import WindowReason
 from streamer.window.pack.window_metadata import WindowMetadata, make_count_metadata
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import (

@@ -32,10 +32,11 @@ class Window:
         # of a key may end together with the same first message: then by start.
         return self.end, min(arrived.number for arrived in self.inside), self.start
 
-    def shown(self, reason: str, batch: int | None = None) -> Emitted:
+    def shown(self, reason: str, batch: int | None = None, by_time: bool = False) -> Emitted:
         """The window as a batch, of all its messages or of one micro-batch's."""
         inside = sorted(
-            (a for a in self.inside if batch is None or a.batch == batch), key=lambda a: a.number
+            (a for a in self.inside if batch is None or a.batch == batch),
+            key=lambda a: (a.time if by_time else 0, a.number),
         )
         return Emitted(
             reason,
@@ -119,12 +120,16 @@ class WindowOracle(ABC):
         """What an event makes come out at once, by end where it changes more than one window."""
         if self.fields.emit != "each":
             return []
-        return [window.shown("each") for window in in_order(changed)]
+        return [self.shown(window, "each") for window in in_order(changed)]
+
+    def shown(self, window: Window, reason: str, batch: int | None = None) -> Emitted:
+        """The window as a batch, in the order that the rules say."""
+        return window.shown(reason, batch, self.fields.order == "event_time")
 
     def _as_they_stand(self) -> list[Emitted]:
         touched = in_order(w for w in self.open if w.changed == self.intake.batch)
         if self.fields.emit == "changes":
-            return [window.shown("changes") for window in touched]
+            return [self.shown(window, "changes") for window in touched]
         if self.fields.emit == "forward":
             return self._forwarded(touched)
         return []
@@ -136,7 +141,7 @@ class WindowOracle(ABC):
         fresh.sort(
             key=lambda w: (w.end, min(a.number for a in w.inside if a.batch == number), w.start)
         )
-        return [window.shown("forward", number) for window in fresh]
+        return [self.shown(window, "forward", number) for window in fresh]
 
     def _close(self, batch: MicroBatch) -> list[Emitted]:
         # Decided: all closes of a micro-batch, whatever their reason, are in one order.
@@ -150,7 +155,7 @@ class WindowOracle(ABC):
                 self.remembered.add((window.key, window.start, window.end))
         if self.fields.emit != "final":
             return []
-        return [window.shown(reason) for window, reason in shut]
+        return [self.shown(window, reason) for window, reason in shut]
 
     def _reason(self, window: Window, batch: MicroBatch) -> str | None:
         clocks, fields = self.intake.clocks, self.fields

@@ -23,4 +23,4 @@ class EventOracle(SlidingOracle):
         return [window]
 
     def at_once(self, changed: list[Window]) -> list[Emitted]:
-        return [window.shown("event") for window in changed]
+        return [self.shown(window, "event") for window in changed]

@@ -7,7 +7,7 @@ import pytest
 from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.timestamps import Timestamp
 from streamer.core.value import DELETED
-from streamer.window.pack.slots import KeyGroups
+from streamer.window.pack.message_columns import KeyGroups
 
 TEXTS = ["a", "", "a", '","', "\\", 'x\\"', "é", "\n", "1.0", "\x00", "b", "", "\u2028"]
 

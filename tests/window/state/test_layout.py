@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 import streamer.window
-from streamer.window.contract.state_store import StateStore
 from streamer.window.pack import pack_codec
 from streamer.window.state import layout
 from streamer.window.state.keyed_values import KeyedValues
 from streamer.window.state.layout import LAYOUT, ShardKind, StateValue
+from streamer.window.state_store import StateStore
 from tests.window.keyed.columns.stream import FoldedSessions
 from tests.window.kinds_stream import EventStream
 from tests.window.oracle.events import Event, MicroBatch
@@ -34,9 +34,9 @@ def values_of(kind: ShardKind) -> list[StateValue]:
 def test_the_table_lists_all_keys_and_formats() -> None:
     """Checkpoints are made of them: a number that is changed here makes all of them unreadable."""
     assert [(*sorted(v.shards), v.pane, v.seqs, v.versions, v.module) for v in LAYOUT] == [
-        ("panes", 0, (-1, -1), (1,), "state.pane_index"),
+        ("panes", 0, (-1, -1), (1,), "state.pane_store"),
         ("join", "keys", 0, (-1, -1), (1, 2, 3, 4), "keyed.head"),
-        ("panes", "bucket", (-2, -2), (1,), "state.pane_index"),
+        ("panes", "bucket", (-2, -2), (1,), "state.pane_store"),
         ("keys", "bucket", (-3, -3), (1,), "keyed.key_buckets"),
         ("join", "keys", "seq of the pack", (-4, -4), (), "keyed.pack_store"),
         ("join", "block", (-5, -5), (2,), "keyed.matched_bits"),

@@ -11,10 +11,9 @@ from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.aggregate.pre_aggregator import PreAggregator
 from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.pack.message_columns import SLOT_BITS
 from streamer.window.pack.pack_codec import MAX_PACK_BYTES, read_header
-from streamer.window.pack.slots import SLOT_BITS
-from streamer.window.state.pane_index import PaneIndex
-from streamer.window.state.pane_store import IncomingPack, PaneStore
+from streamer.window.state.pane_store import IncomingPack, PaneIndex, PaneStore
 from tests.window.fakes import execution, field_mapping, field_text
 
 T = 1628330400 * SECOND

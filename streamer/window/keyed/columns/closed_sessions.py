@@ -10,7 +10,7 @@ import numpy as np
 
 from streamer.core.message import Message
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract.emission import Emission, WindowReason
+from streamer.window.contract import Emission, WindowReason
 from streamer.window.fire.emission_batch import EmissionBatch
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import OpenSessions

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract.format_version import check_format
 from streamer.window.keyed.columns.numbers import NumberColumn, concat_numbers
 from streamer.window.settings.int_codec import (
     Bools,
@@ -26,6 +25,7 @@ from streamer.window.settings.int_codec import (
     unpack_times,
 )
 from streamer.window.state.layout import SESSION_BLOCK_VERSION
+from streamer.window.state_store import check_format
 
 _HEADER_STRUCT: Final = struct.Struct("<BIQI")
 """Version, number of sessions, bytes of the content, checksum of the frame."""

@@ -12,8 +12,6 @@ import numpy as np
 import orjson
 
 from streamer.core.json.dump import dump_json
-from streamer.window.contract.format_version import check_format
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.columns.open_sessions import (
     OpenSessions,
     concat_sessions,
@@ -27,6 +25,7 @@ from streamer.window.state.layout import (
     SESSION_BLOCKS_HEAD_KEY,
     SESSION_BLOCKS_HEAD_VERSION,
 )
+from streamer.window.state_store import StateStore, check_format
 
 
 class SessionBlocks:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamer.window.contract.state_store import StateStore
 from streamer.window.keyed.columns.closed_sessions import ClosedSessions
 from streamer.window.keyed.columns.incoming import (
     IncomingColumns,
@@ -31,6 +30,7 @@ from streamer.window.keyed.columns.session_blocks import SessionBlocks
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window_types import Session
+from streamer.window.state_store import StateStore
 
 KnownKeysFunction = Callable[[Iterable[bytes]], Iterable[bytes]]
 """Returns those of some keys that have records, and so take the row path."""
@@ -60,7 +60,12 @@ def numeric_aggregates_for(window: EventWindow, text: str | None) -> NumericAggr
     kind, time = window.kind, window.time
     if text is None or not isinstance(kind, Session) or kind.max_duration is not None:
         return None
-    if time.emit != "final" or time.clock_scope != "stream" or time.idle_timeout is not None:
+    if (
+        kind.by_message
+        or time.emit != "final"
+        or time.clock_scope != "stream"
+        or time.idle_timeout is not None
+    ):
         return None
     if max(kind.gap, time.allowed_lateness) >= MAX_TIME_DISTANCE_NS:
         return None

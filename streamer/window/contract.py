@@ -1,0 +1,330 @@
+"""The contract of the kernel and its callers: rows go in, emissions and a status come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import IntEnum
+from typing import Any, Final, Literal, NamedTuple
+
+import orjson
+
+from streamer.core.errors import StreamerError
+from streamer.core.message import Batch
+from streamer.window.settings.back_pressure import BackPressure
+
+PIECE_BITS: Final = 40
+"""An arrival number is the number of the piece, then so many bits for the message in it."""
+
+
+class RowKind(IntEnum):
+    """Content of a row; the numbers are part of the format."""
+
+    PACK = 0
+    """Messages of one pane; `pane` is its id."""
+    NOW = 1
+    """Messages whose mapping said now(): the shard, which knows the time, gives them their pane."""
+    EXACT = 2
+    """Messages whose own time is exactly the micro-batch's, which is in `pane`."""
+    CLOCK = 3
+    """The micro-batch's time and what the driver knows (`MicroBatchInfo`), one for every shard."""
+    COUNT = 4
+    """Counters of stage 1 as JSON, for shard 0."""
+    FAILED = 5
+    """Messages that were marked as failed upstream: they pass by."""
+    DROPPED = 6
+    """Messages that stage 1 dropped, for `late_output`."""
+    NEWEST_PANE = 7
+    """The newest pane of stage 1, for every shard: a flush must move `closed_until` alike. `body`
+    is one byte, the kind by which `pane` is to be read."""
+    PIECE = 8
+    """What a piece of an event-time stream did to its clock, for every shard: `pane` is the largest
+    event time that it took, `arrival` its smallest arrival number, `body` names its partition."""
+    DISORDERED = 9
+    """Messages of one pane as in `PACK`, of which the clock of their piece had closed a window
+    before they came; the pack has their event times and lags."""
+    RIGHT = 10
+    """Messages of one pane as in `PACK`, of the right side of a join."""
+
+
+class ShuffleRow(NamedTuple):
+    """One row of the shuffle.
+
+    Attributes:
+        shard: the shard that takes it, from 0.
+        kind: a `RowKind`.
+        pane: the pane's id, or what the kind says.
+        arrival: the smallest arrival number in the body; 0 where the kind has none.
+        body: a pack (`encode_pack`), JSON, or nothing.
+    """
+
+    shard: int
+    kind: int
+    pane: int
+    arrival: int
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatchInfo:
+    """Facts about one micro-batch from the driver; a replay reads the same ones in Spark's log.
+
+    Attributes:
+        batch_time: the micro-batch's time, ns.
+        start_id: differs for every start of the program.
+        backlog: the input is still behind where it was at the start.
+        lag: the input is behind, at any time: nothing is idle meanwhile.
+        pressure: what the micro-batch before took of the stream's own time, where that may be long.
+        suspended: how much of the time since the micro-batch before the machine was suspended, or
+            its clock was set forward by, ns: nothing is idle for it.
+        ended: a bounded input has come to its end, and this micro-batch holds the last of it.
+    """
+
+    batch_time: int
+    start_id: str
+    backlog: bool = False
+    ended: bool = False
+    lag: bool = False
+    pressure: BackPressure | None = None
+    suspended: int = 0
+
+    def to_row(self, shard: int) -> ShuffleRow:
+        """Make the row that tells this to a shard."""
+        fields = {"t": self.batch_time, "start": self.start_id, "backlog": self.backlog}
+        fields |= {"ended": self.ended, "lag": self.lag}
+        if self.suspended:
+            fields["stood"] = self.suspended
+        if self.pressure is not None:
+            fields["pressure"] = self.pressure.to_fields()
+        return ShuffleRow(shard, RowKind.CLOCK, 0, 0, orjson.dumps(fields))
+
+    @classmethod
+    def from_rows(cls, bodies: Iterable[bytes]) -> MicroBatchInfo:
+        """Read the clock rows of one micro-batch; several say the same, or the latest counts.
+
+        Raises:
+            StreamerError: there is none, or one that cannot be read.
+        """
+        readings = [cls._parse(body) for body in bodies]
+        if not readings:
+            raise StreamerError(
+                "a micro-batch reached a window shard without a clock row: this is a bug in the "
+                "program; the micro-batch is not lost, a restart replays it"
+            )
+        latest = max(readings, key=lambda reading: (reading.batch_time, reading.start_id))
+        return replace(
+            latest,
+            backlog=any(reading.backlog for reading in readings),
+            ended=any(reading.ended for reading in readings),
+            lag=any(reading.lag for reading in readings),
+        )
+
+    @classmethod
+    def _parse(cls, body: bytes) -> MicroBatchInfo:
+        try:
+            fields = orjson.loads(body)
+            pressure = fields.get("pressure")
+            return cls(
+                int(fields["t"]),
+                str(fields["start"]),
+                bool(fields.get("backlog", False)),
+                bool(fields.get("ended", False)),
+                bool(fields.get("lag", False)),
+                None if pressure is None else BackPressure.from_fields(pressure),
+                int(fields.get("stood", 0)),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClock:
+    """The clock as a shard keeps it between micro-batches.
+
+    Attributes:
+        now: T, ns; None before the first micro-batch.
+        start_id: the start that the last micro-batch belonged to.
+        backlog: whether the last micro-batch was still working off a backlog.
+    """
+
+    now: int | None = None
+    start_id: str = ""
+    backlog: bool = False
+
+    def advance(self, info: MicroBatchInfo) -> tuple[int, bool, SystemClock]:
+        """Move to a micro-batch.
+
+        Returns:
+            T; whether windows that are overdue now may be so for back pressure, that is, whether
+            the previous micro-batch of the same start could have closed them; and the clock after
+            it.
+        """
+        now = info.batch_time if self.now is None else max(self.now, info.batch_time)
+        running = self.now is not None and self.start_id == info.start_id
+        pressed = running and not self.backlog and not info.backlog
+        return now, pressed, SystemClock(now, info.start_id, info.backlog)
+
+
+WindowReason = Literal["final", "changes", "each", "event", "forward", "count", "idle", "flush"]
+"""Why a window's batch comes: the values of `window_emit`."""
+
+
+@dataclass(slots=True)
+class Emission:
+    """A batch that goes on.
+
+    Attributes:
+        end: of its window, ns; None for messages that are not in one, or in one without bounds.
+        messages: the batch.
+        reason: why a window's batch comes; `failed` for a message that was marked upstream and
+            passes by, a batch of its own; `dropped` for messages that only `late_output` gets.
+        key: the group's key, when the window is emitted group by group.
+        start: of its window, ns; None where the kind's messages are not told of it.
+        is_per_message: each message is a batch by itself, in a window of its own, of which its
+            metadata say all that there is to say.
+    """
+
+    end: int | None
+    messages: Batch
+    reason: WindowReason | Literal["failed", "dropped"]
+    key: bytes | None = None
+    start: int | None = None
+    is_per_message: bool = False
+
+
+@dataclass(slots=True)
+class KeyedEmission(Emission):
+    """Messages of which each is a batch by itself, each with a key and a time.
+
+    Attributes:
+        keys: by message, its key.
+        times: by message, the clock after it, ns.
+    """
+
+    keys: Sequence[bytes] = ()
+    times: Sequence[int] = ()
+
+    @classmethod
+    def of_messages(
+        cls, messages: Batch, keys: Sequence[bytes], times: Sequence[int]
+    ) -> KeyedEmission:
+        """Return messages that go on at once."""
+        return cls(None, messages, "forward", None, None, True, keys, times)
+
+
+@dataclass(slots=True)
+class Counters:
+    """Messages and windows since the checkpoint began; exact, since they are part of the state.
+
+    They add up: what entered is failed + filtered + the drops for all reasons but those of messages
+    that were taken (`expired`, `incomplete`) + taken, and taken is released + held +
+    passed_over + these drops.
+
+    Attributes:
+        taken: messages that went into a window.
+        failed: messages that were marked as failed upstream and passed by.
+        dropped: messages dropped, by reason.
+        released: messages given back after they had been in every window that they belong to, and
+            emitted with one at least, or suppressed.
+        emitted_windows: windows emitted by this shard; a window of each key where there are keys.
+        emitted_messages: messages emitted, counted once for every window.
+        expired_windows: windows dropped under back pressure.
+        filtered: messages that a filter did not keep.
+        suppressed: messages of windows that a `having` suppressed, counted once for every window.
+        passed_over: of a join, messages that were given back without having been in a window; of
+            count windows of older versions, those that now are dropped as `incomplete`.
+    """
+
+    taken: int = 0
+    failed: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    released: int = 0
+    emitted_windows: int = 0
+    emitted_messages: int = 0
+    expired_windows: int = 0
+    filtered: int = 0
+    suppressed: int = 0
+    passed_over: int = 0
+
+    def count_dropped(self, reason: str, count: int) -> None:
+        """Count dropped messages."""
+        if count:
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWindow:
+    """A window that holds messages and has not closed.
+
+    Attributes:
+        start: ns, as the kind's rules name it.
+        end: ns, as the kind's rules name it.
+        messages: how many this shard holds of it.
+        size: bytes of their payloads.
+    """
+
+    start: int
+    end: int
+    messages: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWindow:
+    """A window that closed in this micro-batch.
+
+    Attributes:
+        end: ns.
+        messages: how many this shard had of it.
+        reason: `final`, `flush` or `expired`.
+    """
+
+    end: int
+    messages: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line for the log: level (`WARN`, …), text and fields."""
+
+    level: str
+    text: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A shard after a micro-batch.
+
+    Attributes:
+        now: T, ns.
+        closed_until: every window that ends at or before it has closed, ns; None before the first.
+        counters: since the checkpoint began.
+        held: messages in the state.
+        held_bytes: their payloads' bytes; of aggregated ones, those of the aggregates.
+        open: open windows, oldest first; no more than the shard cares to list.
+        next_due: when the system clock closes the next window, ns; None when nothing is held, or
+            another clock does.
+        newest_end: the last instant of the newest window that holds messages, ns; None when none
+            does.
+        closed: the windows that closed in this micro-batch, in order.
+        log: lines to be logged.
+        open_windows: how many windows are open, where that is not to be told from `open`.
+    """
+
+    now: int
+    closed_until: int | None
+    counters: Counters
+    held: int
+    held_bytes: int
+    open: tuple[OpenWindow, ...]
+    next_due: int | None
+    newest_end: int | None
+    closed: tuple[ClosedWindow, ...]
+    log: tuple[LogLine, ...]
+    open_windows: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the status as plain values, for JSON."""
+        return asdict(self)

@@ -1,1 +1,0 @@
-"""The types that the kernel and its callers share."""

@@ -105,7 +105,7 @@ class PackStage:
         if watched and packing.work:
             work_body = TaskWork(BEFORE_WINDOWS, packing.work, 0).to_json()
             yield ShuffleRow(0, REPORT_ROWS[FrameKind.WORK], 0, piece.number, work_body)
-        _note_event_time(plan, packing.newest, batch_time, ex)
+        _note_event_time(plan, packing.newest_message, batch_time, ex)
         for kind, body in task.frames():
             # Nobody waits for what is kept in a window.
             if kind in REPORT_ROWS:
@@ -189,7 +189,7 @@ class _Packing:
         return taken, batches
 
     @property
-    def newest(self) -> Message | None:
+    def newest_message(self) -> Message | None:
         """The last message; None without any."""
         if isinstance(newest := self._newest, RawMessages):
             return Message(newest.raws[-1], newest.meta)

@@ -37,6 +37,7 @@ from streamer.engine.stage.window_strategies import (
     order_of,
 )
 from streamer.plan import Plan
+from streamer.plan.component_lookup import is_sent_by_workers
 from streamer.sdk.processing import Processor
 from streamer.window import Emission
 from streamer.window.aggregate.fire_groups import AggregatedGroup
@@ -112,6 +113,10 @@ class WindowPipeline:
 
             self._capture = ResultCapture(plan)
         self._plain_output = self._find_plain_output()
+        # Windows of which nothing is sorted on the driver go to the output together, whichever
+        # their ends are: it may put them into one request.
+        is_sent = is_sent_by_workers(plan.output, plan.resources)
+        self._order_of = _first_order if is_sent else order_of
         self._strategies = self._make_strategies()
 
     def payloads(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
@@ -134,14 +139,14 @@ class WindowPipeline:
         ):
             return _SINGLE_KEY
         if isinstance(batch, AggregatedGroup):
-            order = FIRST_ORDER if self._plain_output else order_of(emission)
+            order = FIRST_ORDER if self._plain_output else self._order_of(emission)
             return _AGGREGATED, order, batch.text
         if emission.reason == "dropped":
             return Route.DROPPED, order_of(emission), ""
         # Of what the shard has grouped as the first processor would, only messages whose key
         # failed, which have the empty key, are still to be looked at by it.
         is_grouped = self._has_grouping_key and emission.key
-        return _GROUPED if is_grouped else _WHOLE, order_of(emission), ""
+        return _GROUPED if is_grouped else _WHOLE, self._order_of(emission), ""
 
     def _find_plain_output(self) -> OutputStage | None:
         """Return the output if groups are written as the mapping makes them, one by one."""
@@ -219,3 +224,7 @@ class WindowPipeline:
             return self._aggregated.apply_mapping(groups_of(emissions))
 
         return apply if self._capture is None else self._capture.wrap_mapping(apply)
+
+
+def _first_order(emission: Emission) -> int:
+    return FIRST_ORDER

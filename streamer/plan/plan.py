@@ -21,6 +21,7 @@ from streamer.core.limits import DEFAULT_LIMITS, Limits
 from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_spark_inputs
+from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
 from streamer.plan.stream_buffers import StreamBuffer, describe_state, outputs_of
 from streamer.plan.window_plan import (
     NO_WINDOWS,
@@ -79,6 +80,7 @@ class Plan:
         buffers: where there are several, all of them; what is said above of the buffer and what
             comes after it is then of the first.
         stream_outputs: of the plan of one of several buffers: the outputs of all of them.
+        keyed_state: what the pipeline keeps of each key.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Plan:
     task_log_address: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
     initial_state_dir: str = field(default="", compare=False)
+    keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
     buffers: tuple[StreamBuffer, ...] = ()
@@ -360,6 +363,11 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run_id(),
         traced=config.tracer.name != "none",
+        keyed_state=(
+            make_keyed_state_plan(config.buffer, processors, resources)
+            if windows.window is not None
+            else NO_KEYED_STATE
+        ),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
     )
@@ -391,6 +399,7 @@ def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:
                 source,
                 _find_level(sources, source),
                 has_own_times,
+                make_keyed_state_plan(component, processors, config.resources),
             )
         )
     return tuple(planned)
@@ -418,7 +427,10 @@ def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _Buff
             get_resource(config.resources, Kind.OUTPUT, buffer.late_output), config.resources
         )
         windows = make_window_plan(buffer, config.buffer, processors)
-        return _BufferPlan(windows, late_output or None, WINDOW_INTERVAL_NS)
+        interval = WINDOW_INTERVAL_NS
+        if windows.window is not None and windows.window.passes_messages:
+            interval = STATELESS_INTERVAL_NS
+        return _BufferPlan(windows, late_output or None, interval)
     if config.buffer.name == "memory":
         buffer = build_context(config.resources).build(config.buffer)
         return plan._replace(

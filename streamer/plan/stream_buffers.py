@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan
 from streamer.plan.window_plan import WindowPlan
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.window.upstream import clock_that_reaches, least_result_time
@@ -33,6 +34,7 @@ class StreamBuffer:
         source: the number of the buffer whose results it takes; None for the input's messages.
         level: of the operator that it is a part of, from 0.
         has_own_times: a mapping of its own gives results their times, rather than their windows.
+        keyed_state: what its pipeline keeps of each key.
     """
 
     component: ParsedComponent
@@ -43,6 +45,7 @@ class StreamBuffer:
     source: int | None
     level: int
     has_own_times: bool
+    keyed_state: KeyedStatePlan = NO_KEYED_STATE
 
     @property
     def label(self) -> str:
@@ -65,12 +68,14 @@ def plan_of_buffer(plan: Plan, number: int) -> Plan:
         window=windows.window,
         timestamp=windows.timestamp,
         filter=windows.filter,
+        gap=windows.gap,
         having=windows.having,
         key=windows.key,
         aggregation=windows.aggregation,
         processors=one.processors,
         output=one.output or _NO_OUTPUT,
         late_output=one.late_output,
+        keyed_state=one.keyed_state,
         buffers=(),
         stream_outputs=plan.outputs,
     )

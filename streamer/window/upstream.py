@@ -120,6 +120,8 @@ def find_obstacle(window: Window) -> str:
     time = window.time
     if not isinstance(window.kind, Tumbling | Session | Sliding | Join):
         return "has windows without a time"
+    if isinstance(window.kind, Session) and window.kind.by_message:
+        return "has sessions with gaps of their own: how early one ends is not known"
     if time.clock_scope != "stream":
         return (
             f"has `clock_scope: {time.clock_scope}`: how early its results may yet be is not "

@@ -128,17 +128,29 @@ def test_only_buffers_at_the_end_and_of_no_new_level_leave_the_others_as_they_ar
 @pytest.mark.parametrize(
     ("after", "effect", "path"),
     [
-        ([HOURS, f"{DAYS}, pipeline: {{processors: [noop: {{}}]}}"], "in place", "buffers.1.pipeline.processors.0"),
+        (
+            [HOURS, f"{DAYS}, pipeline: {{processors: [noop: {{}}]}}"],
+            "in place",
+            "buffers.1.pipeline.processors.0",
+        ),
         ([HOURS, f"{DAYS}, output: {{drop: {{}}}}"], "in place", "buffers.1.output"),
-        ([HOURS, DAYS.replace("1d", "1d, allowed_lateness: 1h")], "migrate", "buffers.1.tumbling_window.allowed_lateness"),
+        (
+            [HOURS, DAYS.replace("1d", "1d, allowed_lateness: 1h")],
+            "migrate",
+            "buffers.1.tumbling_window.allowed_lateness",
+        ),
         ([HOURS, DAYS.replace("1d", "2d")], "reset", "buffers.1.tumbling_window.size"),
         ([HOURS, DAYS, "label: m, tumbling_window: {size: 1m}"], "migrate", "buffers.2"),
         ([HOURS, DAYS, "label: m, from: days, tumbling_window: {size: 30d}"], "reset", "buffers.2"),
         ([HOURS, DAYS.replace("from: hours, ", "")], "reset", "buffers.1.from"),
         ([HOURS], "reset", "buffers.1"),
-        ([HOURS.replace("hours", "hour"), DAYS.replace("hours", "hour")], "reset", "buffers.0.label"),
+        (
+            [HOURS.replace("hours", "hour"), DAYS.replace("hours", "hour")],
+            "reset",
+            "buffers.0.label",
+        ),
     ],
-)  # fmt: skip
+)
 def test_changes_are_judged_buffer_by_buffer(after: list[str], effect: str, path: str) -> None:
     def config(buffers: list[str]) -> str:
         return f"buffers: [{', '.join(f'{{{one}}}' for one in buffers)}]"

@@ -24,10 +24,9 @@ from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.task_input import (
-    InputProcessors,
+    PieceReader,
     SourcePiece,
     TaskPlan,
-    observe_input,
     run_chunk,
 )
 from streamer.plan import Plan
@@ -128,7 +127,7 @@ class PackStage:
         """Take the plan of a stream with windows."""
         self._task_plan = task_plan
         self._plan = plan = task_plan.plan
-        self._processors = InputProcessors(plan.context())
+        self._reader = PieceReader(task_plan, plan.context())
         self._targets = [
             _Target(task_plan.of_buffer(number), plan.shards * number)
             for number in find_readers(plan, None)
@@ -159,19 +158,18 @@ class PackStage:
         task = self._task_plan.begin_report(plan.input)
         ex = task.execution
         ex.crashes = make_crash_search(piece.number, piece.first_arrival)
-        piece_input = self._task_plan.input_of(piece)
-        processors = self._processors.of(piece_input)
-        label = piece.label or piece_input.component.label
+        opened = self._reader.open_piece(piece, task)
+        processors = opened.processors
         packers = [
-            self._make_packer(one, piece, label, ex, aggregates_from) for one in self._targets
+            self._make_packer(one, piece, opened.label, ex, aggregates_from)
+            for one in self._targets
         ]
-        chunks = piece.source.read(piece.content, ex)
         packing = _Packing(
             [one.packer for one in packers], processors, ex, batch_time, piece.first_arrival
         )
         watched = bool(processors) and _may_expire(self._targets)
         with packing.clock.measure() if watched else nullcontext():
-            for chunk in observe_input(chunks, plan.input, task, piece_input.inner):
+            for chunk in opened.chunks:
                 taken, batches = packing.add(chunk)
                 for one in packers:
                     one.tally.received += taken
@@ -183,7 +181,8 @@ class PackStage:
         if watched and packing.work:
             work_body = TaskWork(BEFORE_WINDOWS, packing.work, 0).to_json()
             yield ShuffleRow(shard, REPORT_ROWS[FrameKind.WORK], 0, piece.number, work_body)
-        _note_event_time(self._targets[0].task_plan.plan, packing.newest, batch_time, ex)
+        timed = self._targets[0].task_plan.plan
+        _note_event_time(timed, packing.newest_message, batch_time, ex)
         for kind, body in task.frames():
             # Nobody waits for what is kept in a window.
             if kind in REPORT_ROWS:
@@ -230,7 +229,6 @@ class _Packing:
     Attributes:
         clock: measures the processors while somebody lets it run.
         work: how long processors have worked by that clock, ns.
-        newest: the last message; None without any.
     """
 
     def __init__(
@@ -250,14 +248,13 @@ class _Packing:
         self._arrival = arrival
         self.clock = RunningClock()
         self.work = 0
-        self.newest: Message | None = None
+        self._newest: Message | RawMessages | None = None
 
     def add(self, chunk: Chunk) -> tuple[int, int]:
         """Process and pack a chunk; return how many messages and batches the buffer gets."""
         batch_time, batch_ex = self._batch_time, self._batch_ex
         if isinstance(chunk, RawMessages) and not self._processors:
-            if chunk.raws:
-                self.newest = Message(chunk.raws[-1], chunk.meta)
+            self._newest = chunk if chunk.raws else self._newest
             for packer in self._packers:
                 packer.add_raws(chunk.raws, chunk.meta, self._arrival, batch_time, batch_ex)
             taken = batches = len(chunk.raws)
@@ -270,10 +267,17 @@ class _Packing:
             messages = [message for batch in made for message in batch]
             for packer in self._packers:
                 packer.add_messages(messages, self._arrival, batch_time, batch_ex)
-            self.newest = messages[-1] if messages else self.newest
+            self._newest = messages[-1] if messages else self._newest
             taken, batches = len(messages), len(made)
         self._arrival += taken
         return taken, batches
+
+    @property
+    def newest_message(self) -> Message | None:
+        """The last message; None without any."""
+        if isinstance(newest := self._newest, RawMessages):
+            return Message(newest.raws[-1], newest.meta)
+        return newest
 
 
 def _note_event_time(plan: Plan, newest: Message | None, batch_time: int, ex: Execution) -> None:

@@ -76,6 +76,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.KEY_RETENTION: Ruling(
         Effect.MIGRATE, "keys that are known now may be kept as long as before"
     ),
+    f.STATE_TTL: Ruling(Effect.MIGRATE, "holds for state that is written from now on"),
     "expire_after": _AT_CLOSE,
     "on_expired": _AT_CLOSE,
 }

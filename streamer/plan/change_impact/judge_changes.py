@@ -17,6 +17,7 @@ from streamer.plan.change_impact.differences import Difference, Side, compare_va
 from streamer.plan.change_impact.model import Change, ChangeImpact, Effect
 from streamer.plan.change_impact.renamed_labels import restore_labels
 from streamer.plan.change_impact.used_resources import find_used_resources
+from streamer.plan.keyed_state import KeyedStatePlan, find_lost_state
 from streamer.plan.plan import Plan, make_plan
 from streamer.plan.stream_buffers import extends_state, level_count
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
@@ -108,6 +109,8 @@ class _Judge:
     def judge(self) -> ChangeImpact:
         changes = [self._make_change(one, rule) for one, rule in self._rulings()]
         changes += self._unexplained_changes(changes)
+        if not any(one.effect == Effect.RESET for one in changes):
+            changes += self._state_changes()
         keeps = not any(one.effect == Effect.RESET and _is_input_path(one.path) for one in changes)
         resets = any(one.effect == Effect.RESET for one in changes)
         losses = tuple(self._describe_losses(keeps)) if resets else ()
@@ -259,12 +262,33 @@ class _Judge:
                 place = self._new_as_given.path, 0
                 yield Change(name, "", *place, str(old[name]), str(new[name]), Effect.RESET, note)
 
+    def _state_changes(self) -> Iterator[Change]:
+        """Name what keeps state by key under another name than before, and so begins anew."""
+        pairs = zip(*map(_keyed_states, self._plans), strict=False)
+        for user, calls in (lost for pair in pairs for lost in find_lost_state(*pair)):
+            note = (
+                "its state by key is named by label (or path) and by what the call says: under a "
+                "new name it begins anew, and what was kept waits under the old one"
+            )
+            place = self._new_as_given.path, 0
+            yield Change(
+                user.path, user.label, *place, ", ".join(calls), None, Effect.MIGRATE, note
+            )
+
     def _describe_losses(self, keeps_input: bool) -> Iterator[str]:
         old = self._plans[0]
         for window in old.windows:
             yield f"the windows that are open: {window.describe()}"
+        users = [user.path for state in _keyed_states(old) for user in state.users]
+        if users:
+            yield "the state by key: " + ", ".join(users)
         if not keeps_input:
             yield f"how far the input {old.input.name} was read: the new one begins anew"
+
+
+def _keyed_states(plan: Plan) -> list[KeyedStatePlan]:
+    """Return what is kept of each key behind each buffer."""
+    return [one.keyed_state for one in plan.buffers] or [plan.keyed_state]
 
 
 def _is_input_path(path: str) -> bool:

@@ -12,7 +12,13 @@ from streamer.window.keyed.sliding import ForwardSlidingRules, KafkaSlidingRules
 from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import Count, Session, Sliding, Tumbling
+from streamer.window.settings.window_types import (
+    Count,
+    KeyedMessages,
+    Session,
+    Sliding,
+    Tumbling,
+)
 
 
 class WindowRules(Protocol):
@@ -78,6 +84,8 @@ def make_rules(window: EventWindow) -> WindowRules:
         return rules(kind.gap, kind.max_duration, lateness)
     if isinstance(kind, Count):
         return CountRules(kind.count, kind.every)
+    if isinstance(kind, KeyedMessages):
+        return CountRules(1, 1)
     if isinstance(kind, Sliding) and kind.mode == "event":
         return PerEventSlidingRules(kind.size, lateness)
     if isinstance(kind, Sliding):

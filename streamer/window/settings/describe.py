@@ -10,6 +10,7 @@ from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -39,6 +40,8 @@ def headline_of(kind: WindowType) -> str:
             return str(kind.count)
         case Join():
             return format_duration(max(kind.before, kind.after))
+        case KeyedMessages():
+            return "1"
 
 
 def spacing_of(kind: WindowType) -> int:
@@ -50,7 +53,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | Join():
+        case Count() | Join() | KeyedMessages():
             return MINUTE
 
 
@@ -83,6 +86,8 @@ def describe_type(kind: WindowType) -> str:
             return f"{text} every {kind.every:,}" if kind.every != kind.count else text
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
+        case KeyedMessages():
+            return "no windows, messages go on at once"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -119,12 +124,17 @@ def describe_bounds(kind: WindowType) -> str:
             return f"count {kind.count:,}, every {kind.every:,}"
         case Join():
             return f"{kind.type}, {describe_type(kind)}"
+        case KeyedMessages():
+            return "no windows: each message is a batch by itself"
 
 
 def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]:
     """Return in words what closes windows of a kind, line by line."""
     if isinstance(kind, Count):
         yield "closes by its number of messages"
+        return
+    if isinstance(kind, KeyedMessages):
+        yield "messages go on at once, those of a key in order of arrival"
         return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""

@@ -174,5 +174,15 @@ class Join:
         return f"join({self.left},{self.right},{bounds},{self.type})"
 
 
-WindowType = Tumbling | Sliding | Session | Count | Join
+@dataclass(frozen=True, slots=True)
+class KeyedMessages:
+    """No windows: each message goes on at once, in order of arrival for each key."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "keyed_state"
+
+
+WindowType = Tumbling | Sliding | Session | Count | Join | KeyedMessages
 """The settings of any of the kinds."""

@@ -7,9 +7,10 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.errors import ConfigError
 
+OWN_TIMES = "tumbling_window: {size: 1h, timestamp_mapping: root = this.at}"
 HOURS = "{label: hours, tumbling_window: {size: 1h}}"
 DAYS = "{label: days, from: hours, tumbling_window: {size: 1d}}"
-COUNTS = "{label: counts, count_window: {count: 2}}"
+KEY_CLOCK = "session_window: {gap: 1h, clock_scope: key, key_mapping: root = 1}"
 SESSIONS = "session_window: {gap: 1h}"
 
 
@@ -29,12 +30,12 @@ def behind(window: str, what: str) -> str:
         listed(DAYS, HOURS, more="output: {drop: {}}"),
         listed(HOURS, "{label: a, from: hours, count_window: {count: 3}}", DAYS),
         behind("count_window: {count: 2}", "count_window: {count: 3}"),
-        behind(f"{SESSIONS}", "tumbling_window: {size: 1d}"),
+        behind(SESSIONS, "tumbling_window: {size: 1d}"),
         behind(
             "session_window: {gap: 1h, max_duration: 2h}",
             "tumbling_window: {size: 1d, timestamp_mapping: root = @window_start_timestamp}",
         ),
-        behind(f"{SESSIONS}", "system_window: {size: 1d, timestamp_mapping: root = now()}"),
+        behind(SESSIONS, "system_window: {size: 1d, timestamp_mapping: root = now()}"),
         behind("system_window: {size: 1m}", "system_window: {size: 1h}"),
         behind("tumbling_window: {size: 1m}", "session_window: {gap: 1h, clock: system}"),
     ],
@@ -58,9 +59,12 @@ def test_what_goes_together_is_right(text: str) -> None:
         (listed(HOURS, DAYS.replace("hours", "x")), "the buffers' labels are hours, days"),
         (listed(DAYS.replace("hours", "days")), "takes its own results: days → days"),
         (listed(DAYS, HOURS.replace("hours,", "hours, from: days,")), "hours → days → hours"),
-        (listed("{label: a, output: {drop: {}}, tumbling_window: {size: 1h}}", more="output: {stdout: {}}"), "no buffer sends here"),
         (
-            behind(f"{SESSIONS}", "window_join: {left: a, right: b, within: 1s}"),
+            listed(f"{HOURS[:-1]}, output: {{drop: {{}}}}}}", more="output: {stdout: {}}"),
+            "no buffer sends here",
+        ),
+        (
+            behind(SESSIONS, "window_join: {left: a, right: b, within: 1s}"),
             "a window_join joins two inputs",
         ),
         (
@@ -68,11 +72,11 @@ def test_what_goes_together_is_right(text: str) -> None:
             "first has `emit: changes`: it gives a window more than once.*leave emit out",
         ),
         (
-            behind("session_window: {gap: 1h, clock_scope: key, key_mapping: root = 1}", "tumbling_window: {size: 1h}"),
+            behind(KEY_CLOCK, "tumbling_window: {size: 1h}"),
             "first has `clock_scope: key`",
         ),
         (
-            behind("tumbling_window: {size: 1h}", "session_window: {gap: 1h, clock_scope: key, key_mapping: root = 1}"),
+            behind("tumbling_window: {size: 1h}", KEY_CLOCK),
             "clock_scope is 'key', but behind another buffer",
         ),
         (
@@ -80,7 +84,7 @@ def test_what_goes_together_is_right(text: str) -> None:
             "first has windows without a time",
         ),
         (
-            behind(f"{SESSIONS}", "tumbling_window: {size: 1h, timestamp_mapping: root = this.at}"),
+            behind(SESSIONS, OWN_TIMES),
             "sessions of first may be of any length.*max_duration",
         ),
         (
@@ -92,7 +96,7 @@ def test_what_goes_together_is_right(text: str) -> None:
             "allowed_lateness is 0s, but the windows of first come 5s after.*set it to 5s or more",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_go_together_is_refused(text: str, said: str) -> None:
     with pytest.raises(ConfigError, match=f"(?s){said}"):
         parse_config(text)

@@ -9,7 +9,7 @@ from streamer.config.nodes import Mapping, Node, Sequence
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 _BUFFERS: Final = "buffers"
-_BESIDE: Final = ("pipeline", "output")
+_ENTRY_FIELDS: Final = ("pipeline", "output")
 
 
 class BufferView(NamedTuple):
@@ -54,12 +54,12 @@ def _make_view(
     place = buffer.place
     assert place is not None
     entries = {name: entry for name, entry in root.entries.items() if name != _BUFFERS}
-    named = {name: entry for name, entry in item.entries.items() if name not in _BESIDE}
+    named = {name: entry for name, entry in item.entries.items() if name not in _ENTRY_FIELDS}
     entries["buffer"] = (
         root.entries[_BUFFERS][0],
         Mapping(item.source, item.start, item.end, named),
     )
-    entries |= {name: item.entries[name] for name in _BESIDE if name in item.entries}
+    entries |= {name: item.entries[name] for name in _ENTRY_FIELDS if name in item.entries}
     output = output_of(buffer, buffers, parsed["output"])
     if output is None:
         entries.pop("output", None)

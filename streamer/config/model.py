@@ -81,8 +81,8 @@ class Config:
         """The outputs that results go to: one, or those of several buffers, each once."""
         if not self.buffers:
             return (self.output,)
-        found = [output_of(buffer, self.buffers, self.output) for buffer in self.buffers]
-        return tuple({one.path: one for one in found if one is not None}.values())
+        outputs = [output_of(buffer, self.buffers, self.output) for buffer in self.buffers]
+        return tuple({one.path: one for one in outputs if one is not None}.values())
 
 
 def output_of(

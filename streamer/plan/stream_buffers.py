@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan
 from streamer.plan.window_plan import WindowPlan
 from streamer.sdk.spec import Kind, ParsedComponent
-from streamer.window.upstream import clock_that_reaches, least_result_time
+from streamer.window.settings.result_times import clock_that_reaches, least_result_time
 
 if TYPE_CHECKING:
     from streamer.plan.plan import Plan

@@ -17,9 +17,9 @@ from streamer.core.durations import format_duration
 from streamer.sdk.spec import BufferPlace, ParsedComponent, ParsedFields
 from streamer.sdk.spec.component import Resources
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.result_times import find_obstacle, has_bounded_length
 from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window
-from streamer.window.upstream import find_obstacle, has_bounded_length
 
 SECTION: Final = "buffers"
 _TIMESTAMP: Final = "timestamp_mapping"

@@ -1,4 +1,4 @@
-"""What a shard's results become for the buffers that take them: rows, as stage 1 makes of messages.
+"""Rows of a shard's results for the buffers that take them, as stage 1 makes of messages.
 
 Each shard says to every shard of such a buffer how early the results may be that it has yet to
 give. The least of that is the buffer's clock: no window behind it waits longer than it must, and
@@ -27,7 +27,7 @@ from streamer.window import MicroBatchInfo, Packer, ShuffleRow, Status
 from streamer.window.contract import PIECE_BITS, UpstreamInfo
 from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.pack.window_metadata import WINDOW_END
-from streamer.window.upstream import shift_of_results
+from streamer.window.settings.result_times import shift_of_results
 
 _MESSAGES_AT_ONCE: Final = 4096
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _LARGE_BYTES = 256 << 20
 """A quarter of the heap that Spark's JVM has by default."""
 
-_NEXT_LOOK_NS: Final = 10 * SECOND
+_NEXT_POLL_NS: Final = 10 * SECOND
 
 _REPORT_FRAMES = {row: frame for frame, row in REPORT_ROWS.items()}
 
@@ -264,7 +264,7 @@ class BufferShardStage(ShardStage):
             if reached is not None:
                 # What is due is closed: one that seems to be will be due a little later.
                 reached = -(-reached // MILLISECOND) * MILLISECOND
-                reached = reached if reached > status.now else status.now + _NEXT_LOOK_NS
+                reached = reached if reached > status.now else status.now + _NEXT_POLL_NS
                 due = reached if due is None else min(due, reached)
         return {
             **status.as_dict(),

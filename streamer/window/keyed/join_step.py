@@ -28,10 +28,10 @@ from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.settings.window_types import Join
 from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
 from streamer.window.state_store import StateStore
-from streamer.window.upstream import find_next_end
 
 
 class JoinStep:

@@ -40,8 +40,8 @@ from streamer.window.keyed.state import FOREVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.state_store import StateStore
-from streamer.window.upstream import find_next_end
 
 
 class KeyedStep:

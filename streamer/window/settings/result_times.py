@@ -1,4 +1,4 @@
-"""How early the results of windows may yet be, which is the clock of the windows behind them.
+"""Times of the results of windows, and how early they may yet be: the clock of windows behind.
 
 A result has the time of its window: by itself that of the window's last instant, so that a window
 of an hour that ends at midnight belongs to the day before. Whatever is to come out of windows later
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.core.durations import MILLISECOND
+from streamer.core.durations import HOUR, MILLISECOND
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.grid import Grid
 from streamer.window.settings.system_window import SystemWindow
@@ -74,7 +74,7 @@ def least_result_time(window: Window, next_end: int, from_start: bool) -> int | 
     assert isinstance(window, EventWindow)
     if isinstance(window.kind, Tumbling):
         return min(window.grid.starts_of(window.grid.end_at_or_after(next_end - 1))) + 1
-    length = _longest(window)
+    length = _max_length(window)
     return None if length is None else next_end - length
 
 
@@ -91,7 +91,7 @@ def clock_that_reaches(window: Window, time: int, from_start: bool) -> int | Non
     Returns:
         The clock of the windows, ns; None where no clock does that.
     """
-    length = _longest(window) if from_start else -shift_of_results(window)
+    length = _max_length(window) if from_start else -shift_of_results(window)
     if length is None:
         return None
     next_end = time + length
@@ -137,10 +137,10 @@ def find_obstacle(window: Window) -> str:
 
 def has_bounded_length(window: Window) -> bool:
     """Return whether no window is longer than its settings say."""
-    return _longest(window) is not None
+    return _max_length(window) is not None
 
 
-def _longest(window: Window) -> int | None:
+def _max_length(window: Window) -> int | None:
     """Return the length of the longest window, ns; None where it may be any."""
     if isinstance(window, SystemWindow):
         return window.size
@@ -148,7 +148,7 @@ def _longest(window: Window) -> int | None:
     kind = window.kind
     match kind:
         case Tumbling():
-            return kind.size if isinstance(window.grid, Grid) else kind.size + _CLOCK_CHANGE
+            return kind.size if isinstance(window.grid, Grid) else kind.size + _CLOCK_CHANGE_NS
         case Sliding():
             return kind.size
         case Join():
@@ -159,5 +159,5 @@ def _longest(window: Window) -> int | None:
     return None
 
 
-_CLOCK_CHANGE: Final = 3_600_000 * MILLISECOND
+_CLOCK_CHANGE_NS: Final = HOUR
 """By how much a day of a time zone is longer than 24 hours at most, nearly everywhere."""

@@ -20,6 +20,7 @@ from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
+from streamer.engine.stage.clock_sources import name_clock_source
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.task_input import (
     InputProcessors,
@@ -36,6 +37,7 @@ from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
 REPORT_ROWS = {
@@ -91,7 +93,10 @@ class PackStage:
         piece_input = self._task_plan.input_of(piece)
         processors = self._processors.of(piece_input)
         row_kind = _row_kind_of(piece.label or piece_input.component.label, window)
-        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
+        partition = piece.partition.encode()
+        if clock_source := name_clock_source(self._task_plan, piece, piece_input):
+            partition += SOURCE_SEPARATOR + clock_source.encode()
+        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
         packer = self._make_packer(origin, aggregates_from)
         chunks = piece.source.read(piece.content, ex)
         packing = _Packing(packer, processors, ex, batch_time, piece.first_arrival)

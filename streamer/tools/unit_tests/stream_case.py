@@ -29,7 +29,9 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
     """
     plan = make_plan(environment.open_config(case).build_config(), environment.level)
     script = list(read_steps(case.parsed, environment.directory))
-    run = _CaseRun(ScriptedStream(plan, environment.log_redacted), environment.directory)
+    sent = [message for step in script for message in step.messages]
+    stream = ScriptedStream(plan, environment.log_redacted, sent)
+    run = _CaseRun(stream, environment.directory)
     with use_local_tables(plan.resources, plan.context()):
         for step in script:
             yield from run.run_step(step)

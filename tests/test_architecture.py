@@ -212,7 +212,7 @@ def test_imports_are_found_at_the_top_in_functions_and_in_texts() -> None:
     edges = {(one.module, one.target, one.at_start) for one in imports()}
     assert ("streamer.window.contract", "streamer.window.settings.back_pressure", True) in edges
     assert ("streamer.cli.run_stream", "streamer.spark.session.session_start", False) in edges
-    assert ("streamer.cli.main", "streamer.cli.run_and_explain", False) in edges
+    assert ("streamer.cli.main", "streamer.cli.run_stream", False) in edges
     assert ("streamer.window", "streamer.window.shard", False) in edges  # TYPE_CHECKING
     assert ("streamer.config.components", "streamer.components.catalog", True) in edges
 

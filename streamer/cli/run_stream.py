@@ -94,7 +94,7 @@ def _run_with_status(
     checkpoint = choose_checkpoint(config, options)
     with ExitStack() as closing:
         start = None
-        if is_local_run(plan, checkpoint):
+        if _is_local_run(plan, checkpoint):
             check_server_address(view)
             # Before all else: it boots while the rest is imported and opened.
             start = start_run(config, plan, checkpoint, log, view)
@@ -414,7 +414,7 @@ class RunStart:
     spark: SparkStart
 
 
-def is_local_run(plan: Plan, checkpoint: str) -> bool:
+def _is_local_run(plan: Plan, checkpoint: str) -> bool:
     """Whether checkpoint and Spark are of this machine: then neither is waited for.
 
     On a cluster the workers' environment may be packed first, and the checkpoint of an object store

@@ -65,6 +65,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.BUFFER: (
         "count_window",
         "hopping_window",
+        "keyed_state",
         "memory",
         "none",
         "session_window",
@@ -86,6 +87,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "compress",
         "decompress",
         "dedupe",
+        "deduplicate",
         "for_each",
         "grok",
         "group_by",
@@ -120,6 +122,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "subprocess",
         "switch",
         "sync_response",
+        "throttle",
         "try",
         "try_catch",
         "unarchive",

@@ -28,7 +28,7 @@ from streamer.config.nodes import (
     from_python,
     to_python,
 )
-from streamer.config.read_context import ReadContext, Reference
+from streamer.config.read_context import ReadContext, Reference, StatefulPlace
 from streamer.config.secrets import collect_secrets
 from streamer.config.source_map import NO_SOURCE
 from streamer.config.unset_variables import (
@@ -158,7 +158,7 @@ def _read_scalar(context: ReadContext, field: Field, node: Node, path: str, at: 
     if field.type == "object" and field.children:
         if isinstance(node, Mapping):
             return read_fields(context, field.children, node, path, at)
-        report_wrong_type(context, node, "object", field)
+        _report_wrong_type(context, node, "object", field)
         return None
     collect_secrets(context.findings.secrets, field, node, at)
     value = read_value(context, field, node)
@@ -179,7 +179,7 @@ def _read_array(
         if node.source.lenient:
             node = Sequence(node.source, node.start, node.end, [node])
         else:
-            report_wrong_type(context, node, "array", field, "write it as a list: `- …`")
+            _report_wrong_type(context, node, "array", field, "write it as a list: `- …`")
             return None
     return tuple(
         item(context, field, child, f"{path}.{index}", child)
@@ -189,7 +189,7 @@ def _read_array(
 
 def _read_map(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
     if not isinstance(node, Mapping):
-        report_wrong_type(context, node, "object", field)
+        _report_wrong_type(context, node, "object", field)
         return None
     return {
         key: _read_scalar(context, field, value, f"{path}.{key}", name)
@@ -237,10 +237,10 @@ def read_value(context: ReadContext, field: Field, node: Node) -> Any:
     if field.type == "object":
         if isinstance(node, Mapping):
             return remove_marks(_to_python(context, node))
-        report_wrong_type(context, node, "object", field)
+        _report_wrong_type(context, node, "object", field)
         return None
     if not isinstance(node, Scalar):
-        report_wrong_type(context, node, field.type, field)
+        _report_wrong_type(context, node, field.type, field)
         return None
     try:
         value = node.value
@@ -258,11 +258,11 @@ def read_value(context: ReadContext, field: Field, node: Node) -> Any:
     elif isinstance(value, float):
         value = int(value) if value.is_integer() else None
     if value is None:
-        report_wrong_type(context, node, field.type, field)
+        _report_wrong_type(context, node, field.type, field)
     return value
 
 
-def report_wrong_type(
+def _report_wrong_type(
     context: ReadContext, node: Node, what: str, field: Field, hint: str = ""
 ) -> None:
     """Add the finding that a node is not of the type that was expected.
@@ -271,7 +271,7 @@ def report_wrong_type(
     """
     got = describe_node(node)
     if isinstance(node, Scalar) and node.text and not field.secret and "null" not in got:
-        got += f" {quote_shortened(node.text)}" if "string" in got else f" {node.text}"
+        got += f" {_quote_shortened(node.text)}" if "string" in got else f" {node.text}"
         if node.style and what in ("int", "float"):
             bare = resolve_scalar(node.text)
             if isinstance(bare, int | float) and not isinstance(bare, bool):
@@ -282,7 +282,7 @@ def report_wrong_type(
     )
 
 
-def quote_shortened(text: str) -> str:
+def _quote_shortened(text: str) -> str:
     """Return a value's text as a message shows it: quoted, on one line, and not too long."""
     return repr(text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 3]}...")
 
@@ -305,7 +305,7 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
         _check_code(context, field, node, text)
     known = {option.lower() for option in field.options}
     if known and not dynamic and text.lower() not in known:
-        quoted = "" if field.secret else f" {quote_shortened(text)}"
+        quoted = "" if field.secret else f" {_quote_shortened(text)}"
         context.findings.add_at(
             node,
             "invalid_option",
@@ -350,6 +350,10 @@ def _check_code(context: ReadContext, field: Field, node: Scalar, text: str) -> 
             node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion
         )
         return
+    if code.uses.keyed_state:
+        calls = tuple(call.text for call in code.state_calls)
+        place = StatefulPlace(node, context.component_path, calls)
+        context.stateful_places.append(place)
     for call in find_missing_packages(code) if context.options.packages else ():
         at = (call.line, call.column)
         message = missing_packages_text(call.what, call.packages)

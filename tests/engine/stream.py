@@ -25,7 +25,7 @@ from streamer.engine.driver.delivery_setup import (
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.results_factory import ResultsWriter
 from streamer.engine.driver.writers import StreamWriter
-from streamer.engine.planner.micro_batch_offset import (
+from streamer.engine.planner.planner_channels import (
     FROM_THE_START,
     AggregatesFrom,
     MicroBatchOffset,

@@ -115,8 +115,7 @@ class ScriptedStream:
             SourcePiece(_SOURCE, 0, [one], partition=_SOURCE.partition_of([one]), label=one.input)
             for one in known
         ]
-        whole = self._task_plan.input_at(())
-        names = (name_clock_source(self._task_plan, piece, whole) for piece in pieces)
+        names = (name_clock_source(self._task_plan, piece) for piece in pieces)
         return tuple(dict.fromkeys(name for name in names if name))
 
     @property

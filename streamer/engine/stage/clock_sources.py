@@ -23,7 +23,7 @@ def _scope_of(plan: Plan) -> str:
     return ""
 
 
-def name_clock_source(task_plan: TaskPlan, piece: SourcePiece, piece_input: PieceInput) -> str:
+def name_clock_source(task_plan: TaskPlan, piece: SourcePiece) -> str:
     """Return the name of the source that a piece is from; empty where none is waited for.
 
     Files and all else that is no log with partitions is one source for each input: its parts come
@@ -32,7 +32,7 @@ def name_clock_source(task_plan: TaskPlan, piece: SourcePiece, piece_input: Piec
     scope = _scope_of(task_plan.plan)
     if scope == "partition" and getattr(piece.source, "has_partitions", False):
         return piece.partition
-    return (piece.label or _name_input(piece_input)) if scope else ""
+    return (piece.label or _name_input(task_plan.input_of(piece))) if scope else ""
 
 
 def list_clock_sources(

@@ -50,6 +50,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.OFFSET: _OTHER,
     f.TIMEZONE: _OTHER,
     "gap": _OTHER,
+    f.GAP_MAPPING: _OTHER,
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
@@ -75,6 +76,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.KEY_RETENTION: Ruling(
         Effect.MIGRATE, "keys that are known now may be kept as long as before"
     ),
+    f.STATE_TTL: Ruling(Effect.MIGRATE, "holds for state that is written from now on"),
     "expire_after": _AT_CLOSE,
     "on_expired": _AT_CLOSE,
 }

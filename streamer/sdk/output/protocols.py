@@ -292,7 +292,14 @@ class BulkOutput(Output):
 
     With a `max_in_flight` of 1 it is given one batch after the other all the same: then what comes
     after a batch that fails is not sent before it.
+
+    Attributes:
+        max_group_messages: of an output that sends several batches in order, by one call, and
+            sends nothing behind one that fails: at how many messages a call ends. It is given such
+            groups one after the other, whatever its `max_in_flight` is. 0 of other outputs.
     """
+
+    max_group_messages: int = 0
 
     @abstractmethod
     def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:

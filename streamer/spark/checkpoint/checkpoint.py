@@ -41,7 +41,7 @@ from streamer.engine.planner.checkpoint_path import (
     remove_tree,
     replace_file,
 )
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan.checkpoint_dir import is_remote
 from streamer.spark.checkpoint.directory_lock import DirectoryLock, acquire_within
 from streamer.spark.checkpoint.lease import Lease

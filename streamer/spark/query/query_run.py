@@ -34,7 +34,7 @@ from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.engine.driver.results_factory import open_store, store_gauges
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
 from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import PollSettings
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels

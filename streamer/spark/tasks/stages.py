@@ -21,8 +21,8 @@ from streamer.bloblang import restore_inputs
 from streamer.core.execution import MicroBatch
 from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.offset_log import PlannedBatch
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter

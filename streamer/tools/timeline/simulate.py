@@ -33,6 +33,7 @@ _DROP_TEXTS = {
     "timestamp": "its timestamp_mapping gave no time",
     "expired": "its window was overdue and dropped",
     "key": "its key_mapping gave no key",
+    "gap": "its gap_mapping gave no gap",
     "future": "its time is further ahead of the clock than max_ahead allows",
     "incomplete": "it came before the first window, or the input ended before its window was full",
 }

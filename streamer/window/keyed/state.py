@@ -40,6 +40,8 @@ class Window:
         excluded: arrival numbers of this micro-batch in its bounds that were late for it.
         aggregate: the aggregate of its messages; None if they are kept.
         last: the largest arrival number of this micro-batch in it; -1 without any.
+        reach: of a session whose messages bring their gaps, the time up to which another belongs
+            to it, ns; None for others.
     """
 
     start: int
@@ -53,6 +55,7 @@ class Window:
     excluded: set[int] | None = None
     aggregate: WindowAggregate | None = None
     last: int = -1
+    reach: int | None = None
 
     def add(self, arrival: int, active: int) -> None:
         """Add a message of this micro-batch."""
@@ -175,6 +178,8 @@ class KeyState:
 
 def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
+    if w.reach is not None:
+        return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach]
     return fields if w.aggregate is None else [*fields, w.aggregate.to_fields()]
 
 
@@ -186,6 +191,9 @@ def _window_from_fields(
     active: int,
     cut: int | None,
     aggregate_fields: list[Any] | None = None,
+    reach: int | None = None,
 ) -> Window:
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
-    return Window(start, end, first, count, active, cut, changed=False, aggregate=known)
+    return Window(
+        start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach
+    )

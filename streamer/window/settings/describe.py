@@ -10,6 +10,7 @@ from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -39,6 +40,8 @@ def headline_of(kind: WindowType) -> str:
             return str(kind.count)
         case Join():
             return format_duration(max(kind.before, kind.after))
+        case KeyedMessages():
+            return "1"
 
 
 def spacing_of(kind: WindowType) -> int:
@@ -50,7 +53,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | Join():
+        case Count() | Join() | KeyedMessages():
             return MINUTE
 
 
@@ -68,7 +71,9 @@ def describe_type(kind: WindowType) -> str:
             text = describe_grid(kind.size, kind.every, kind.offset)
             return f"{text}, days of {kind.timezone}" if kind.timezone else text
         case Session():
-            text = f"sessions, ended by {format_duration(kind.gap)} without a message"
+            gap = format_duration(kind.gap)
+            gap = f"each message's own gap, or {gap}," if kind.by_message else gap
+            text = f"sessions, ended by {gap} without a message"
             max_duration = kind.max_duration
             return f"{text} or after {format_duration(max_duration)}" if max_duration else text
         case Sliding():
@@ -81,6 +86,8 @@ def describe_type(kind: WindowType) -> str:
             return f"{text} every {kind.every:,}" if kind.every != kind.count else text
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
+        case KeyedMessages():
+            return "no windows, messages go on at once"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -106,7 +113,9 @@ def describe_bounds(kind: WindowType) -> str:
             return f"{shape}{days}, [start, start + size)"
         case Session():
             cut = f", cut after {format_duration(kind.max_duration)}" if kind.max_duration else ""
-            return f"gap {format_duration(kind.gap)}{cut}, [first, last]"
+            gap = format_duration(kind.gap)
+            gap = f"by message, or else {gap}" if kind.by_message else gap
+            return f"gap {gap}{cut}, [first, last]"
         case Sliding():
             bounds = {"event": "[t - size, t]", "forward": "[t, t + size]"}
             bound = bounds.get(kind.mode, "[t - size, t] and [t + 1ms, t + 1ms + size]")
@@ -115,6 +124,8 @@ def describe_bounds(kind: WindowType) -> str:
             return f"count {kind.count:,}, every {kind.every:,}"
         case Join():
             return f"{kind.type}, {describe_type(kind)}"
+        case KeyedMessages():
+            return "no windows: each message is a batch by itself"
 
 
 def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]:
@@ -122,11 +133,16 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
     if isinstance(kind, Count):
         yield "closes by its number of messages"
         return
+    if isinstance(kind, KeyedMessages):
+        yield "messages go on at once, those of a key in order of arrival"
+        return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
     if time.waits_for_sources:
         clock += f" of the {time.clock_scope} that is the furthest behind"
-    gap = f" + {format_duration(kind.gap)}" if isinstance(kind, Session) else ""
+    gap = ""
+    if isinstance(kind, Session):
+        gap = " + its gap" if kind.by_message else f" + {format_duration(kind.gap)}"
     wait = format_duration(time.allowed_lateness)
     if isinstance(kind, Join):
         yield "pairs come out with their second message"

@@ -81,7 +81,7 @@ def test_sources_are_partitions_or_inputs(
         ChildPiece(1, ChildPiece(0, "range")),
         partition="1:files:x",
     )
-    found = [name_clock_source(plan, one, plan.input_of(one)) for one in (kafka, file)]
+    found = [name_clock_source(plan, one) for one in (kafka, file)]
     assert found == named
 
 

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 
 from tests.jobs.job import Job
-from tests.jobs.times import BASE_S, format_time, shuffle_within
+from tests.jobs.times import BASE_S, format_time, parse_time, shuffle_within
 
 _LIMIT_S = 1800
 _STEPS = ("view", "cart", "pay")
@@ -30,7 +30,7 @@ def _expect(inputs):
         users[one["user"]].append(one)
     out = []
     for user, events in users.items():
-        times = [_seconds(one["at"]) for one in events]
+        times = [parse_time(one["at"]) for one in events]
         for first, one in enumerate(events):
             if one["event"] != "view":
                 continue
@@ -40,11 +40,6 @@ def _expect(inputs):
                     reached += 1
             out.append({"user": user, "since": one["at"], "reached": reached})
     return out
-
-
-def _seconds(text: str) -> float:
-    day, clock = int(text[8:10]), text[11:-1].split(":")
-    return day * 86_400 + int(clock[0]) * 3600 + int(clock[1]) * 60 + float(clock[2])
 
 
 JOB = Job(recipe="funnel_within_a_limit", make_inputs=_make_inputs, expect=_expect)

@@ -53,6 +53,8 @@ RULINGS: Final[dict[str, Ruling]] = {
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
+    "latest_by": Ruling(Effect.RESET, "what is kept has the ids that the former one gave"),
+    "delete_when": _FROM_NOW,
     "within": _OTHER,
     "before": _OTHER,
     "after": _OTHER,

@@ -26,6 +26,7 @@ from streamer.window.settings.local_days import LocalDays
 from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
+    Global,
     Join,
     Session,
     Sliding,
@@ -78,6 +79,16 @@ class EventWindow:
         return isinstance(self.kind, Count)
 
     @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and so have no bounds."""
+        return isinstance(self.kind, Global)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether windows aggregate every message at once, and hold none."""
+        return isinstance(self.kind, Global) and not self.kind.latest_by
+
+    @property
     def join(self) -> Join | None:
         """Settings of a join of two inputs; None for windows of one stream."""
         return self.kind if isinstance(self.kind, Join) else None
@@ -120,7 +131,9 @@ class EventWindow:
     @property
     def aggregation_obstacle(self) -> str | None:
         """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
-        if not isinstance(self.kind, Tumbling | Session):
+        if isinstance(self.kind, Global) and self.kind.latest_by:
+            return "a later one replaces it"
+        if not isinstance(self.kind, Tumbling | Session | Global):
             return "messages leave sliding and count windows again, and joins pair them one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"

@@ -54,7 +54,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     "mode": _OTHER,
     "count": _OTHER,
     "latest_by": Ruling(Effect.RESET, "what is kept has the ids that the former one gave"),
-    "delete_when": _FROM_NOW,
+    "delete_when": Ruling(Effect.IN_PLACE),
     "within": _OTHER,
     "before": _OTHER,
     "after": _OTHER,

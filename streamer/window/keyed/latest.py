@@ -49,7 +49,7 @@ class LatestMessages:
     """
 
     def __init__(self, window: EventWindow, queue: EmitQueue, now: int, active: int) -> None:
-        """Create it.
+        """Compile the mappings.
 
         Args:
             window: the window's settings; its kind has a `latest_by`.
@@ -170,7 +170,7 @@ class LatestMessages:
 
 
 def _set_bounds(window: Window, state: KeyState) -> None:
-    """Say of a window which messages it holds."""
+    """Set the bounds of a window, and which messages it holds."""
     times = [time for time, _ in state.latest.values()]
     window.start, window.end = min(times), max(times)
     window.only = frozenset(arrival for _, arrival in state.latest.values())

@@ -161,6 +161,7 @@ def _bind_parameter(param: Param, node: tree.Node | None) -> BoundArgument:
             return StaticArgument(CONVERTERS[param.type](node.value))
         except ArgumentError as e:
             raise ArgumentError(f"field {param.name}: {e}") from None
-    if param.literal:
+    # A bare node is any expression: who words syntax errors makes no tree.
+    if param.literal and type(node) is not tree.Node:
         raise ArgumentError(f"param {param.name} must not be dynamic")
     return DynamicArgument(node, param)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.declare import CONNECT, REQUIRED, STREAMER, Declaration, Param
 from streamer.core.extras import install_hint
+from streamer.core.value import NOTHING
 
 DeclarationKind = Literal["function", "method"]
 _DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
@@ -77,7 +78,8 @@ def describe_declarations(sort: DeclarationKind, names: Iterable[str] = ()) -> l
 def _describe_param(param: Param) -> dict[str, Any]:
     required = param.default is REQUIRED
     description = {"name": param.name, "type": param.type, "required": required}
-    return description if required else {**description, "default": param.default}
+    has_default = not required and param.default is not NOTHING
+    return {**description, "default": param.default} if has_default else description
 
 
 def format_signature(one: Declaration, sort: DeclarationKind) -> str:
@@ -91,6 +93,8 @@ def format_signature(one: Declaration, sort: DeclarationKind) -> str:
 def _format_param(param: Param) -> str:
     if param.default is REQUIRED:
         return param.name
+    if param.default is NOTHING:
+        return f"[{param.name}]"
     return f"{param.name} = {_format_literal(param.default)}"
 
 
@@ -155,9 +159,11 @@ def _render_params(params: Iterable[Param]) -> str:
         kind = "expression" if param.type == "query" else param.type
         if param.type == "query" and param.scalars:
             kind = "expression or plain value"
-        default = (
-            "" if param.default is REQUIRED else f"`{_escape_cell(_format_literal(param.default))}`"
-        )
+        default = ""
+        if param.default is NOTHING:
+            default = "may be left out"
+        elif param.default is not REQUIRED:
+            default = f"`{_escape_cell(_format_literal(param.default))}`"
         rows.append(f"| `{param.name}` | {kind} | {default} |")
     return "\n".join(rows)
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import click
 
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.run_stream import choose_checkpoint
 from streamer.config import Config
 from streamer.core.redaction import Redaction

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.config.echo import echo_config
 
 

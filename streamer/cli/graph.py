@@ -10,8 +10,7 @@ from typing import Any, Final
 import click
 
 from streamer.cli.log_output import is_terminal
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.output_option import out_option, write_output
 from streamer.config.echo import ConfigRedactor
 from streamer.plan import make_plan

@@ -27,6 +27,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "outputs": Kind.OUTPUT,
     "caches": Kind.CACHE,
     "rate-limits": Kind.RATE_LIMIT,
+    "tables": Kind.TABLE,
     "buffers": Kind.BUFFER,
     "metrics": Kind.METRICS,
     "tracers": Kind.TRACER,
@@ -223,7 +224,9 @@ def _format_entry(entry: Entry) -> str:
     if entry.get("impure"):
         lines.append(_indent_text("--no-impure switches it off."))
     for param in entry.get("params", ()):
-        default = "" if param["required"] else f", {json.dumps(param['default'])} by default"
+        default = "" if param["required"] else ", may be left out"
+        if "default" in param:
+            default = f", {json.dumps(param['default'])} by default"
         lines.append(_indent_text(f"{param['name']}: {param['type']}{default}"))
     for child in entry.get("config", {}).get("children", ()):
         lines.append(

@@ -15,13 +15,13 @@ import click
 
 from streamer import __version__
 from streamer.cli.error_output import choose_colour_mode, print_error
-from streamer.cli.options import Options, parse_options, running_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, running_options
 from streamer.core.errors import StreamerError
 from streamer.core.extras import install_hint, missing_packages_text, optional_package
 
 # Name, module, and the line that `--help` shows.
 _COMMANDS: Final = {
-    "run": ("streamer.cli.run_and_explain", "Run a config (the same as: streamer -c FILE)."),
+    "run": ("streamer.cli.main", "Run a config (the same as: streamer -c FILE)."),
     "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
     "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
     "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
@@ -33,7 +33,7 @@ _COMMANDS: Final = {
     "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
     "test": ("streamer.cli.test", "Run the unit tests of configs."),
     "explain": (
-        "streamer.cli.run_and_explain",
+        "streamer.cli.explain",
         "Show how a config would run on Spark, without running it.",
     ),
     "diff": ("streamer.cli.diff", "Say what a changed config means for a stream that runs."),
@@ -143,8 +143,28 @@ def cli(ctx: click.Context, /, **given: Any) -> int:
     ctx.color = choose_colour_mode()
     if ctx.invoked_subcommand is not None:
         return 0
-    start = importlib.import_module("streamer.cli.run_and_explain")
-    return int(start.run(options))
+    return run(options)
+
+
+def run(options: Options) -> int:
+    """Run a config to its end; returns the exit code."""
+    # What --chilled lets pass stands in the log. What is wrong with the config shows before
+    # anything heavy is imported.
+    with open_config(options, lambda _: None) as config:
+        return int(importlib.import_module("streamer.cli.run_stream").run_command(config, options))
+
+
+@click.command("run", short_help="Run a config.")
+@click.argument("file", required=False)
+@running_options
+@click.pass_obj
+def run_cli(root: Options, /, file: str | None, **given: Any) -> int:
+    """Run a config until its input ends, or until it is stopped (Ctrl-C, SIGTERM).
+
+    A stop finishes the micro-batch in hand and keeps open windows in the checkpoint for the next
+    start. With -w, changes of the config's files are taken while it runs.
+    """
+    return run(merge_options(root, parse_options(**given), file, "run"))
 
 
 def invoke(arguments: list[str] | None = None) -> int:

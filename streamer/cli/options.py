@@ -1,18 +1,23 @@
-"""The options of commands that read one config: they may stand before or after the command."""
+"""Options of commands that read one config, before or after the command; and that config, read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from streamer.cli.environment import env_file_option
-from streamer.cli.error_output import print_lint
+from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.paths import expand_paths
 from streamer.core.durations import SECOND, parse_duration
+from streamer.core.errors import Lint
+
+if TYPE_CHECKING:
+    from streamer.config import Config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -300,3 +305,45 @@ def parse_watch(
         return WatchOptions(on_reset, parse_duration(after) / SECOND)
     except ValueError as e:
         raise click.UsageError(f"--rollback-after {after}: {e}") from None
+
+
+def merge_options(root: Options, options: Options, file: str | None, command: str) -> Options:
+    """Return the options of a command that also takes its config as an argument.
+
+    Raises:
+        UsageError: the config is named twice.
+    """
+    merged_options = options.with_defaults(root)
+    if file is not None and merged_options.config is not None:
+        raise click.UsageError(f"{command} takes one config, found two")
+    return Options(config=file).with_defaults(merged_options)
+
+
+@contextmanager
+def open_config(options: Options, report: Callable[[Lint], None] = print_lint) -> Iterator[Config]:
+    """Give the config, and keep to `--no-impure` while it is worked with.
+
+    What goes wrong meanwhile is told without the config's secrets.
+
+    Args:
+        options: what the command line says.
+        report: gets what `--chilled` lets pass.
+
+    Raises:
+        ConfigError: there is something wrong with it.
+    """
+    # Not before: help is shown without them.
+    from streamer.bloblang import forbid_impure
+    from streamer.config import load_config
+
+    with forbid_impure(options.impure is False):
+        config = load_config(
+            options.config,
+            sets=options.sets,
+            resources=options.resources,
+            chilled=options.chilled is True,
+        )
+        for lint in config.lints:
+            report(lint)
+        with redact_errors(config.secrets):
+            yield config

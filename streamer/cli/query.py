@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, gather_options, parse_options, stream_options
+from streamer.cli.options import (
+    Options,
+    gather_options,
+    merge_options,
+    open_config,
+    parse_options,
+    stream_options,
+)
 from streamer.cli.redact_output import build_redactor
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.config import Config
 from streamer.core.errors import StreamerError
 from streamer.plan import Plan

@@ -10,8 +10,7 @@ from typing import Any, Final
 import click
 
 from streamer.cli.log_output import is_terminal
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.redact_output import build_redactor
 from streamer.plan import make_plan
 
@@ -80,6 +79,7 @@ def tap_cli(
     from streamer.core.json.dump import dump_json
     from streamer.core.limits import set_limits
     from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
+    from streamer.sdk.lookup_table import use_local_tables
     from streamer.tools.tap.stages import tap
     from streamer.tools.tap.text import format_stage, to_json_document
 
@@ -91,7 +91,9 @@ def tap_cli(
             batches = read_file_sample(sample, limit)
         else:
             batches = read_input_sample(plan, limit, Execution(time.time_ns))
-        for number, stage in enumerate(tap(plan, batches)):
+        with use_local_tables(plan.resources, plan.context()):
+            stages = list(tap(plan, batches))
+        for number, stage in enumerate(stages):
             hide = build_redactor(config, show_env)
             if form == "json":
                 click.echo(hide(dump_json(to_json_document(stage, limit)).decode()))

@@ -12,8 +12,14 @@ from typing import Any, Final
 import click
 
 from streamer.cli.log_output import is_terminal
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, gather_options, parse_options, stream_options
+from streamer.cli.options import (
+    Options,
+    gather_options,
+    merge_options,
+    open_config,
+    parse_options,
+    stream_options,
+)
 from streamer.cli.output_option import out_option, write_output
 from streamer.cli.redact_output import build_redactor
 from streamer.core.durations import parse_duration

@@ -37,6 +37,7 @@ _KIND_GUARANTEES: Final[Mapping[Kind, Guarantees]] = {
     Kind.OUTPUT: Guarantees("worker", "at least once: sent again until it is taken"),
     Kind.CACHE: Guarantees("worker", "a replayed micro-batch finds what it has stored before"),
     Kind.RATE_LIMIT: Guarantees("worker", ""),
+    Kind.TABLE: Guarantees("driver", "a replayed micro-batch looks up the version that it had"),
     Kind.SCANNER: Guarantees("worker", ""),
     Kind.METRICS: Guarantees("driver", "counts are exact, also after retries"),
     Kind.TRACER: Guarantees("driver", ""),

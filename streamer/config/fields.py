@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as NameMapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamer.bloblang import (
@@ -15,6 +17,7 @@ from streamer.bloblang import (
 from streamer.bloblang import Mapping as Bloblang
 from streamer.bloblang.analysis.missing_packages import find_missing_packages
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
+from streamer.bloblang.analysis.used_tables import find_used_tables
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import (
     Mapping,
@@ -25,7 +28,7 @@ from streamer.config.nodes import (
     from_python,
     to_python,
 )
-from streamer.config.read_context import ReadContext, Reference
+from streamer.config.read_context import ReadContext, Reference, StatefulPlace
 from streamer.config.secrets import collect_secrets
 from streamer.config.source_map import NO_SOURCE
 from streamer.config.unset_variables import (
@@ -42,16 +45,24 @@ from streamer.config.unset_variables import (
 from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text, skip_if_missing
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
-from streamer.sdk.spec import REQUIRED, Field, ParsedFields
+from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedFields
 
 _MAX_LISTED_FIELDS: Final = 12
+NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
 
 MAX_CODE_CHARS: Final = 250_000
 _MAX_SHOWN_CHARS: Final = 40
+_MAPPING_PATTERN: Final = re.compile(r"\b(root|this|meta|json)\b|\$\{!")
 
 
 def read_fields(
-    context: ReadContext, fields: Iterable[Field], node: Mapping, path: str, at: Node, of: str = ""
+    context: ReadContext,
+    fields: Iterable[Field],
+    node: Mapping,
+    path: str,
+    at: Node,
+    of: str = "",
+    instead: NameMapping[str, str] = NO_NAMES,
 ) -> ParsedFields:
     """Read the fields of an object.
 
@@ -62,6 +73,7 @@ def read_fields(
         path: its dotted path.
         at: what a missing field is reported at (the component's name).
         of: what the fields belong to, for messages: `of system_window`, or empty.
+        instead: hints for names that are no fields, see `Spec.instead`.
     """
     known = {field.name: field for field in fields}
     for name, (key, _) in node.entries.items():
@@ -71,7 +83,9 @@ def read_fields(
                 key,
                 "unknown_field",
                 f"field {name} not recognised",
-                suggest_name(name, known) or (listed and f"expected one of {listed}"),
+                instead.get(name)
+                or suggest_name(name, known)
+                or (listed and f"expected one of {listed}"),
             )
     values = {}
     places = {}
@@ -144,7 +158,7 @@ def _read_scalar(context: ReadContext, field: Field, node: Node, path: str, at: 
     if field.type == "object" and field.children:
         if isinstance(node, Mapping):
             return read_fields(context, field.children, node, path, at)
-        report_wrong_type(context, node, "object", field)
+        _report_wrong_type(context, node, "object", field)
         return None
     collect_secrets(context.findings.secrets, field, node, at)
     value = read_value(context, field, node)
@@ -165,7 +179,7 @@ def _read_array(
         if node.source.lenient:
             node = Sequence(node.source, node.start, node.end, [node])
         else:
-            report_wrong_type(context, node, "array", field, "write it as a list: `- …`")
+            _report_wrong_type(context, node, "array", field, "write it as a list: `- …`")
             return None
     return tuple(
         item(context, field, child, f"{path}.{index}", child)
@@ -175,7 +189,7 @@ def _read_array(
 
 def _read_map(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
     if not isinstance(node, Mapping):
-        report_wrong_type(context, node, "object", field)
+        _report_wrong_type(context, node, "object", field)
         return None
     return {
         key: _read_scalar(context, field, value, f"{path}.{key}", name)
@@ -223,10 +237,10 @@ def read_value(context: ReadContext, field: Field, node: Node) -> Any:
     if field.type == "object":
         if isinstance(node, Mapping):
             return remove_marks(_to_python(context, node))
-        report_wrong_type(context, node, "object", field)
+        _report_wrong_type(context, node, "object", field)
         return None
     if not isinstance(node, Scalar):
-        report_wrong_type(context, node, field.type, field)
+        _report_wrong_type(context, node, field.type, field)
         return None
     try:
         value = node.value
@@ -244,11 +258,11 @@ def read_value(context: ReadContext, field: Field, node: Node) -> Any:
     elif isinstance(value, float):
         value = int(value) if value.is_integer() else None
     if value is None:
-        report_wrong_type(context, node, field.type, field)
+        _report_wrong_type(context, node, field.type, field)
     return value
 
 
-def report_wrong_type(
+def _report_wrong_type(
     context: ReadContext, node: Node, what: str, field: Field, hint: str = ""
 ) -> None:
     """Add the finding that a node is not of the type that was expected.
@@ -257,7 +271,7 @@ def report_wrong_type(
     """
     got = describe_node(node)
     if isinstance(node, Scalar) and node.text and not field.secret and "null" not in got:
-        got += f" {quote_shortened(node.text)}" if "string" in got else f" {node.text}"
+        got += f" {_quote_shortened(node.text)}" if "string" in got else f" {node.text}"
         if node.style and what in ("int", "float"):
             bare = resolve_scalar(node.text)
             if isinstance(bare, int | float) and not isinstance(bare, bool):
@@ -268,7 +282,7 @@ def report_wrong_type(
     )
 
 
-def quote_shortened(text: str) -> str:
+def _quote_shortened(text: str) -> str:
     """Return a value's text as a message shows it: quoted, on one line, and not too long."""
     return repr(text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 3]}...")
 
@@ -291,7 +305,7 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
         _check_code(context, field, node, text)
     known = {option.lower() for option in field.options}
     if known and not dynamic and text.lower() not in known:
-        quoted = "" if field.secret else f" {quote_shortened(text)}"
+        quoted = "" if field.secret else f" {_quote_shortened(text)}"
         context.findings.add_at(
             node,
             "invalid_option",
@@ -307,7 +321,11 @@ def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) 
     try:
         return parse_duration(text)
     except ValueError as e:
-        context.findings.add_at(node, "bad_duration", f"field {field.name}: {e}")
+        hint = ""
+        if _MAPPING_PATTERN.search(text):
+            hint = f"{field.name} is the same for all messages, and takes no mapping"
+            hint += f"; {field.per_message} takes one" if field.per_message else ""
+        context.findings.add_at(node, "bad_duration", f"field {field.name}: {e}", hint)
         return None
 
 
@@ -332,12 +350,18 @@ def _check_code(context: ReadContext, field: Field, node: Scalar, text: str) -> 
             node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion
         )
         return
+    if code.uses.keyed_state:
+        calls = tuple(call.text for call in code.state_calls)
+        place = StatefulPlace(node, context.component_path, calls)
+        context.stateful_places.append(place)
     for call in find_missing_packages(code) if context.options.packages else ():
         at = (call.line, call.column)
         message = missing_packages_text(call.what, call.packages)
         context.findings.add_inside(
             node, at, "missing_package", message, install_hint(call.packages)
         )
+    for use in find_used_tables(code):
+        context.references.append(Reference(Kind.TABLE, use.label, node, field.name))
     for doubt in find_static_warnings(code, field.variables) if context.options.thorough else ():
         at = (doubt.line, doubt.column)
         context.findings.add_inside(node, at, "doubtful_bloblang", doubt.message, doubt.suggestion)

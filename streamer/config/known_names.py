@@ -42,6 +42,7 @@ _BENTHOS_NAMES: Final[dict[Kind, str]] = {
     Kind.RATE_LIMIT: """
         local redis
     """,
+    Kind.TABLE: "",
     Kind.SCANNER: """
         chunker csv decompress json_array json_documents lines re_match skip_bom switch tar
         to_the_end

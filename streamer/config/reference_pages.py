@@ -20,6 +20,7 @@ KINDS_BY_PLURAL: Final[Mapping[str, Kind]] = {
     "outputs": Kind.OUTPUT,
     "caches": Kind.CACHE,
     "rate-limits": Kind.RATE_LIMIT,
+    "tables": Kind.TABLE,
     "scanners": Kind.SCANNER,
     "metrics": Kind.METRICS,
     "tracers": Kind.TRACER,

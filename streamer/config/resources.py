@@ -30,6 +30,7 @@ RESOURCE_KINDS: Final = (
     Kind.OUTPUT,
     Kind.CACHE,
     Kind.RATE_LIMIT,
+    Kind.TABLE,
 )
 """The kinds that have a `*_resources` section."""
 

@@ -271,6 +271,7 @@ SECTIONS: Final = (
     _make_resource_section("output", "Outputs"),
     _make_resource_section("cache", "Caches"),
     _make_resource_section("rate_limit", "Rate limits"),
+    _make_resource_section("table", "Lookup tables, for the function `table` of mappings,"),
     _LOGGER,
     Field("metrics", "metrics", "Where metrics go.", default={"prometheus": {}}),
     Field("tracer", "tracer", "Where traces go.", default={"none": {}}),

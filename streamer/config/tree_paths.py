@@ -11,7 +11,7 @@ TreePath = tuple[str, ...]
 """The keys and indexes that lead from the root to a node."""
 
 _SECTIONS: Final = ("input", "buffer", "pipeline", "output")
-_KINDS: Final = ("input", "processor", "output", "cache", "rate_limit")
+_KINDS: Final = ("input", "processor", "output", "cache", "rate_limit", "table")
 _OPTIONAL_OBJECTS: Final = {(name,) for name in _SECTIONS}
 _OPTIONAL_LISTS: Final = {
     *((f"{kind}_resources",) for kind in _KINDS),

@@ -137,6 +137,11 @@ def is_numbered(output: ParsedComponent, resources: Resources) -> bool:
     )
 
 
+def is_sent_by_workers(output: ParsedComponent, resources: Resources) -> bool:
+    """Return whether nothing of what an output is given returns to the driver."""
+    return not any(one.name in DRIVER_WRITTEN for one in flatten_outputs([output], resources))
+
+
 def may_cut_retries(output: ParsedComponent, resources: Resources) -> bool:
     """Return whether nothing hangs on how often an output inside of this one tries by itself.
 

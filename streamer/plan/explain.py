@@ -69,6 +69,9 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         )
     for line in lines or ["nothing to write"]:
         yield f"    {line}"
+    for (kind, label), component in plan.resources.items():
+        if kind == Kind.TABLE:
+            yield f"    {_describe_table(label, component)}"
 
 
 def _window_lines(plan: Plan) -> Iterator[str]:
@@ -81,7 +84,7 @@ def _window_lines(plan: Plan) -> Iterator[str]:
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"
-    for name, text in (("filter", plan.filter), ("having", plan.having)):
+    for name, text in (("filter", plan.filter), ("gap", plan.gap), ("having", plan.having)):
         if text:
             yield f"  {name:<12}{' '.join(text.split())}"
     if plan.key is not None:
@@ -100,7 +103,23 @@ def _window_lines(plan: Plan) -> Iterator[str]:
         head = [] if window.holds_nothing else ["the first message"]
         kept = ", ".join((*head, *aggregation.aggregates))
         yield f"  keeps       of each group: {kept} (pre-aggregated for {aggregation.source})"
+    yield from _keyed_state_lines(plan)
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
+
+
+def _keyed_state_lines(plan: Plan) -> Iterator[str]:
+    """Describe what the pipeline keeps of each key."""
+    state = plan.keyed_state
+    if not state.users:
+        return
+    whose = "of each key" if plan.key is not None else "of the stream, which has no key"
+    ttl = "for ever; state_ttl of the buffer bounds it"
+    if state.ttl is not None:
+        ttl = f"for {format_duration(state.ttl)} after it was last written"
+    yield f"  state       {whose}, {ttl}"
+    for user in state.users:
+        name = f"{user.path} ({user.label})" if user.label else user.path
+        yield f"              {name}: {', '.join(user.calls)}"
 
 
 def _input_lines(plan: Plan) -> Iterator[str]:
@@ -156,6 +175,12 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
         if one.path not in visited:
             yield from _step_lines(None, one.processors)
             yield from _send_lines(one, plan, (*visited, one.path))
+
+
+def _describe_table(label: str, component: ParsedComponent) -> str:
+    interval = component.config.get("refresh_interval")
+    often = f"looked at every {format_duration(interval)}" if interval else "loaded at a start only"
+    return f"table {label}: {component.name}, {often}; a micro-batch looks up one version of it"
 
 
 def _describe_writer(output: ParsedComponent, what: str) -> str:

@@ -19,6 +19,7 @@ from streamer.core.limits import DEFAULT_LIMITS, Limits
 from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_spark_inputs
+from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
 from streamer.plan.window_plan import (
     NO_WINDOWS,
     Aggregation,
@@ -49,6 +50,7 @@ class Plan:
         timestamp: the mapping that gives a message's time; empty without windows, and for those
             that know no time.
         filter: the mapping that keeps a message; empty for all.
+        gap: the mapping that gives the gap of a message's session; empty without one.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by, or None when all go to shard 0.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
@@ -72,6 +74,7 @@ class Plan:
             which sends it again, ns; 0 for ever.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
+        keyed_state: what the pipeline keeps of each key.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Plan:
     window: Window | None
     timestamp: str
     filter: str
+    gap: str
     having: str
     key: ShardKey | None
     aggregation: Aggregation
@@ -99,6 +103,7 @@ class Plan:
     task_log_address: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
     initial_state_dir: str = field(default="", compare=False)
+    keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
 
@@ -296,6 +301,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         window=windows.window,
         timestamp=windows.timestamp,
         filter=windows.filter,
+        gap=windows.gap,
         having=windows.having,
         key=windows.key,
         aggregation=windows.aggregation,
@@ -313,6 +319,11 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run_id(),
         traced=config.tracer.name != "none",
+        keyed_state=(
+            make_keyed_state_plan(config.buffer, processors, resources)
+            if windows.window is not None
+            else NO_KEYED_STATE
+        ),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
     )
 
@@ -325,7 +336,10 @@ def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _Buff
             get_resource(config.resources, Kind.OUTPUT, buffer.late_output), config.resources
         )
         windows = make_window_plan(buffer, config.buffer, processors)
-        return _BufferPlan(windows, late_output or None, WINDOW_INTERVAL_NS)
+        interval = WINDOW_INTERVAL_NS
+        if windows.window is not None and windows.window.passes_messages:
+            interval = STATELESS_INTERVAL_NS
+        return _BufferPlan(windows, late_output or None, interval)
     if config.buffer.name == "memory":
         buffer = build_context(config.resources).build(config.buffer)
         return plan._replace(

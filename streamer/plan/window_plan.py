@@ -100,7 +100,7 @@ def shard_key_of(processors: Sequence[ParsedComponent]) -> ShardKey | None:
 
 def _depends_on_one_message(uses: Any, text: str) -> bool:
     """Return whether an expression gives the same before the window, for one message, as in it."""
-    elsewhere = uses.batch or uses.now or uses.random or uses.impure or uses.error
+    elsewhere = uses.batch or uses.now or uses.random or uses.impure or uses.error or uses.table
     return not elsewhere and not (uses.meta and _may_see_window(text))
 
 
@@ -176,6 +176,7 @@ class WindowPlan:
         window: their settings; None when there are none.
         timestamp: the mapping that gives a message's time; empty where windows have none.
         filter: the mapping that keeps a message; empty for all.
+        gap: the mapping that gives the gap of a message's session; empty without one.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by; None when all go to one shard.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
@@ -184,12 +185,13 @@ class WindowPlan:
     window: Window | None
     timestamp: str
     filter: str
+    gap: str
     having: str
     key: ShardKey | None
     aggregation: Aggregation
 
 
-NO_WINDOWS: Final = WindowPlan(None, "", "", "", None, Aggregation(None))
+NO_WINDOWS: Final = WindowPlan(None, "", "", "", "", None, Aggregation(None))
 """The windows of a stream without a window buffer."""
 
 
@@ -221,6 +223,7 @@ def make_window_plan(
         window,
         _mapping_text(buffer.timestamp),
         _mapping_text(buffer.filter),
+        _mapping_text(buffer.gap),
         _mapping_text(having),
         key,
         aggregation,

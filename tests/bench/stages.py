@@ -17,7 +17,7 @@ from pathlib import Path
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.result_frame import Frame, FrameKind, split_parts
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage

@@ -152,7 +152,7 @@ def test_what_is_wrong_with_a_file_of_resources_is_placed_there(files: Path) -> 
     assert lints(USES, "more.yaml", "list.yaml", "gone.yaml") == [
         "more.yaml(1,1) field input not recognised; expected one of cache_resources, "
         "input_resources, output_resources, parallel, processor_resources, rate_limit_resources, "
-        "tests",
+        "table_resources, tests",
         "list.yaml(1,1) a file of resources is an object, got an array; "
         "begin with `processor_resources:`, for example",
         "gone.yaml(1,1) there is no such file",

@@ -13,7 +13,7 @@ from streamer.core.json.bulk import documents_of, parse_batch
 from streamer.core.lazy_batch import LazyBatch
 from streamer.core.message import Message
 from streamer.window.fire.fire_window import CachedGroup, CachedPack
-from streamer.window.pack.message_builder import MessageBuilder
+from streamer.window.pack.message_columns import MessageBuilder
 from streamer.window.pack.pack_codec import PackColumns, encode_pack, lengths_of
 
 NUMBERS = [b'{"n":1}', b'{"n":2.5}', b'{"n":3}', b'{"m":[{"n":4}]}']

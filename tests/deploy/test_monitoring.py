@@ -16,8 +16,7 @@ from streamer.components.metrics.docs_page import format_tables
 from streamer.components.metrics.metric import MetricKind
 from streamer.components.metrics.metric_names import METRIC_GROUPS, METRICS
 from streamer.config import parse_config
-from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.service.monitoring.exposition import make_fleet_exposition
 from streamer.service.monitoring.metric_samples import Sample
 from streamer.service.monitoring.stream_view import ManagedState, StreamState, StreamView

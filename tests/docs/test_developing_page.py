@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.engine.planner.planner_channel import DriverHints, PlannerHints
+from streamer.engine.planner.planner_channels import DriverHints, PlannerHints
 from streamer.engine.report.result_frame import FrameKind
 from streamer.window.contract import RowKind
 from tests.engine.planner.test_micro_batch_offset import WHOLE

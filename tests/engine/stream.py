@@ -25,7 +25,7 @@ from streamer.engine.driver.delivery_setup import (
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.results_factory import ResultsWriter
 from streamer.engine.driver.writers import StreamWriter
-from streamer.engine.planner.micro_batch_offset import (
+from streamer.engine.planner.planner_channels import (
     FROM_THE_START,
     AggregatesFrom,
     MicroBatchOffset,
@@ -33,7 +33,7 @@ from streamer.engine.planner.micro_batch_offset import (
 )
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, FrameKind
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.replay import replay_rejected
 from streamer.engine.stage.shard_stage import ShardStage

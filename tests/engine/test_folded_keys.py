@@ -55,6 +55,10 @@ WINDOWS = {
     "session changes": ("session_window", "{gap: 2s, emit: changes, allowed_lateness: 4s}"),
     "session each": ("session_window", "{gap: 2s, emit: each, allowed_lateness: 6s}"),
     "session, cut": ("session_window", "{gap: 2s, max_duration: 4s, emit: each}"),
+    "session, gaps": (
+        "session_window",
+        '{gap_mapping: root = if this.light == "a" { 4 }, gap: 2s, allowed_lateness: 4s}',
+    ),
     "session, idle": ("session_window", "{gap: 3s, idle_timeout: 3s, clock_scope: key}"),
 }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.micro_batch_offset import AggregatesFrom, next_aggregates_from
+from streamer.engine.planner.planner_channels import AggregatesFrom, next_aggregates_from
 from streamer.plan.window_plan import Aggregation
 from tests.examples import examples
 

@@ -181,3 +181,21 @@ def test_nothing_is_sent_to_real_outputs_when_a_script_is_played(source):
         outcome = ScriptedStream(plan).run_micro_batch(0, [ScriptedMessage(Message(b"a"))])
     assert [message.raw for batch in outcome.batches for message in batch] == [b"a"]
     assert server.asked == [] and not (source.parent / "f").exists()
+
+
+@pytest.mark.parametrize("buffer", ["tumbling_window", "session_window"])
+def test_windows_that_close_at_several_times_are_put_into_one_batch(source, buffer):
+    size = "gap: 1s" if buffer == "session_window" else "size: 1s"
+    write_lines(source, [{"ts": 1700000000 + 10 * n, "n": n} for n in range(20)])
+    with http_server() as server:
+        run = Run(
+            "input: {file: {paths: [in]}}\n"
+            f"buffer: {{{buffer}: {{{size}, timestamp_mapping: root = this.ts, "
+            "key_mapping: root = this.n}}\n"
+            f"output: {{http_client: {{url: '{server.url}', max_in_flight: 1, batching: "
+            "{count: 100, processors: [{archive: {format: json_array}}]}}}\n"
+            "spark: {shards: 1}\n"
+        )
+        run.step(1700001000 * 10**9)
+    [body] = server.bodies
+    assert [one["n"] for one in json.loads(body)] == [*range(20)]

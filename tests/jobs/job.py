@@ -37,7 +37,8 @@ class Job:
         read: reads what has come out of the directory of the output; lines of `out.jsonl` if left
             out.
         project: what is compared of a message that came out; all of it if left out.
-        environment: variables of the program.
+        prepare: writes what else the job needs into the directory of the inputs.
+        environment: variables of the program; `{in}` and `{out}` as in `settings`.
         kills: whether the program is killed in the middle, and started again.
     """
 
@@ -47,6 +48,7 @@ class Job:
     settings: Sequence[str] = ("input.file.paths={in}/*.jsonl", "output.file.path={out}/out.jsonl")
     read: Callable[[Path], list[Any]] | None = None
     project: Callable[[Any], Any] = lambda message: message
+    prepare: Callable[[Path], None] = lambda directory: None
     environment: Mapping[str, str] = field(default_factory=dict)
     kills: bool = True
 
@@ -76,6 +78,7 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
     for name, some in inputs.items():
         with (source / f"{name}.jsonl").open("w") as file:
             file.writelines(json.dumps(event) + "\n" for event in some)
+    job.prepare(source)
     began = time.monotonic()
     kills = _run(job, directory, rng)
     seconds = time.monotonic() - began
@@ -94,12 +97,12 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
 
 def _run(job: Job, directory: Path, rng: random.Random) -> int:
     """Run the program to its end, killed once on the way if the job wants it; return the kills."""
-    names = {"{in}": str(directory / "in"), "{out}": str(directory / "out")}
-    options = []
-    for setting in job.settings:
-        for name, path in names.items():
-            setting = setting.replace(name, path)
-        options += ["-s", setting]
+
+    def name_paths(text: str) -> str:
+        return text.replace("{in}", f"{directory}/in").replace("{out}", f"{directory}/out")
+
+    options = [text for setting in job.settings for text in ("-s", name_paths(setting))]
+    environment = {name: name_paths(text) for name, text in job.environment.items()}
     checkpoint = directory / "checkpoint" / "state"
 
     def start() -> Any:
@@ -108,7 +111,7 @@ def _run(job: Job, directory: Path, rng: random.Random) -> int:
             checkpoint,
             *options,
             before=(sys.executable, "-m", "tests.jobs.small_batches"),
-            env={"STREAMER_SEED": "0", **job.environment},
+            env=environment,
         )
 
     kills = 0
@@ -124,6 +127,8 @@ def _run(job: Job, directory: Path, rng: random.Random) -> int:
             if running.process.poll() is None:
                 running.kill()
                 kills = 1
+            else:
+                assert running.process.returncode == 0, "\n".join(running.messages()[-30:])
     if kills or not job.kills:
         with start() as running:
             code = running.finish(_TIMEOUT_S)

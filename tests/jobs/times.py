@@ -31,3 +31,8 @@ def shuffle_within(
     """
     delayed = [(at + rng.random() * disorder_s, n, one) for n, (at, one) in enumerate(events)]
     return [one for _, _, one in sorted(delayed)]
+
+
+def parse_time(text: str) -> float:
+    """Return the Unix time of what `format_time` gives, seconds."""
+    return datetime.fromisoformat(text).timestamp()

@@ -191,3 +191,19 @@ def test_it_says_that_results_are_kept() -> None:
         "    results for queries, for 168h after the end of their window, exactly once, beside the "
         "checkpoint"
     ]
+
+
+def test_tables_are_named_with_how_often_they_are_looked_at() -> None:
+    text = (
+        DIRECT_CONFIG
+        + """
+table_resources:
+  - {label: cities, csv: {path: cities.csv, key: city, refresh_interval: 30s}}
+  - {label: kinds, inline: {rows: [], key: kind}}
+"""
+    )
+    said = explain(make_plan(parse_config(text, "cars.yaml")), "/state").splitlines()
+    assert said[-2:] == [
+        "    table cities: csv, looked at every 30s; a micro-batch looks up one version of it",
+        "    table kinds: inline, loaded at a start only; a micro-batch looks up one version of it",
+    ]

@@ -22,7 +22,7 @@ import orjson
 from streamer.config import parse_config
 from streamer.core.message import NO_META
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.kafka_messages import FIRST_PIECE_NUMBER
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage

@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 from streamer import __version__
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.access.auth import Authenticator
 from streamer.service.api.server import HttpServer
 from streamer.service.monitoring.stream_view import StreamState, StreamView

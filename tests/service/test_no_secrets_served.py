@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamer.config import parse_config
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.api.server import HttpServer
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.report.snapshot import Counts, Snapshot
+from streamer.engine.report.stream_metrics import Counts, Snapshot
 from streamer.plan import make_plan
 from tests.servers.kafka.jars import connector_conf
 

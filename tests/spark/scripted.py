@@ -25,7 +25,7 @@ from streamer.core.message import Message
 from streamer.engine.driver.delivery import Delivery
 from streamer.engine.driver.writers import StreamWriter
 from streamer.engine.report.result_frame import Frame
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import Chunk
 from streamer.spark.query.source import SOURCE_SCHEMA

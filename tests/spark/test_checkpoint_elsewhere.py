@@ -12,7 +12,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan import make_plan
 from streamer.spark.checkpoint.checkpoint import (
     Checkpoint,

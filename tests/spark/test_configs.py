@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from tests.servers.http import http_server
 
 pytestmark = pytest.mark.spark

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 
 from .conftest import Ran
 

@@ -14,7 +14,7 @@ from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
 from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
 from streamer.window.assign.packer import Packer
-from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import EventTimeSettings, Tumbling

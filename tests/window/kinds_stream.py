@@ -11,8 +11,8 @@ import orjson
 from streamer.core.timestamps import Timestamp, format_rfc3339
 from streamer.window import DictStore, Emission, MicroBatchInfo, Shard
 from streamer.window.assign.packer import Packer
-from streamer.window.assign.slot_assigner import PieceOrigin
 from streamer.window.contract import RowKind
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import Count as CountKind
@@ -52,7 +52,7 @@ def _kind(rules: Fields, mode: str) -> Any:
     if isinstance(rules, Hopping):
         return Tumbling(rules.size, rules.hop, rules.offset, rules.timezone)
     if isinstance(rules, Session):
-        return SessionKind(rules.gap, rules.max_duration)
+        return SessionKind(rules.gap, rules.max_duration, rules.by_message)
     if isinstance(rules, Unbounded):
         return Global(LATEST_BY if rules.latest else "", DELETE_WHEN if rules.deletes else "")
     if isinstance(rules, KafkaSliding):
@@ -81,6 +81,7 @@ KEY = FakeMapping("root = this.key", lambda doc, now: doc["key"])
 FAST_KEY = FakeMapping(
     "root = this.key", lambda doc, now: doc["key"], doc_fn=lambda doc: doc["key"]
 )
+GAP = FakeMapping("root = this.gap", lambda doc, now: doc.get("gap"))
 FILTER = FakeMapping("root = this.filter", lambda doc, now: _filter(doc))
 FAST_FILTER = FakeMapping("root = this.filter", lambda doc, now: _filter(doc), doc_fn=_filter)
 
@@ -88,6 +89,8 @@ FAST_FILTER = FakeMapping("root = this.filter", lambda doc, now: _filter(doc), d
 def raw_of(event: Event) -> bytes:
     time = format_rfc3339(event.time) if isinstance(event.time, int) else event.time
     doc: dict[str, Any] = {"id": event.id, "time": time, "filter": event.filter}
+    if event.gap is not None:
+        doc["gap"] = event.gap if event.gap == "none" else f"{event.gap}ns"
     if event.key is not KEY_FAILS:
         doc["key"] = event.key
     return orjson.dumps(doc)
@@ -133,7 +136,8 @@ class EventStream(stages.Stages[Event, Any]):
         time = PLAIN_TIME if plain else TIME
         key = (FAST_KEY if fast else KEY) if self.rules.keyed else None
         keep = (FAST_FILTER if fast else FILTER) if self.rules.filtered else None
-        return BufferMappings(None if isinstance(self.rules, Count) else time, key, keep)
+        gap = GAP if getattr(self.rules, "by_message", False) else None
+        return BufferMappings(None if isinstance(self.rules, Count) else time, key, keep, gap)
 
     def raw(self, event: Event) -> bytes:
         return raw_of(event)

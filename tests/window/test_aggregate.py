@@ -21,8 +21,7 @@ from streamer.window.aggregate.partial_aggregates import (
 )
 from streamer.window.aggregate.pre_aggregator import PreAggregator
 from streamer.window.aggregate.registry import ACCUMULATORS
-from streamer.window.pack.message_builder import FiredGroup
-from streamer.window.pack.message_columns import SLOT_BITS
+from streamer.window.pack.message_columns import SLOT_BITS, FiredGroup
 from streamer.window.pack.pack_codec import PackColumns, PackError, StoredPack, lengths_of
 from streamer.window.pack.pack_codec import encode_pack as encode_whole
 from streamer.window.pack.window_metadata import WindowMetadata

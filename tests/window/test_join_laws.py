@@ -61,7 +61,10 @@ def test_every_micro_batch_gives_what_the_rules_say(
 
 
 @CALM
-@given(data=st.data(), case=cases(allowed_lateness=1000, end_of_input="flush"))
+@given(
+    data=st.data(),
+    case=cases(allowed_lateness=1000, end_of_input="flush", clock="stream", idle_timeout=None),
+)
 def test_where_nothing_is_late_the_cut_does_not_matter(
     data: st.DataObject, case: tuple[Join, list[MicroBatch]]
 ) -> None:
@@ -73,6 +76,29 @@ def test_where_nothing_is_late_the_cut_does_not_matter(
         found = [stream.step(batch).batches for batch in data.draw(streams.recut(events))]
         runs.append(sorted(map(repr, (p for given in found for ps in given.values() for p in ps))))
     assert runs[0] == runs[1]
+
+
+@CALM
+@given(case=cases(type="outer", end_of_input="keep"))
+def test_a_join_knows_when_a_message_leaves_though_nothing_follows(
+    case: tuple[Join, list[MicroBatch]],
+) -> None:
+    rules, batches = case
+    stream = EventStream(rules, "")
+    due = None
+    for batch in batches:
+        (status,) = stream.step(replace(batch, backlog=False, lag=False)).statuses
+        due = status.next_due
+    if status.held and (rules.clock == "system" or rules.idle_timeout is not None):
+        assert due is not None
+        assert stream.now is not None
+        assert due > stream.now
+        (before,) = stream.step(MicroBatch(due - 1)).statuses
+        assert (before.held, before.next_due) == (status.held, due)
+        (after,) = stream.step(MicroBatch(due)).statuses
+        assert after.held < status.held
+    else:
+        assert due is None
 
 
 @CALM

@@ -67,6 +67,9 @@ def analyze_pre_aggregation(text: str) -> PreAggregation | Obstacle:
     mapping = compile_mapping(text)
     if mapping.uses.impure:
         return Obstacle(None, "it reaches outside of its messages")
+    if mapping.uses.keyed_state:
+        calls = ", ".join(call.text for call in mapping.state_calls)
+        return Obstacle(None, f"it keeps state by key, {calls}; do that in a mapping behind it")
     return _analyze_cached(text)
 
 

@@ -10,8 +10,7 @@ from typing import Any, Final
 import click
 
 from streamer.cli.error_output import redact_errors
-from streamer.cli.open_config import merge_options, open_config
-from streamer.cli.options import Options, parse_options, stream_options
+from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.submit.driver_bundle import bundle_config, bundle_service
 from streamer.cli.submit.driver_status import print_notice
 from streamer.cli.submit.standalone import (

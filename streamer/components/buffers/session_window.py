@@ -7,17 +7,31 @@ reached. The maximum duration checking intervals are set to be the same size".
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from streamer.core.durations import format_duration
-from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec, duration_field
+from streamer.sdk.spec import (
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    ParsedFields,
+    Spec,
+    duration_field,
+)
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     WindowBuffer,
     build_buffer,
     find_event_time_problems,
+    find_repeat_problems,
 )
-from streamer.sdk.window_buffer.fields import RETENTION_PACKAGES, event_time_fields
+from streamer.sdk.window_buffer.fields import (
+    GAP_MAPPING,
+    RETENTION_PACKAGES,
+    event_time_fields,
+)
 from streamer.window.settings.window_types import Session
 
 GAP: Final = "gap"
@@ -26,6 +40,7 @@ MAX_DURATION: Final = "max_duration"
 
 def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_event_time_problems(parsed)
+    yield from find_repeat_problems(parsed, GAP_MAPPING, "gap")
     gap, max_duration = parsed[GAP], parsed[MAX_DURATION]
     if gap is None or gap <= 0:
         value_text = "empty" if gap is None else format_duration(gap)
@@ -44,15 +59,32 @@ SPEC: Final = Spec(
         "end, belongs to it and extends it; one that is near two sessions joins them. Otherwise it "
         "starts a new one. A session starts and ends with its first and last message, both "
         "included, and is emitted when its clock has passed its end by more than `gap` and "
-        "`allowed_lateness`. Sessions of different keys have nothing to do with each other."
+        "`allowed_lateness`. Sessions of different keys have nothing to do with each other.\n\n"
+        "With `gap_mapping`, messages bring gaps of their own (dynamic gap): a message at t with "
+        "the gap g extends its session to t + g, unless it reaches further already. Messages "
+        "whose times from t to t + g overlap are in one session, in whatever order they come."
     ),
     status="beta",
     fields=event_time_fields(
-        duration_field(
-            GAP,
-            "How far apart two messages may be and still be in one session (inactivity gap, "
-            "timeout).",
-            examples=("60s", "30m"),
+        replace(
+            duration_field(
+                GAP,
+                "How far apart two messages may be and still be in one session (inactivity gap, "
+                "timeout).",
+                examples=("60s", "30m"),
+            ),
+            per_message=GAP_MAPPING,
+        ),
+        Field(
+            GAP_MAPPING,
+            "string",
+            "A Bloblang mapping that returns the gap of a message: a duration as text (`30s`), or "
+            "a number of seconds; null for `gap`. When it fails or returns anything else, or a "
+            "gap that is not longer than 0s, the message is dropped, logged and counted (reason "
+            '"gap"). Without it, all messages have `gap`.',
+            optional=True,
+            mapping=True,
+            examples=("root = this.timeout", 'root = if this.device == "slow" { "10m" }'),
         ),
         duration_field(
             MAX_DURATION,
@@ -93,4 +125,5 @@ SPEC: Final = Spec(
 
 def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
     """Take the settings, which `SPEC.check` has found to be right."""
-    return build_buffer(parsed, Session(parsed[GAP], parsed[MAX_DURATION]))
+    is_by_message = bool((parsed[GAP_MAPPING] or "").strip())
+    return build_buffer(parsed, Session(parsed[GAP], parsed[MAX_DURATION], is_by_message))

@@ -16,10 +16,13 @@ from streamer.sdk.window_buffer.event_time import (
     build_buffer,
     find_key_problems,
     find_lateness_problems,
+    find_non_positive,
 )
 from streamer.sdk.window_buffer.fields import (
+    CLOCK,
     END_FIELD,
     FILTER_FIELD,
+    IDLE_TIMEOUT,
     KEY_MAPPING,
     LATE_OUTPUT_FIELD,
     LATENESS_FIELD,
@@ -42,6 +45,7 @@ def _check(parsed: ParsedFields) -> FieldProblems:
         yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
+    yield from find_non_positive(parsed, IDLE_TIMEOUT, "leave it out to wait for the clock")
     for name in (LEFT, RIGHT):
         if not parsed[name]:
             yield name, "is empty; expected the label of one of the inputs"
@@ -80,9 +84,13 @@ SPEC: Final = Spec(
         "the largest event time of both sides; a message is late when its time lies more than "
         "`allowed_lateness` before the clock. A pair comes out when its second message comes in, "
         "as a batch of its own; messages are kept as long as a match of them may come.\n\n"
+        "By that clock a message without a partner waits until later messages have come, however "
+        "long that takes. With `clock: system` it comes out once the time of day has passed the "
+        "last time that its partner could have had, by more than `allowed_lateness`, though "
+        "nothing follows. A message is late then only when all that it could match have left.\n\n"
         "The metadata are those of the left message, and what only the right one has; besides "
-        "these `window_emit` (`event` for a pair, `final` or `flush` for a message without a "
-        "partner), `window_key`, and the times: `window_max_timestamp` is the later time of the "
+        "these `window_emit` (`event` for a pair; `final`, `idle` or `flush` for a message without "
+        "a partner), `window_key`, and the times: `window_max_timestamp` is the later time of the "
         "pair; `window_start_timestamp` and `window_end_timestamp` are the earlier and the later "
         "one, and for a message without a partner the bounds between which that would have been. "
         "A payload that is no JSON becomes a text."
@@ -113,7 +121,8 @@ SPEC: Final = Spec(
         ),
         duration_field(
             WITHIN,
-            "How far apart the times of a pair may be, either way.",
+            "How far apart the times of a pair may be, either way. Either this is needed, or "
+            "`before` and `after`, of which one that is left out is 0s.",
             optional=True,
             examples=("1h",),
         ),
@@ -138,6 +147,24 @@ SPEC: Final = Spec(
             options=("inner", "left", "outer"),
         ),
         LATENESS_FIELD,
+        Field(
+            CLOCK,
+            "string",
+            "What a message without a partner waits for: `stream`, the largest event time that "
+            "has been seen on both sides, so that a replay of old messages gives the same; or "
+            "`system`, the time of day, so that it comes out in time though nothing follows.",
+            default="stream",
+            options=("stream", "system"),
+        ),
+        duration_field(
+            IDLE_TIMEOUT,
+            "A message waits for a partner no longer than this by the time of day, though the "
+            "clock stands still; then it comes out alone, with `type: left` or `outer`. Choose it "
+            "longer than partners take to come. Time while the program is down or catches up does "
+            "not count.",
+            default="",
+            examples=("15m",),
+        ),
         MAX_AHEAD_FIELD,
         FILTER_FIELD,
         LATE_OUTPUT_FIELD,
@@ -163,8 +190,41 @@ SPEC: Final = Spec(
             "    within: 1h\n",
             "A pair for every shipment of an order that is at most an hour away from it.",
         ),
+        Example(
+            "Orders that are not paid within ten minutes",
+            "input:\n"
+            "  broker:\n"
+            "    inputs:\n"
+            "      - label: orders\n"
+            "        kafka_franz: { seed_brokers: [ localhost:9092 ], topics: [ orders ] }\n"
+            "      - label: payments\n"
+            "        kafka_franz: { seed_brokers: [ localhost:9092 ], topics: [ payments ] }\n"
+            "buffer:\n"
+            "  window_join:\n"
+            "    left: orders\n"
+            "    right: payments\n"
+            "    timestamp_mapping: root = this.ts\n"
+            "    key_mapping: root = this.order\n"
+            "    before: 0s\n"
+            "    after: 10m\n"
+            "    type: left\n"
+            "    clock: system\n"
+            "    allowed_lateness: 30s\n"
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: root = if this.right == null { this.left } else { deleted() }\n",
+            "An order comes out ten minutes and a half after it was made, if no payment has come "
+            "by then.",
+        ),
     ),
     categories=("Windowing",),
+    instead={
+        "emit": "pairs always come out at once, and messages without a partner when none can come",
+        "having": "leave messages out in the pipeline: `root = if … { deleted() }`",
+        "size": "within, or before and after, say how far apart the times of a pair may be",
+        "gap": "within, or before and after, say how far apart the times of a pair may be",
+        "clock_scope": "a join has one clock for all keys; clock: system does not wait for any",
+    },
 )
 
 

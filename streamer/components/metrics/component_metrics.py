@@ -293,4 +293,15 @@ RESOURCE_METRICS: Final = (
         "Raise the limit, or accept the pace.",
     ),
     _metric("rate_limit_error", _C, "times", "How often it gave no answer."),
+    _metric("table_rows", _G, "rows", "Rows of a lookup table, as it was last loaded."),
+    _metric(
+        "table_refreshed", _C, "times", "How often other rows were loaded, at the start as well."
+    ),
+    _metric(
+        "table_refresh_failed",
+        _C,
+        "times",
+        "How often a lookup table could not be loaded: it stays as it was.",
+        "The log says why.",
+    ),
 )

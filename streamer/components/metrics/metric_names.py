@@ -22,7 +22,7 @@ METRIC_GROUPS: Final = {
     "Buffers": BUFFER_METRICS,
     "Processors": PROCESSOR_METRICS,
     "Outputs": OUTPUT_METRICS,
-    "Caches and rate limits": RESOURCE_METRICS,
+    "Caches, rate limits and lookup tables": RESOURCE_METRICS,
     "Windows": WINDOW_METRICS,
     "Streams": STREAM_METRICS,
     "The process": PROCESS_METRICS,

@@ -41,9 +41,9 @@ WINDOW_METRICS: Final = (
         ("reason",),
         "messages",
         "Messages that no window got, or that were in a window that was dropped, by reason: `late`,"
-        " `timestamp`, `key`, `future`, `expired`, `incomplete`, `deploy`. Since the checkpoint "
-        "began.",
-        "late: raise allowed_lateness, or take them by late_output. timestamp, key: mend the "
+        " `timestamp`, `key`, `gap`, `future`, `expired`, `incomplete`, `deploy`. Since the "
+        "checkpoint began.",
+        "late: raise allowed_lateness, or take them by late_output. timestamp, key, gap: mend the "
         "mapping. expired: the output is too slow.",
     ),
     Metric(
@@ -85,8 +85,24 @@ WINDOW_METRICS: Final = (
         _G,
         (),
         "bytes",
-        "What open windows hold: their payloads, or the aggregates of these.",
+        "What open windows hold: their payloads, or the aggregates of these; and the state by key.",
         "Shorter windows, fewer keys, a pipeline that pre-aggregates; see spark.conf for the heap.",
+    ),
+    Metric(
+        "state_keys",
+        _G,
+        (),
+        "keys",
+        "Keys of which the pipeline keeps state (lag, accumulate, throttle, …).",
+        "Set state_ttl of the buffer: it grows with every new key without it.",
+    ),
+    Metric(
+        "table_age_seconds",
+        _G,
+        (),
+        "seconds",
+        "How long ago the lookup table that is the oldest was last found to be as its source is.",
+        "Far above its refresh_interval: it cannot be loaded, and the log says why.",
     ),
     Metric(
         "retention_rows",

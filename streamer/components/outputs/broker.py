@@ -10,9 +10,11 @@ from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.output.in_order import deliver_one_by_one, goes_one_by_one
 from streamer.sdk.output.protocols import (
     Composition,
     FailedBatch,
+    SendOrder,
     SendOutcome,
     as_untried,
     renumber_failures,
@@ -62,6 +64,10 @@ SPEC: Final = Spec(
         "to an output only when the one before it has taken the message. `round_robin` gives each "
         "batch to the next output in turn, also one that is tried again; `greedy` gives it to "
         "whichever output is free.\n\n"
+        "Each output gets its batches in order. Outputs keep none among each other, but those of "
+        "`fan_out_sequential` and `fan_out_sequential_fail_fast` that all send one batch at a time "
+        "(`max_in_flight: 1`, and no `batching` of their own): a batch goes to all of them before "
+        "the next one goes to the first, as long as none of them is away.\n\n"
         "Processors beside an output run on what that one gets, those beside the broker on all."
     ),
     fields=(
@@ -119,6 +125,10 @@ class FanOut(Composition):
         self._outputs = outputs
         self._pool = ComponentPool(lambda: None, len(outputs))
 
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs."""
+        return self._outputs
+
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:
@@ -150,6 +160,11 @@ class SequentialFanOut(Composition):
         self._outputs = outputs
         self._next_output = to
         self._start = start
+        self._is_one_by_one = goes_one_by_one(outputs)
+
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs."""
+        return self._outputs
 
     def outputs_from(self, start: int) -> SequentialFanOut:
         """Return what sends to the outputs from one on: those before it have the messages."""
@@ -159,6 +174,17 @@ class SequentialFanOut(Composition):
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:
         """Send to one after the other; what one does not take, those after it don't get."""
+        if self._is_one_by_one and len(batches) > 1:
+
+            def deliver(one: Sequence[Batch], its: Execution) -> SendOutcome:
+                return self._deliver_in_sequence(one, its, hold=hold)
+
+            return deliver_one_by_one(deliver, batches, ex, hold=hold)
+        return self._deliver_in_sequence(batches, ex, hold=hold)
+
+    def _deliver_in_sequence(
+        self, batches: Sequence[Batch], ex: Execution, *, hold: bool
+    ) -> SendOutcome:
         sent = SendOutcome(len(batches))
         going = as_untried(batches)
         budget = ex.wait_budget
@@ -214,6 +240,15 @@ class RoundRobin(Composition):
         self._next = 0
         self._pool = ComponentPool(lambda: None, len(outputs))
 
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs."""
+        return self._outputs
+
+    @property
+    def send_order(self) -> SendOrder:
+        """Several outputs send at once."""
+        return _order_side_by_side(self._outputs)
+
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:
@@ -247,7 +282,17 @@ class Greedy(Composition):
         self._slots = [
             output for output in outputs for _ in range(getattr(output, "max_in_flight", 1))
         ]
+        self._outputs = outputs
         self._pool = ComponentPool(lambda: None)
+
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs."""
+        return self._outputs
+
+    @property
+    def send_order(self) -> SendOrder:
+        """Several outputs send at once."""
+        return _order_side_by_side(self._outputs)
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
@@ -275,6 +320,13 @@ class Greedy(Composition):
         return sent
 
 
+def _order_side_by_side(outputs: Sequence[Composition]) -> SendOrder:
+    """Return the order of batches that go to one of several outputs each, to all at once."""
+    orders = [output.send_order for output in outputs]
+    sending = [order for order in orders if order is not SendOrder.LOCAL]
+    return SendOrder.NONE if len(sending) > 1 else next(iter(sending), SendOrder.LOCAL)
+
+
 _PATTERNS: Final[dict[str, Callable[[Sequence[Composition], BatchPolicy | None], Composition]]] = {
     FAN_OUT: FanOut,
     ROUND_ROBIN: RoundRobin,
@@ -292,7 +344,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> Composition:
     pattern = parsed[PATTERN].lower()
     if pattern in _RETRIED_PATTERNS:
         outputs = [
-            RetryingOutput(output.deliver, RESEND, make_attempt_logger(origin), to)
+            RetryingOutput(output.deliver, RESEND, make_attempt_logger(origin), to, output=output)
             for output, to in zip(outputs, components, strict=True)
         ]
     policy = output_policy(parsed, context)

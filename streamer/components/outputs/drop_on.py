@@ -104,6 +104,10 @@ class DropOnOutput(Composition):
         self._thread: ThreadPoolExecutor | None = None
         self._is_over = threading.Event()
 
+    def children(self) -> Sequence[Composition]:
+        """Return the output."""
+        return (self._output,)
+
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:

@@ -11,6 +11,7 @@ from typing import Final
 
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+from streamer.sdk.output.in_order import deliver_one_by_one, goes_one_by_one
 from streamer.sdk.output.protocols import (
     Composition,
     FailedBatch,
@@ -31,6 +32,9 @@ SPEC: Final = Spec(
         "(`fallback_error`). When only some messages of a batch have failed, only they go on. A "
         "message that no output takes is sent again from the first one on, and one that the last "
         "output rejects is dealt with by itself, as the page on delivery says.\n\n"
+        "Where all outputs send one batch at a time (`max_in_flight: 1`), what one has not taken "
+        "is sent to the next one before anything that comes later is sent. An output with "
+        "`batching` does not: there what has failed goes on when all that is at hand was tried.\n\n"
         "An output that looks for its connection, such as `websocket`, waits until it is there "
         "and does not fail: wrap it in a `drop_on` with `back_pressure` to go on without it. "
         "Files and the standard output are written by the driver when a micro-batch is done; they "
@@ -72,11 +76,22 @@ class FallbackOutput(Composition):
 
     def __init__(self, outputs: Sequence[Composition]) -> None:
         self._outputs = outputs
+        self._is_one_by_one = goes_one_by_one(outputs)
+
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs."""
+        return self._outputs
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:
         """Send batches to the outputs in turn."""
+        if self._is_one_by_one and len(batches) > 1:
+
+            def deliver(one: Sequence[Batch], its: Execution) -> SendOutcome:
+                return self.deliver(one, its, hold=hold)
+
+            return deliver_one_by_one(deliver, batches, ex, hold=hold)
         sent = SendOutcome(len(batches))
         waiting = as_untried(batches)
         last = self._outputs[-1]

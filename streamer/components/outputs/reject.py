@@ -57,6 +57,8 @@ SPEC: Final = Spec(
 class RejectOutput(Output):
     """Fails with a text, which is that of the first message of a batch."""
 
+    is_local = True
+
     def __init__(self, reason: Interpolation) -> None:
         self._reason = reason
 

@@ -49,6 +49,10 @@ class RejectErroredOutput(Composition):
     def __init__(self, output: Composition) -> None:
         self._output = output
 
+    def children(self) -> Sequence[Composition]:
+        """Return the output."""
+        return (self._output,)
+
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:

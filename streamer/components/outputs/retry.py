@@ -52,5 +52,9 @@ def build(parsed: ParsedFields, context: BuildContext) -> RetryingOutput:
     output: Composition = context.build(parsed[OUTPUT])
     origin = ComponentRef(context.component)
     return RetryingOutput(
-        output.deliver, read_backoff(parsed), make_attempt_logger(origin), parsed[OUTPUT]
+        output.deliver,
+        read_backoff(parsed),
+        make_attempt_logger(origin),
+        parsed[OUTPUT],
+        output=output,
     )

@@ -13,18 +13,32 @@ from streamer.core.message import Batch
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
-from streamer.sdk.output.protocols import Composition, SendError, SendOutcome
+from streamer.sdk.output.in_order import holds_others, waits_for_another
+from streamer.sdk.output.protocols import Composition, SendError, SendOrder, SendOutcome
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.output.retry import HandOverOutput, RetryingOutput, make_attempt_logger
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.output.wait_budget import NestedWaitBudget, with_wait_budget
+from streamer.sdk.spec import (
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    ParsedComponent,
+    ParsedFields,
+    Spec,
+)
 from streamer.sdk.thread_pool import ComponentPool
 
 RETRY_UNTIL_SUCCESS: Final = "retry_until_success"
 STRICT_MODE: Final = "strict_mode"
+KEEP_ORDER: Final = "keep_order"
 CASES: Final = "cases"
 CHECK: Final = "check"
 CONTINUE: Final = "continue"
 OUTPUT: Final = "output"
+
+# Names of outputs that several cases may have with the same place to write to.
+_WRITTEN_BY_DRIVER: Final = ("file", "stdout")
 
 NO_CASE: Final = "no switch output conditions were met by message"
 
@@ -49,7 +63,13 @@ SPEC: Final = Spec(
     description=(
         "A message that meets no case is dropped, unless `strict_mode` is set. A check that fails "
         "is not met, and is logged. When an output does not take a message, only that one is sent "
-        "again. Each output gets the messages of a batch that are for it as a batch."
+        "again. Each output gets the messages of a batch that are for it as a batch.\n\n"
+        "Cases whose outputs send one batch at a time (`max_in_flight: 1`) keep the order of the "
+        "messages among each other, as two that write to the same place do: a delete does not "
+        "overtake an upsert. In Benthos they do not. The price: one such case sends at a time, and "
+        "each gets a batch of the messages that follow one another, so cases that take turns are "
+        "sent messages one by one. `keep_order: false` sends to all cases at once. Upserts and "
+        "deletes of one table are faster in one `sql_insert` with `upsert_by` and `delete_when`."
     ),
     fields=(
         Field(
@@ -64,6 +84,15 @@ SPEC: Final = Spec(
             "bool",
             "Whether a message that meets no case counts as not sent, and is rejected.",
             default=False,
+            advanced=True,
+        ),
+        Field(
+            KEEP_ORDER,
+            "bool",
+            "Whether cases whose outputs send one batch at a time keep the order among each other. "
+            "They don't where a case has `continue`, and cases whose outputs send several batches "
+            "at once never do.",
+            default=True,
             advanced=True,
         ),
         Field(
@@ -120,17 +149,27 @@ SPEC: Final = Spec(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case: its check (None when it is always met), its output, and whether to go on."""
+    """One case.
+
+    Attributes:
+        check: what is asked of a message; None when it is always met.
+        output: where messages go that meet it.
+        continues: whether the next case is shown them too.
+        place: what the driver writes, where nothing leaves the worker and another case may write
+            to the same place; None otherwise.
+    """
 
     check: Mapping | None
     output: Composition
     continues: bool
+    place: Any = None
 
 
 @dataclass(slots=True)
-class _OutputShare:
-    """The share of one output: batches, and where their messages come from."""
+class _CaseRun:
+    """Messages that follow one another for one case: batches, and where they come from."""
 
+    case: int
     batches: list[Batch] = field(default_factory=list)
     origins: list[tuple[int, list[int]]] = field(default_factory=list)
 
@@ -141,24 +180,66 @@ class _OutputShare:
         self.origins[-1][1].append(place)
         self.batches[-1].append(message)
 
+    def fail(self) -> SendOutcome:
+        """Return the outcome of what is not tried, since something before it has failed."""
+        outcome = SendOutcome(len(self.batches))
+        outcome.errors = [waits_for_another() for _ in self.batches]
+        return outcome
+
+
+def _group_cases(cases: Sequence[Case], keep_order: bool) -> list[int]:
+    """Return a number for each case: those of one number keep the order among each other."""
+    groups = [*range(len(cases))]
+    if not keep_order or any(case.continues for case in cases):
+        # What goes to several outputs is not held for one of them: the others would get it again.
+        return groups
+    first_of: list[tuple[Any, int]] = []
+    for number, case in enumerate(cases):
+        order = case.output.send_order
+        same = order if order is SendOrder.KEPT else case.place
+        if same is None:
+            continue
+        same_group = next((group for other, group in first_of if other == same), None)
+        if same_group is None:
+            first_of.append((same, number))
+        else:
+            groups[number] = same_group
+    return groups
+
 
 class SwitchOutput(Composition):
     """Shares messages out among the outputs of its cases."""
 
-    def __init__(self, cases: Sequence[Case], strict: bool, origin: ComponentRef) -> None:
+    def __init__(
+        self, cases: Sequence[Case], strict: bool, origin: ComponentRef, keep_order: bool = True
+    ) -> None:
         self._cases = cases
         self._strict = strict
         self._origin = origin
-        # What goes to several outputs is not held for one of them: the others would get it again.
         self._keeps_messages = not any(case.continues for case in cases)
+        self._groups = _group_cases(cases, keep_order)
         self._pool = ComponentPool(lambda: None, len(cases))
+
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs of the cases."""
+        return [case.output for case in self._cases]
+
+    @property
+    def send_order(self) -> SendOrder:
+        """The order is kept only where all cases that send keep it among each other."""
+        sending = {
+            group
+            for case, group in zip(self._cases, self._groups, strict=True)
+            if case.output.send_order is not SendOrder.LOCAL
+        }
+        return super().send_order if len(sending) < 2 else SendOrder.NONE
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
     ) -> SendOutcome:
-        """Send messages to their outputs, to all of them at once."""
+        """Send messages to their outputs: to all at once that keep no order among each other."""
         sent = SendOutcome(len(batches))
-        shares = [_OutputShare() for _ in self._cases]
+        groups: dict[int, list[_CaseRun]] = {}
         for number, batch in enumerate(batches):
             ways = [self._matching_cases(batch, place, ex) for place in range(len(batch))]
             if self._strict and not all(ways):
@@ -167,22 +248,43 @@ class SwitchOutput(Composition):
                 errors = {place: text for place, way in enumerate(ways) if not way}
                 sent.fail(number, SendError(text, errors))
             for place, way in enumerate(ways):
-                for target in way:
-                    shares[target].add(number, place, batch[place])
-        used = [number for number, share in enumerate(shares) if share.batches]
+                for case in way:
+                    runs = groups.setdefault(self._groups[case], [])
+                    if not runs or runs[-1].case != case:
+                        runs.append(_CaseRun(case))
+                    runs[-1].add(number, place, batch[place])
+        used = [groups[group] for group in sorted(groups)]
         outcomes = self._pool.map(
-            lambda _, one, its: self._cases[one].output.deliver(
-                shares[one].batches, its, hold=hold and self._keeps_messages
-            ),
+            lambda _, runs, its: self._deliver_runs(runs, its, hold and self._keeps_messages),
             used,
             ex,
         )
-        for target, outcome in zip(used, outcomes, strict=True):
-            sent.written += outcome.written
-            for (number, places), error in zip(shares[target].origins, outcome.errors, strict=True):
-                if error is not None:
-                    sent.fail(number, error, places)
+        for runs, of_runs in zip(used, outcomes, strict=True):
+            for run, outcome in zip(runs, of_runs, strict=True):
+                sent.written += outcome.written
+                for (number, places), error in zip(run.origins, outcome.errors, strict=True):
+                    if error is not None:
+                        sent.fail(number, error, places)
         return sent
+
+    def _deliver_runs(
+        self, runs: Sequence[_CaseRun], ex: Execution, hold: bool
+    ) -> list[SendOutcome]:
+        """Send messages to the cases of one group, one case after the other."""
+        budget = ex.wait_budget
+        if hold and budget is not None and len(runs) > 1:
+            # What an output does not take must not count as sent, for what follows would be.
+            ex = with_wait_budget(ex, NestedWaitBudget(budget))
+        outcomes: list[SendOutcome] = []
+        is_blocked = False
+        for run in runs:
+            if is_blocked:
+                outcomes.append(run.fail())
+                continue
+            outcome = self._cases[run.case].output.deliver(run.batches, ex, hold=hold)
+            outcomes.append(outcome)
+            is_blocked = hold and any(map(holds_others, outcome.errors))
+        return outcomes
 
     def _matching_cases(self, batch: Batch, place: int, ex: Execution) -> list[int]:
         """Return the cases that a message meets."""
@@ -209,10 +311,22 @@ def build(parsed: ParsedFields, context: BuildContext) -> SwitchOutput:
         output: Composition = context.build(case[OUTPUT])
         if not parsed[RETRY_UNTIL_SUCCESS]:
             return HandOverOutput(output, case[OUTPUT]) if continues else output
-        return RetryingOutput(output.deliver, RESEND, make_attempt_logger(origin), case[OUTPUT])
+        return RetryingOutput(
+            output.deliver, RESEND, make_attempt_logger(origin), case[OUTPUT], output=output
+        )
 
     cases = [
-        Case(compile_mapping(case[CHECK]) if case[CHECK] else None, child(case), case[CONTINUE])
+        Case(
+            compile_mapping(case[CHECK]) if case[CHECK] else None,
+            child(case),
+            case[CONTINUE],
+            _place_of(case[OUTPUT]),
+        )
         for case in parsed[CASES]
     ]
-    return SwitchOutput(cases, parsed[STRICT_MODE], origin)
+    return SwitchOutput(cases, parsed[STRICT_MODE], origin, parsed[KEEP_ORDER])
+
+
+def _place_of(output: ParsedComponent) -> Any:
+    """Return what two outputs have in common that the driver writes to the same place."""
+    return (output.name, output.config) if output.name in _WRITTEN_BY_DRIVER else None

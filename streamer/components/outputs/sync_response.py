@@ -43,6 +43,8 @@ SPEC: Final = Spec(
 class SyncResponseOutput(Output):
     """Puts messages into the run as answers."""
 
+    is_local = True
+
     def send(self, batch: Batch, ex: Execution) -> None:
         """Answer; the driver passes it on when the micro-batch is written."""
         add_answers(batch, ex)

@@ -6,18 +6,20 @@ of a batch go in one statement; when it fails, all messages of the batch are mar
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from streamer.connectors.sql import ArgumentsMapping, Database, InsertStatement, SqlError
+from streamer.connectors.sql import ArgumentsMapping, Database, SqlError
 from streamer.connectors.sql.database_fields import (
     CONNECTION_FIELDS,
     INSERT_FIELDS,
     PACKAGES,
     TARGET_FIELDS,
     args_mapping,
-    read_insert,
+    insert_problems,
+    make_row_writer,
     shared_database,
 )
+from streamer.connectors.sql.row_changes import RowChange, RowWriter
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
@@ -33,6 +35,7 @@ SPEC: Final = Spec(
         "are too many for one). When it fails, every message of the batch is marked as failed."
     ),
     fields=(*TARGET_FIELDS, *INSERT_FIELDS, *CONNECTION_FIELDS),
+    check=insert_problems,
     examples=(
         Example(
             "Keep users",
@@ -60,30 +63,30 @@ class SqlInsertProcessor:
     def __init__(
         self,
         database: Database,
-        insert: InsertStatement,
+        writer: RowWriter,
         arguments: ArgumentsMapping,
         origin: ComponentRef,
     ) -> None:
         self._database = database
-        self._insert = insert
+        self._writer = writer
         self._arguments = arguments
         self._origin = origin
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Insert rows; messages that give none are marked, and the others' are inserted."""
-        rows: list[list[Any]] = []
+        rows: list[RowChange] = []
         inserted: list[int] = []
         made = list(batch)
         for index, message in enumerate(batch):
             try:
-                rows.append(self._arguments.evaluate(batch, index, ex))
+                rows.append(RowChange(self._arguments.evaluate(batch, index, ex)))
                 inserted.append(index)
             except MessageError as error:
                 made[index] = self._origin.fail(message, str(error), ex)
         try:
             self._database.begin(ex, self._origin)
             if rows:
-                self._database.insert(self._insert, rows)
+                self._writer.write(rows)
         except SqlError as error:
             for index in inserted:
                 made[index] = self._origin.fail(batch[index], str(error), ex)
@@ -94,4 +97,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> SqlInsertProcessor:
     """Find the database and compile the mapping."""
     of = shared_database(parsed, context)
     arguments = ArgumentsMapping(args_mapping(parsed))
-    return SqlInsertProcessor(of, read_insert(parsed), arguments, ComponentRef(context.component))
+    return SqlInsertProcessor(
+        of, make_row_writer(of, parsed), arguments, ComponentRef(context.component)
+    )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from streamer.core.timestamps import parse_event_time
 from streamer.sdk.spec import Field
 
-DROP_REASONS: Final = ("timestamp", "late", "expired", "key", "future", "incomplete")
+DROP_REASONS: Final = ("timestamp", "late", "expired", "key", "gap", "future", "incomplete")
 """Why a window buffer drops a message."""
 
 

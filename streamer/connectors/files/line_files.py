@@ -64,7 +64,7 @@ def is_self_overlapping(delimiter: bytes) -> bool:
     return any(delimiter.startswith(delimiter[at:]) for at in range(1, len(delimiter)))
 
 
-def mean_line_length(path: str | Path, start: int, delimiter: bytes) -> float:
+def _mean_line_length(path: str | Path, start: int, delimiter: bytes) -> float:
     """Return the mean length of the lines after `start`, in bytes, from a sample."""
     with open(path, "rb") as file:
         file.seek(start)
@@ -166,7 +166,7 @@ class LineFiles(NamedTuple):
         while number <= self.last:
             path, length = self.path(number), self.length(number)
             if length > position:
-                mean = mean_line_length(path, position, self.delimiter)
+                mean = _mean_line_length(path, position, self.delimiter)
                 remaining_bytes = min(limit.size - size, int((limit.messages - messages) * mean))
                 if remaining_bytes <= 0 and messages:
                     return BatchEnd(BytePosition(number, position), int(messages), False)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import glob
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.connectors.sql.drivers import Driver, QueryRows
 from streamer.connectors.sql.errors import SqlError
@@ -19,6 +19,8 @@ from streamer.sdk.component_ref import ComponentRef
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Engine, Executable
+
+_CARDINALITY_VIOLATION: Final = "21000"
 
 __all__ = ["Database", "Session"]
 
@@ -39,6 +41,13 @@ class Session:
         """Run a statement of SQLAlchemy's; see `run`."""
         sent = {name: self._driver.to_argument(value) for name, value in parameters.items()}
         return self._rows(self._connection.execute(statement, sent))
+
+    def execute_many(self, statement: Executable, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement of SQLAlchemy's for each row of arguments `a0`, `a1` and so on."""
+        sent = self._driver.to_argument
+        self._connection.execute(
+            statement, [{f"a{n}": sent(value) for n, value in enumerate(row)} for row in rows]
+        )
 
     def insert(self, insert: InsertStatement, rows: Sequence[Sequence[Any]]) -> None:
         """Insert rows."""
@@ -155,15 +164,6 @@ class Database:
         with self.session() as session:
             return session.execute(statement, **parameters)
 
-    def insert(self, insert: InsertStatement, rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows, in a transaction when there are several.
-
-        Raises:
-            SqlError: one failed; then none counts.
-        """
-        with self.session() if len(rows) == 1 else self.transaction() as session:
-            session.insert(insert, rows)
-
     def stream(
         self, query: str | SelectStatement, arguments: Sequence[Any], size: int
     ) -> Iterator[QueryRows]:
@@ -225,7 +225,11 @@ class Database:
             refused = isinstance(e, DataError | IntegrityError) or not isinstance(e, DBAPIError)
             cause = e.orig or e
             refused = refused or self._driver.is_value_error(cause)
-            raise SqlError(self._driver.error_text(cause), is_refused=refused) from None
+            raise SqlError(
+                self._driver.error_text(cause),
+                is_refused=refused,
+                repeats_row=getattr(cause, "sqlstate", None) == _CARDINALITY_VIOLATION,
+            ) from None
         except (SQLAlchemyError, OverflowError) as e:
             raise SqlError(str(e), is_refused=isinstance(e, OverflowError)) from None
 

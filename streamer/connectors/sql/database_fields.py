@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
@@ -15,6 +15,12 @@ from streamer.connectors.sql.drivers import (
     find_driver,
 )
 from streamer.connectors.sql.pool_bounds import PoolBounds
+from streamer.connectors.sql.row_changes import (
+    UPSERT_BY,
+    DeleteStatement,
+    RowWriter,
+    make_upsert_suffix,
+)
 from streamer.connectors.sql.statements import InsertStatement, SelectStatement
 from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields, duration_field
 
@@ -150,6 +156,17 @@ INSERT_FIELDS: Final = (
     TABLE_FIELD,
     Field(COLUMNS, "string", "The columns.", shape="array", examples=(["id", "name"],)),
     args_field("column", optional=False),
+    Field(
+        UPSERT_BY,
+        "string",
+        "The columns that say which row it is, with a unique index or as the primary key: a row "
+        "that is there is replaced in all other columns. The same row may be written again, so a "
+        "micro-batch that is replayed changes nothing. It stands for a `suffix` with `ON CONFLICT "
+        "(…) DO UPDATE SET …` (`ON DUPLICATE KEY UPDATE …` for MySQL).",
+        optional=True,
+        shape="array",
+        examples=(["id"], ["user_id", "window_start"]),
+    ),
     PREFIX_FIELD,
     _suffix_field("ON CONFLICT (id) DO NOTHING"),
     Field(
@@ -181,15 +198,31 @@ SELECT_FIELDS: Final = (
 )
 
 
-def read_insert(parsed: ParsedFields) -> InsertStatement:
-    """Return the statement that the fields of an insert describe."""
-    return InsertStatement(
-        parsed[TABLE],
-        parsed[COLUMNS],
-        parsed[PREFIX] or "",
-        parsed[SUFFIX] or "",
-        parsed[OPTIONS] or (),
+def insert_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
+    """Return what is wrong with the fields of an insert, as pairs of field and text."""
+    key = parsed[UPSERT_BY]
+    if key is None:
+        return
+    if not key:
+        yield UPSERT_BY, "is empty; name the columns of the key, or leave it out"
+    for name in key:
+        if name not in parsed[COLUMNS]:
+            yield UPSERT_BY, f"has {name!r}, which is none of the columns; add it to columns"
+    if parsed[SUFFIX]:
+        yield UPSERT_BY, f"stands for a {SUFFIX}; leave out one of them"
+
+
+def make_row_writer(database: Database, parsed: ParsedFields) -> RowWriter:
+    """Return what writes the rows that the fields of an insert describe."""
+    key, columns = parsed[UPSERT_BY] or (), parsed[COLUMNS]
+    suffix = parsed[SUFFIX] or ""
+    if key:
+        suffix = make_upsert_suffix(parsed[DRIVER], columns, key)
+    insert = InsertStatement(
+        parsed[TABLE], columns, parsed[PREFIX] or "", suffix, parsed[OPTIONS] or ()
     )
+    delete = DeleteStatement(parsed[TABLE], key) if key else None
+    return RowWriter(database, insert, delete, [columns.index(name) for name in key])
 
 
 def read_select(parsed: ParsedFields) -> SelectStatement:

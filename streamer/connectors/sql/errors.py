@@ -11,8 +11,10 @@ class SqlError(StreamerError):
     Attributes:
         is_refused: whether the values of the statement are why: they have the wrong type or size,
             or are against a constraint (SQLSTATE classes 22 and 23).
+        repeats_row: whether one statement would change a row twice (SQLSTATE 21000).
     """
 
-    def __init__(self, text: str, *, is_refused: bool = False) -> None:
+    def __init__(self, text: str, *, is_refused: bool = False, repeats_row: bool = False) -> None:
         super().__init__(text)
         self.is_refused = is_refused
+        self.repeats_row = repeats_row

@@ -47,12 +47,13 @@ class InsertStatement:
         """Return the statement for rows, whose values are the parameters of `row`.
 
         Raises:
-            SqlError: a row has not as many values as there are columns.
+            SqlError: a row has not as many values as there are columns; refused.
         """
         width = len(self._columns) or max(map(len, rows), default=0)
         for row in rows:
             if len(row) != width:
-                raise SqlError(f"sql: expected {width} values in a row, got {len(row)}")
+                text = f"sql: expected {width} values in a row, got {len(row)}"
+                raise SqlError(text, is_refused=True)
         if width not in self._by_width:
             self._by_width[width] = self._make_for_width(width)
         return self._by_width[width]

@@ -33,9 +33,8 @@ from streamer.engine.report.batch_work import BatchWork, TaskWork, combine_tasks
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import RejectedMessages
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
-from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
-from streamer.engine.report.stream_metrics import EVENT_TIME, StreamMetrics, series_key
+from streamer.engine.report.stream_metrics import EVENT_TIME, Snapshot, StreamMetrics, series_key
 from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
 

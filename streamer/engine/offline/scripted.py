@@ -20,7 +20,7 @@ from streamer.engine.driver.delivery import Delivery
 from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.output_stage import reject_failed
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage

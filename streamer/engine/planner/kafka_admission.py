@@ -15,7 +15,7 @@ from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel
+from streamer.engine.planner.planner_channels import DriverHints, PlannerChannel
 
 POLL_INTERVAL_S: Final = 0.25
 """Seconds between two looks that find nothing worth a micro-batch."""

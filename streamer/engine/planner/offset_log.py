@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 
 _OFFSET_LOG_VERSION: Final = "v1"
 """Of Spark's log of offsets."""

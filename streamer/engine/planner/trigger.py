@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamer.core.durations import SECOND
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.report.batch_work import BatchWork
 from streamer.window.settings.back_pressure import BackPressure, Interval
 from streamer.window.settings.window import Window

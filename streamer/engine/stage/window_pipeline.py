@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from streamer.core.execution import Execution
-from streamer.core.message import Message
+from streamer.core.message import Batch, Message
 from streamer.engine.report.emission_stats import EmissionStats
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.aggregated_pipeline import AggregatedPipeline
@@ -37,12 +37,14 @@ from streamer.engine.stage.window_strategies import (
     order_of,
 )
 from streamer.plan import Plan
+from streamer.plan.component_lookup import is_sent_by_workers
 from streamer.sdk.processing import Processor
 from streamer.window import Emission
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.fire.emission_batch import EmissionBatch
 
 if TYPE_CHECKING:
+    from streamer.engine.stage.keyed_routes import EmissionKeys
     from streamer.engine.stage.result_capture import ResultCapture
 
 
@@ -81,7 +83,12 @@ class WindowPipeline:
     """Takes the batches that one shard emits in a micro-batch."""
 
     def __init__(
-        self, plan: Plan, processors: Sequence[Processor], stages: Sequence[Stage], ex: Execution
+        self,
+        plan: Plan,
+        processors: Sequence[Processor],
+        stages: Sequence[Stage],
+        ex: Execution,
+        keys: EmissionKeys | None = None,
     ) -> None:
         """Choose a strategy for each route.
 
@@ -90,7 +97,9 @@ class WindowPipeline:
             processors: those of its pipeline, built.
             stages: its outputs, built, by their numbers.
             ex: the run in which all is counted.
+            keys: takes the state by key from batch to batch; None where none is kept.
         """
+        self._keys = keys
         self._processors = processors
         self._stages = stages
         self._ex = ex
@@ -104,6 +113,10 @@ class WindowPipeline:
 
             self._capture = ResultCapture(plan)
         self._plain_output = self._find_plain_output()
+        # Windows of which nothing is sorted on the driver go to the output together, whichever
+        # their ends are: it may put them into one request.
+        is_sent = is_sent_by_workers(plan.output, plan.resources)
+        self._order_of = _first_order if is_sent else order_of
         self._strategies = self._make_strategies()
 
     def payloads(self, emissions: Iterable[Emission]) -> Iterator[Payload]:
@@ -126,14 +139,14 @@ class WindowPipeline:
         ):
             return _SINGLE_KEY
         if isinstance(batch, AggregatedGroup):
-            order = FIRST_ORDER if self._plain_output else order_of(emission)
+            order = FIRST_ORDER if self._plain_output else self._order_of(emission)
             return _AGGREGATED, order, batch.text
         if emission.reason == "dropped":
             return Route.DROPPED, order_of(emission), ""
         # Of what the shard has grouped as the first processor would, only messages whose key
         # failed, which have the empty key, are still to be looked at by it.
         is_grouped = self._has_grouping_key and emission.key
-        return _GROUPED if is_grouped else _WHOLE, order_of(emission), ""
+        return _GROUPED if is_grouped else _WHOLE, self._order_of(emission), ""
 
     def _find_plain_output(self) -> OutputStage | None:
         """Return the output if groups are written as the mapping makes them, one by one."""
@@ -150,7 +163,7 @@ class WindowPipeline:
         }
         strategies[Route.AGGREGATED_BATCH] = SplitBatchRoute(self._run_emissions)
         if ex.crashes is None:
-            strategies[Route.SINGLE] = SingleRoute(self._processors, self._stages[0], stats, ex)
+            strategies[Route.SINGLE] = self._make_single_route()
         if len(self._stages) > 1:
             strategies[Route.DROPPED] = DroppedRoute(self._stages[1], ex)
         if plain is not None:
@@ -160,22 +173,48 @@ class WindowPipeline:
                 strategies[Route.AGGREGATED_BATCH] = PlainBatchRoute(aggregated, plain, stats, ex)
         return strategies
 
+    def _make_single_route(self) -> RouteStrategy:
+        output = self._stages[0]
+        if self._keys is not None:
+            # Imported here: most streams keep no state by key.
+            from streamer.engine.stage.keyed_routes import StatefulSingleRoute
+
+            return StatefulSingleRoute(self._processors, output, self._keys, self._stats, self._ex)
+        return SingleRoute(self._processors, output, self._stats, self._ex)
+
     def _make_processing(self) -> dict[Route, EmissionProcessing]:
         ex, aggregated, processors = self._ex, self._aggregated, self._processors
         if ex.crashes is not None:
+            mark = self._mark_keys if self._keys is not None else None
+            groups = GroupsPastCrashes(aggregated, ex, mark)
+            whole = PastCrashes(processors, ex, mark_keys=mark)
+            grouped = PastCrashes(processors[1:], ex, mark_keys=mark)
             return {
-                Route.SINGLE: PastCrashes(processors, ex, splits_messages=True),
-                Route.AGGREGATED: self._wrap_processing(GroupsPastCrashes(aggregated, ex)),
-                Route.WHOLE: self._wrap_processing(PastCrashes(processors, ex)),
-                Route.GROUPED: self._wrap_processing(PastCrashes(processors[1:], ex)),
+                Route.SINGLE: PastCrashes(processors, ex, splits_messages=True, mark_keys=mark),
+                Route.AGGREGATED: self._wrap_processing(groups),
+                Route.WHOLE: self._wrap_processing(whole),
+                Route.GROUPED: self._wrap_processing(grouped),
             }
         return {
             Route.AGGREGATED: MappedGroups(self._make_mapping())
             if aggregated.ends_with_mapping
-            else self._wrap_processing(AggregatedWindows(aggregated)),
-            Route.WHOLE: self._wrap_processing(WholeWindows(processors, ex)),
-            Route.GROUPED: self._wrap_processing(WholeWindows(processors[1:], ex)),
+            else self._wrap_processing(self._with_keys(AggregatedWindows(aggregated))),
+            Route.WHOLE: self._wrap_processing(self._with_keys(WholeWindows(processors, ex))),
+            Route.GROUPED: self._wrap_processing(self._with_keys(WholeWindows(processors[1:], ex))),
         }
+
+    def _with_keys(self, processing: SingleProcessing) -> SingleProcessing:
+        if self._keys is None:
+            return processing
+        from streamer.engine.stage.keyed_routes import StatefulProcessing
+
+        return StatefulProcessing(processing, self._keys)
+
+    def _mark_keys(self, emissions: Sequence[Emission], batches: Sequence[Batch]) -> Processor:
+        from streamer.engine.stage.keyed_routes import KeyMarker
+
+        assert self._keys is not None
+        return KeyMarker(self._keys, emissions, batches)
 
     def _wrap_processing(self, processing: SingleProcessing) -> EmissionProcessing:
         return processing if self._capture is None else self._capture.wrap_processing(processing)
@@ -185,3 +224,7 @@ class WindowPipeline:
             return self._aggregated.apply_mapping(groups_of(emissions))
 
         return apply if self._capture is None else self._capture.wrap_mapping(apply)
+
+
+def _first_order(emission: Emission) -> int:
+    return FIRST_ORDER

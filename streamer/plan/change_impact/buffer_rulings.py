@@ -50,6 +50,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.OFFSET: _OTHER,
     f.TIMEZONE: _OTHER,
     "gap": _OTHER,
+    f.GAP_MAPPING: _OTHER,
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
@@ -77,6 +78,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.KEY_RETENTION: Ruling(
         Effect.MIGRATE, "keys that are known now may be kept as long as before"
     ),
+    f.STATE_TTL: Ruling(Effect.MIGRATE, "holds for state that is written from now on"),
     "expire_after": _AT_CLOSE,
     "on_expired": _AT_CLOSE,
 }
@@ -100,7 +102,7 @@ def rule_on_field(
     if name == f.ALLOWED_LATENESS:
         return _rule_on_lateness(old[name] or 0, new[name] or 0, strategies[1])
     if name == f.IDLE_TIMEOUT:
-        return _rule_on_idle_timeout(old[name], new[name], strategies)
+        return _rule_on_idle_timeout(old[name], new[name], strategies, "left" in new)
     if name == f.EMIT:
         return _rule_on_emit(old[name], new[name], strategies)
     return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))
@@ -115,11 +117,16 @@ def _rule_on_lateness(old: int, new: int, strategy: str) -> Ruling:
     return Ruling(Effect.MIGRATE, "windows that have closed stay closed")
 
 
-def _rule_on_idle_timeout(old: int | None, new: int | None, strategies: tuple[str, str]) -> Ruling:
+def _rule_on_idle_timeout(
+    old: int | None, new: int | None, strategies: tuple[str, str], is_join: bool
+) -> Ruling:
     if strategies[0] != strategies[1]:
         return Ruling(Effect.RESET, "windows with idle_timeout are kept in another form")
     if new is None or (old is not None and new >= old):
         return Ruling(Effect.MIGRATE)
+    if is_join:
+        note = "" if old is not None else "messages that wait now count as taken at the deploy"
+        return Ruling(Effect.MIGRATE, note)
     # A key is looked at when it was due by the setting that it was put away with.
     note = "windows that are open now close by it once they are given another message"
     return Ruling(Effect.MIGRATE, note)

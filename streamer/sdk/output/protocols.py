@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.errors import StreamerError
@@ -235,6 +236,17 @@ def max_in_flight_field(default: int = 64) -> Field:
     )
 
 
+class SendOrder(Enum):
+    """Order in which an output sends the batches that it is given."""
+
+    LOCAL = auto()
+    """Nothing leaves the worker: bytes for the driver, or nothing at all."""
+    KEPT = auto()
+    """One batch at a time, each when the one before it is taken."""
+    NONE = auto()
+    """Several at once, which may overtake each other."""
+
+
 class Output(ABC):
     """An output that sends from the worker; see the module.
 
@@ -251,10 +263,12 @@ class Output(ABC):
     Attributes:
         max_in_flight: how many batches may be on their way at once.
         policy: how batches are cut before they are sent; None to leave them as they are.
+        is_local: whether nothing leaves the worker, so that it does not matter when it is sent.
     """
 
     max_in_flight: int = 1
     policy: BatchPolicy | None = None
+    is_local: bool = False
 
     def connect(self, ex: Execution) -> None:
         """Connect, where there is something to connect to.
@@ -278,7 +292,14 @@ class BulkOutput(Output):
 
     With a `max_in_flight` of 1 it is given one batch after the other all the same: then what comes
     after a batch that fails is not sent before it.
+
+    Attributes:
+        max_group_messages: of an output that sends several batches in order, by one call, and
+            sends nothing behind one that fails: at how many messages a call ends. It is given such
+            groups one after the other, whatever its `max_in_flight` is. 0 of other outputs.
     """
+
+    max_group_messages: int = 0
 
     @abstractmethod
     def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
@@ -335,6 +356,24 @@ class Composition(ABC):
     """
 
     policy: BatchPolicy | None = None
+
+    def children(self) -> Sequence[Composition]:
+        """Return the outputs that it passes batches on to."""
+        return ()
+
+    @property
+    def send_order(self) -> SendOrder:
+        """The order in which what is passed on is sent: the weakest promise of its outputs."""
+        orders = {child.send_order for child in self.children()}
+        return next(
+            (order for order in (SendOrder.NONE, SendOrder.KEPT) if order in orders),
+            SendOrder.LOCAL,
+        )
+
+    @property
+    def joins_batches(self) -> bool:
+        """Whether batches that are passed on together may become one."""
+        return self.policy is not None or any(child.joins_batches for child in self.children())
 
     @abstractmethod
     def deliver(

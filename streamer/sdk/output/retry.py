@@ -45,6 +45,7 @@ class RetryingOutput(Composition):
         log: LogAttempt = lambda ex, level, text: None,
         target: ParsedComponent | None = None,
         start: int = 0,
+        output: Composition | None = None,
     ) -> None:
         """Set up.
 
@@ -56,14 +57,20 @@ class RetryingOutput(Composition):
                 is taken out of the run, and what it has not taken when the run's wait budget ends
                 is handed over; both count as sent.
             start: of that component's outputs, the first that `deliver` sends to.
+            output: the output whose method `deliver` is, where others ask in which order it sends.
         """
         self._deliver = deliver
+        self._output = output
         self._backoff = backoff
         self._log_attempt = log
         # One that is given up at some time must not be held by another.
         self._is_endless = backoff.retries <= 0 and backoff.elapsed <= 0
         self._target = target
         self._start = start
+
+    def children(self) -> Sequence[Composition]:
+        """Return the output that is tried again."""
+        return () if self._output is None else (self._output,)
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
@@ -236,6 +243,10 @@ class HandOverOutput(Composition):
         """Take the output, and its component."""
         self._output = output
         self._target = target
+
+    def children(self) -> Sequence[Composition]:
+        """Return the output."""
+        return (self._output,)
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+from streamer.core.portions import cut_portions
 from streamer.sdk.backoff import RECONNECT
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.output.in_order import holds_others, waits_for_another
 from streamer.sdk.output.protocols import (
     BulkOutput,
     Composition,
@@ -23,6 +26,7 @@ from streamer.sdk.output.protocols import (
     Output,
     SendAbortedError,
     SendError,
+    SendOrder,
     SendOutcome,
     encode_batch,
 )
@@ -101,6 +105,24 @@ class Sender(Composition):
         self._last_failure = ""
         self._connect_error = ""
         self._thread_pool = ComponentPool(lambda: None, self.max_in_flight)
+
+    def children(self) -> Sequence[Composition]:
+        """Return the output, where it passes batches on itself."""
+        return (self.output,) if isinstance(self.output, Composition) else ()
+
+    @property
+    def send_order(self) -> SendOrder:
+        """The order in which batches are sent."""
+        if not isinstance(self.output, Output):
+            return super().send_order
+        if self.output.is_local:
+            return SendOrder.LOCAL
+        return SendOrder.NONE if self.max_in_flight > 1 else SendOrder.KEPT
+
+    @property
+    def joins_batches(self) -> bool:
+        """Whether batches that are sent together may become one."""
+        return getattr(self.output, "policy", None) is not None or super().joins_batches
 
     def deliver(
         self, batches: Sequence[Batch], ex: Execution, *, hold: bool = False
@@ -195,18 +217,33 @@ class Sender(Composition):
     def _send_all(
         self, batches: Sequence[Batch], ex: Execution, hold: bool
     ) -> list[SendError | None]:
+        output = self.output
+        if isinstance(output, BulkOutput) and output.max_group_messages:
+            return self._send_groups(output, batches, ex, hold)
         if self.max_in_flight > 1 and len(batches) > 1:
-            output = self.output
             if isinstance(output, BulkOutput):
                 return self._try_send(batches, lambda: output.send_all(batches, ex), ex)
             return self._thread_pool.map(lambda _, batch, its: self._send(batch, its), batches, ex)
         errors: list[SendError | None] = []
         for batch in batches:
             before = errors[-1] if errors else None
-            if hold and before is not None and not before.is_rejected:
-                errors.append(SendError("waits for a batch before it", not_tried=True))
+            if hold and holds_others(before):
+                errors.append(waits_for_another())
             else:
                 errors.append(self._send(batch, ex))
+        return errors
+
+    def _send_groups(
+        self, output: BulkOutput, batches: Sequence[Batch], ex: Execution, hold: bool
+    ) -> list[SendError | None]:
+        """Send batches in groups, one group after the other."""
+        errors: list[SendError | None] = []
+        for group in cut_portions(batches, output.max_group_messages):
+            if hold and any(map(holds_others, errors)):
+                errors += [waits_for_another() for _ in group]
+            else:
+                send = partial(output.send_all, group, ex)
+                errors += self._try_send(group, send, ex)
         return errors
 
     def _send(self, batch: Batch, ex: Execution) -> SendError | None:

@@ -22,6 +22,7 @@ class Kind(StrEnum):
     OUTPUT = "output"
     CACHE = "cache"
     RATE_LIMIT = "rate_limit"
+    TABLE = "table"
     SCANNER = "scanner"
     METRICS = "metrics"
     TRACER = "tracer"
@@ -38,7 +39,7 @@ class Kind(StrEnum):
 
 
 _KINDS_WITH_LABEL = frozenset(
-    {Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT}
+    {Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT, Kind.TABLE}
 )
 _KINDS: Final = frozenset(str(kind) for kind in Kind)
 
@@ -78,6 +79,7 @@ class Field:
             is no mapping and is not checked.
         variables: the variables that are set before the mapping runs.
         duration: a string that is a duration; parsed to int nanoseconds, None when empty.
+        per_message: of a duration, the field that takes a mapping in its place; empty without one.
         refers: a string that is the label of a resource of this kind; lint checks that it exists.
         secret: never shown in messages, logs or `echo_config`.
         credentials: a map whose items are never shown where their names say that they tell who
@@ -103,6 +105,7 @@ class Field:
     mapping: bool = False
     variables: tuple[str, ...] = ()
     duration: bool = False
+    per_message: str = ""
     refers: Kind | None = None
     secret: bool = False
     credentials: bool = False
@@ -236,6 +239,8 @@ class Spec:
         delivery: what becomes of a message when something fails, when not as usual for its kind.
         limits: what it does not do, in a few words.
         requires: the packages that it needs besides those that are always installed.
+        instead: by a name that is no field of it, though one may look for it: what there is
+            instead, as a hint.
     """
 
     kind: Kind
@@ -257,6 +262,7 @@ class Spec:
     delivery: str = ""
     limits: str = ""
     requires: tuple[Package, ...] = ()
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def body(self) -> Field:

@@ -28,6 +28,7 @@ class WindowBuffer:
         filter: is true for the messages that are taken; None for all.
         having: is true, at the first message, for the windows that are emitted; None for all.
         late_output: the label of the output resource for dropped messages, or None.
+        gap: gives the gap of a message's session; None without.
     """
 
     window: WindowType
@@ -37,6 +38,7 @@ class WindowBuffer:
     filter: Mapping | None
     having: Mapping | None
     late_output: str | None
+    gap: Mapping | None = None
 
     @property
     def settings(self) -> EventWindow:
@@ -60,6 +62,7 @@ def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
         filter=_compile_optional_mapping(parsed, f.FILTER),
         having=_compile_optional_mapping(parsed, f.HAVING),
         late_output=parsed.get(f.LATE_OUTPUT) or None,
+        gap=_compile_optional_mapping(parsed, f.GAP_MAPPING),
     )
 
 
@@ -80,13 +83,13 @@ def _compile_optional_mapping(parsed: ParsedFields, name: str) -> Mapping | None
 
 def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with the fields that all kinds have: the field, and the problem."""
-    if not parsed[f.TIMESTAMP_MAPPING].strip():
-        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
-    yield from _find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
-    yield from _find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
+    yield from find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
+    yield from find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
     yield from find_retention_problems(parsed)
+    yield from find_state_ttl_problems(parsed)
     yield from _find_clock_scope_problems(parsed)
     if (
         parsed[f.EMIT].lower() == "forward"
@@ -99,21 +102,38 @@ def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
         )
 
 
+def find_timestamp_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with the mapping of event times, beyond its syntax."""
+    if not parsed[f.TIMESTAMP_MAPPING].strip():
+        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+
+
 def find_key_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with a key: it must follow from the message, however often asked."""
-    key = _compile_optional_mapping(parsed, f.KEY_MAPPING)
-    if key is None:
+    yield from find_repeat_problems(parsed, f.KEY_MAPPING, "key")
+
+
+def find_repeat_problems(parsed: ParsedFields, name: str, what: str) -> FieldProblems:
+    """Return what is wrong with a mapping that must give a message the same whenever it is asked.
+
+    Args:
+        parsed: the component's body.
+        name: the field with the mapping.
+        what: what it gives, in a word.
+    """
+    mapping = _compile_optional_mapping(parsed, name)
+    if mapping is None:
         return
-    if key.uses.random:
-        reason = "leaves the key to chance (random_int, uuid_v4 or the like)"
-    elif key.uses.batch:
+    if mapping.uses.random:
+        reason = f"leaves the {what} to chance (random_int, uuid_v4 or the like)"
+    elif mapping.uses.batch:
         reason = "looks at other messages than its own (batch_index, from_all, count or the like)"
     else:
         return
     yield (
-        f.KEY_MAPPING,
-        f"must give a message the same key whenever it is asked, but it {reason}; take the key "
-        "from the message",
+        name,
+        f"must give a message the same {what} whenever it is asked, but it {reason}; take the "
+        f"{what} from the message",
     )
 
 
@@ -124,7 +144,7 @@ def find_lateness_problems(parsed: ParsedFields) -> FieldProblems:
         f.MAX_AHEAD: "0s allows no event to be ahead of the clock",
     }
     for name, hint in hints.items():
-        value = parsed[name]
+        value = parsed.get(name)
         if value is not None and value < 0:
             yield name, f"is {format_duration(value)}, but it must not be negative; {hint}"
 
@@ -139,10 +159,16 @@ def find_size_problems(parsed: ParsedFields) -> FieldProblems:
 
 def find_retention_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with how long results are kept."""
-    yield from _find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
+    yield from find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
 
 
-def _find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:
+def find_state_ttl_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with how long state by key is kept."""
+    yield from find_non_positive(parsed, f.STATE_TTL, "leave it out to keep state for ever")
+
+
+def find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:
+    """Return what is wrong with a duration that must be longer than nothing where it is set."""
     value = parsed[name]
     if value is not None and value <= 0:
         yield name, f"is {format_duration(value)}, but it must be longer than 0s; {hint}"

@@ -17,9 +17,8 @@ from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.metric_labels import Labels
-from streamer.engine.report.snapshot import Counts, Snapshot
 from streamer.engine.report.start_progress import StartPhase, StartProgress
-from streamer.engine.report.stream_metrics import SeriesKey
+from streamer.engine.report.stream_metrics import Counts, SeriesKey, Snapshot
 from streamer.sdk.spec import MetricsMapping
 from streamer.service.monitoring.metric_components import (
     MetricComponent,

@@ -14,8 +14,8 @@ from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.engine.report.batch_progress import BatchProgress
 from streamer.engine.report.message_samples import MessageSamples
-from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.start_progress import StartPhase
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import Plan, make_plan
 from streamer.plan.change_impact import judge
 from streamer.plan.plan import guesses_shards

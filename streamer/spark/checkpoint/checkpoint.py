@@ -14,12 +14,13 @@
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /results         results that are kept for queries (`streamer.engine.results`)
+            /tables          versions of lookup tables, and which micro-batch looks up which
             /rejected        messages that outputs have rejected, and that are sent again
 ```
 
 On another file system (`s3a://…`) are the record and Spark's part: `streamer.json`, `spark`, what
-shards begin with (`seed-1-IDENTITY`), `rejected`, and in place of the lock the files of a lease.
-All else is in a directory of this machine.
+shards begin with (`seed-1-IDENTITY`), `rejected`, `tables`, and in place of the lock the files of a
+lease. All else is in a directory of this machine.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from streamer.engine.planner.checkpoint_path import (
     remove_tree,
     replace_file,
 )
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan.checkpoint_dir import is_remote
 from streamer.spark.checkpoint.directory_lock import DirectoryLock, acquire_within
 from streamer.spark.checkpoint.lease import Lease
@@ -338,7 +339,7 @@ class Checkpoint:
         finished = bool(self.read_record().get("finished"))
         if finished:
             for path in self.find_paths(
-                *("spark", "spark-*", "seed-*", "spool", "spool-*", "signals", "rejected")
+                *("spark", "spark-*", "seed-*", "spool", "spool-*", "signals", "rejected", "tables")
             ):
                 remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from streamer.core.json.checksums import has_valid_checksum
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.checkpoint_diagnosis import REMEDY, find_damaged_file
 

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from streamer.core.log_format import LogLine
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.plan import Plan
 
 _MIN_REPORTED_CORES: Final = 2

@@ -19,7 +19,7 @@ from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, 
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 from streamer.engine.planner.offset_log import read_newest_planned, read_planned
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.stage.kafka_messages import NeededColumns
 from streamer.plan import Plan

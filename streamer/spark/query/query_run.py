@@ -34,13 +34,13 @@ from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.engine.driver.results_factory import open_store, store_gauges
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
 from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import PollSettings
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
-from streamer.engine.report.snapshot import Snapshot, newest_window_end
 from streamer.engine.report.start_progress import StartProgress
+from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
 from streamer.engine.report.task_log_channel import TaskLogReceiver
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.plan import Plan
@@ -59,6 +59,7 @@ from streamer.spark.query.input_session import InputSession
 from streamer.spark.query.redelivery import WAIT_BUDGET_NS, Redelivery
 from streamer.spark.query.replay import make_rejections, replay_in_worker
 from streamer.spark.query.source import SourcePlan, stream_source
+from streamer.spark.query.stream_tables import StreamTables
 from streamer.spark.query.worker_crashes import WorkerCrashes
 from streamer.spark.tasks.stages import build_frames, set_micro_batch
 
@@ -217,6 +218,7 @@ class QueryRun:
         self.labels = EndpointLabels.of(plan)
         self._writers = make_writers(plan, checkpoint.directory, sys.stdout.buffer, overlay)
         self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
+        self._tables = StreamTables(plan, checkpoint, log, input_session.meters)
         self.rejections = make_rejections(plan, checkpoint.rejected, self.signals, log)
         self.delivery = self._make_delivery()
         self.delivery_error: Exception | None = None
@@ -272,6 +274,7 @@ class QueryRun:
         """
         checkpoint, session = self._checkpoint, self._input
         preflight_outputs(self.plan, self._log, checkpoint.identity, progress.connect)
+        self._tables.open()
         open_writers(self._writers, self._context.context)
         self._task_log = task_log = TaskLogReceiver(
             self._on_task_log, self.batch_meter.report, local=session.host.local
@@ -291,6 +294,7 @@ class QueryRun:
     def close(self) -> None:
         """Let what listens or writes end."""
         self._context.stop()
+        self._tables.close()
         if self._task_log is not None:
             self._task_log.close()
 
@@ -357,6 +361,7 @@ class QueryRun:
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
         set_micro_batch(batch, self._checkpoint.identity, at, self._input.tap.per_task, crashes)
+        self._tables.prepare(batch, at)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self.kafka is not None:
@@ -405,7 +410,8 @@ class QueryRun:
 
     def read_gauges(self) -> dict[str, float]:
         """Return what is measured when it is asked for: what is kept on the disk."""
-        return store_gauges(self._results) | self._checkpoint_metrics.read_gauges()
+        stored = store_gauges(self._results) | self._checkpoint_metrics.read_gauges()
+        return stored | self._tables.read_gauges()
 
     def stop(self, timeout: float) -> bool:
         """Let the micro-batch in hand finish, then stop.

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.planner.checkpoint_path import CheckpointPath
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.rejected_messages import (
     RejectedMessages,

@@ -1,7 +1,7 @@
 """The source of a stream: an input's pieces and the clock's ticks, as one Python data source.
 
 An offset has the input's own, and beside it what a replay must see again
-(`streamer.engine.planner.micro_batch_offset`).
+(`streamer.engine.planner.planner_channels`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.micro_batch_offset import (
+from streamer.engine.planner.planner_channels import (
+    DriverHints,
     MicroBatchOffset,
+    PlannerChannel,
     is_before,
     next_aggregates_from,
 )
-from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel
 from streamer.engine.planner.trigger import (
     BatchClock,
     IdlePause,

@@ -13,9 +13,8 @@ from streamer.core.errors import StreamerError, as_transient
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis, WaitingInputs
 from streamer.engine.report.batch_progress import BatchMeter
-from streamer.engine.report.snapshot import Snapshot, has_ended
 from streamer.engine.report.start_progress import NO_PROGRESS, StartProgress
-from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics, has_ended
 from streamer.plan import Plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 from streamer.spark.checkpoint.initial_state import seed_for_workers

@@ -19,9 +19,10 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.bloblang import restore_inputs
 from streamer.core.execution import MicroBatch
+from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.offset_log import PlannedBatch
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
@@ -37,6 +38,7 @@ from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
+from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
 from streamer.window import ShuffleRow as PackRow
@@ -72,6 +74,7 @@ _MICRO_BATCH_PROPERTY: Final = "streamer.micro_batch"
 _PLANNED_PROPERTY: Final = "streamer.planned"
 _SAMPLES_PROPERTY: Final = "streamer.samples"
 _CRASHES_PROPERTY: Final = "streamer.crashes"
+_TABLES_PROPERTY: Final = "streamer.tables"
 
 
 def to_record_batches(
@@ -114,6 +117,11 @@ def prepare_task(plan: Plan) -> None:
     It looks for cycles less often: documents have none, and there are many.
     """
     restore_inputs(plan.captured_inputs)
+    if tables_text := current_tables_text():
+        # Imported here: not every stream has tables, and every worker waits for its imports.
+        from streamer.spark.tasks.worker_tables import tables_of
+
+        set_process_tables(tables_of(tables_text, resources_of_run(plan.run)))
     SAMPLES_PER_COMPONENT.set(requested_samples())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()
@@ -323,6 +331,22 @@ def current_planned_batch() -> PlannedBatch | None:
     context = TaskContext.get()
     text = context.getLocalProperty(_PLANNED_PROPERTY) if context else None
     return PlannedBatch.from_json(text) if text else None
+
+
+def set_tables(batch: DataFrame, text: str) -> None:
+    """Set which versions of lookup tables a micro-batch's tasks look up, as `set_micro_batch` does.
+
+    Args:
+        batch: the micro-batch.
+        text: see `worker_tables.describe_versions`.
+    """
+    batch.sparkSession.sparkContext.setLocalProperty(_TABLES_PROPERTY, text)
+
+
+def current_tables_text() -> str:
+    """Return the versions of lookup tables that the task looks up; empty without tables."""
+    context = TaskContext.get()
+    return (context.getLocalProperty(_TABLES_PROPERTY) if context else None) or ""
 
 
 def requested_samples() -> int:

@@ -11,13 +11,13 @@ from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.checks import SupportsProbe
 from streamer.tools.dry_run.check import CheckResult, run_check
 
-_CONNECTED_KINDS: Final = (Kind.INPUT, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT)
+_CONNECTED_KINDS: Final = (Kind.INPUT, Kind.OUTPUT, Kind.CACHE, Kind.RATE_LIMIT, Kind.TABLE)
 
 
 def check_components(
     plan: Plan, is_selected: Callable[[ParsedComponent], bool] = lambda component: True
 ) -> Iterator[CheckResult]:
-    """Build every processor, and connect every input, output, cache and rate limit.
+    """Build every processor, and connect every input, output, cache, rate limit and table.
 
     A component inside of another (an output of a `broker`) is connected by itself.
 

@@ -21,6 +21,7 @@ from streamer.engine.offline.window_simulator import (
     truncate_after_windows,
 )
 from streamer.plan import Plan
+from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run
 from streamer.tools.timeline.model import Emission, Event, Timeline
 from streamer.tools.timeline.windows import WindowIndex
@@ -32,6 +33,7 @@ _DROP_TEXTS = {
     "timestamp": "its timestamp_mapping gave no time",
     "expired": "its window was overdue and dropped",
     "key": "its key_mapping gave no key",
+    "gap": "its gap_mapping gave no gap",
     "future": "its time is further ahead of the clock than max_ahead allows",
     "incomplete": "it came before the first window, or the input ended before its window was full",
 }
@@ -73,9 +75,10 @@ def simulate(
             "use one that makes windows, such as `buffer: {system_window: {size: …}}`"
         )
     simulation = _Simulation(plan, plan.window, arrivals, now)
-    for batch in sample:
-        simulation.add_batch(batch)
-    return simulation.end()
+    with use_local_tables(plan.resources, plan.context()):
+        for batch in sample:
+            simulation.add_batch(batch)
+        return simulation.end()
 
 
 class _Simulation:

@@ -14,8 +14,10 @@ from streamer.components.processors.mapping import MappingProcessor
 from streamer.config.unit_tests.definitions import Case
 from streamer.core.errors import StreamerError
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run_processor
 from streamer.sdk.spec import Kind, ParsedComponent
+from streamer.sdk.spec.component import Resources
 from streamer.tools.unit_tests.batches import check_batches
 from streamer.tools.unit_tests.failure import Failure
 from streamer.tools.unit_tests.files import read_relative_file
@@ -33,8 +35,8 @@ def check_processors(case: Case, environment: SuiteEnvironment) -> Iterator[Fail
             something is wrong with it.
     """
     parsed = case.parsed
-    processors = (
-        _open_mapping(case, environment)
+    processors, resources = (
+        (_open_mapping(case, environment), {})
         if parsed["target_mapping"]
         else _open_processors(case, environment)
     )
@@ -43,15 +45,17 @@ def check_processors(case: Case, environment: SuiteEnvironment) -> Iterator[Fail
         incoming.append(parsed["input_batch"])
     batches = [batch for one in incoming if (batch := make_batch(one, environment.directory))]
     ex = environment.make_execution()
-    for processor in processors:
-        batches = run_processor(processor, batches, ex)
+    with use_local_tables(resources, build_context(resources)):
+        for processor in processors:
+            batches = run_processor(processor, batches, ex)
     yield from check_batches(parsed["output_batches"] or (), batches, environment.directory, ex)
 
 
-def _open_processors(case: Case, environment: SuiteEnvironment) -> Sequence[Any]:
+def _open_processors(case: Case, environment: SuiteEnvironment) -> tuple[Sequence[Any], Resources]:
     file, name = split_target(case.parsed["target_processors"])
     target = environment.open_config(case, file)
-    return build_context(target.resources).build_all(target.read_processors(name))
+    processors = build_context(target.resources).build_all(target.read_processors(name))
+    return processors, target.resources
 
 
 def split_target(target: str) -> tuple[str, str]:

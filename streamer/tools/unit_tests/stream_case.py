@@ -11,6 +11,7 @@ from streamer.core.message import Batch
 from streamer.engine.driver.rejected_frames import RejectedError
 from streamer.engine.offline.scripted import ScriptedStream
 from streamer.plan import make_plan
+from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.batches import Expected, check_batches, check_messages
 from streamer.tools.unit_tests.failure import Failure, add_place, format_pair, make_failure
@@ -29,9 +30,10 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
     plan = make_plan(environment.open_config(case).build_config(), environment.level)
     script = list(read_steps(case.parsed, environment.directory))
     run = _CaseRun(ScriptedStream(plan, environment.log_redacted), environment.directory)
-    for step in script:
-        yield from run.run_step(step)
-    yield from run.check_end(case.parsed, lambda: find_dropped(plan, script))
+    with use_local_tables(plan.resources, plan.context()):
+        for step in script:
+            yield from run.run_step(step)
+        yield from run.check_end(case.parsed, lambda: find_dropped(plan, script))
 
 
 class _CaseRun:

@@ -27,8 +27,12 @@ from streamer.window.aggregate.partial_aggregates import (
 )
 from streamer.window.aggregate.pre_aggregator import DOCUMENTS_PER_PARSE, PreAggregator
 from streamer.window.aggregate.registry import make_accumulator
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, MessageBuilder
-from streamer.window.pack.message_columns import SLOT_BITS
+from streamer.window.pack.message_columns import (
+    SLOT_BITS,
+    FiredGroup,
+    GroupMetadata,
+    MessageBuilder,
+)
 from streamer.window.pack.metadata_codec import read_key_spelling
 from streamer.window.pack.pack_codec import Pack, StoredPack, read_header
 from streamer.window.settings.int_codec import Ints

@@ -15,7 +15,7 @@ from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
 from streamer.window.contract import RowKind, ShuffleRow
-from streamer.window.evaluate.message_evaluator import MessageEvaluator
+from streamer.window.evaluate.message_slots import MessageEvaluator
 from streamer.window.pack.message_columns import GROUP_MASK, SLOT_BITS, group_indices
 from streamer.window.pack.message_columns import KeyGroups as Keys
 from streamer.window.settings.int_codec import Ints

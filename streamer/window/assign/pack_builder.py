@@ -17,8 +17,8 @@ from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.aggregate.pre_aggregator import PreAggregator
-from streamer.window.assign.slot_assigner import SlotAssigner
 from streamer.window.contract import RowKind, ShuffleRow
+from streamer.window.evaluate.message_slots import SlotAssigner
 from streamer.window.pack.message_columns import (
     GROUP_MASK,
     SLOT_BITS,

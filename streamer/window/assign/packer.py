@@ -22,15 +22,17 @@ from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.assign.message_gaps import MessageGaps
 from streamer.window.assign.pack_builder import DroppedMessages, PackBuilder
-from streamer.window.assign.slot_assigner import PieceOrigin, make_slot_assigner
 from streamer.window.contract import ShuffleRow
-from streamer.window.evaluate.message_evaluator import (
+from streamer.window.evaluate.message_slots import (
     NO_EVENT_TIME,
     EvaluatedMessages,
     EventTimeCache,
     MessageEvaluator,
+    PieceOrigin,
     make_message_evaluators,
+    make_slot_assigner,
 )
 from streamer.window.evaluate.queries import BufferMappings, is_now_mapping
 from streamer.window.pack.message_columns import KeyGroups
@@ -118,6 +120,7 @@ class Packer:
         self._groups = groups
         self._slots = slots
         self._drops = DroppedMessages(keep_dropped)
+        self._gaps = None if mappings.gap is None else MessageGaps(mappings.gap, self._drops)
 
     def add_raws(
         self,
@@ -301,6 +304,8 @@ class Packer:
                 for index, meta in enumerate(metas if len(metas) > 1 else metas * count)
             ]
         good = self._drop_invalid(results, times, groups, arrivals, message_at, ex)
+        if self._gaps is not None:
+            metas, good = self._gaps.add_gaps(metas, good, arrivals, message_at, ex)
         if good is not None:
             selected = np.flatnonzero(good)
             raws = [raws[index] for index in selected.tolist()]
@@ -394,8 +399,13 @@ class Packer:
         group = self._group_of(batch, index, message, arrival, ex)
         if group is None:
             return
-        slots, event_times = self._slots.assign(np.array([time], np.int64))
         meta = encode_meta(message.meta)
+        if self._gaps is not None:
+            marked = self._gaps.add_gap(meta, batch, index, arrival, ex)
+            if marked is None:
+                return
+            meta = marked
+        slots, event_times = self._slots.assign(np.array([time], np.int64))
         if self._groups is not None and self._groups.other_spellings:
             meta = add_key_spelling(meta, self._groups.other_spellings.pop())
         self._builder.add_one(message, int(slots[0]) + group, arrival, meta, event_times)

@@ -59,11 +59,13 @@ class BufferMappings:
         key: gives the window's key, a mapping; or the group by which the pipeline goes on, an
             interpolation or a mapping; None without.
         filter: true keeps a message; None without.
+        gap: gives the gap of a message's session, null for the usual one; None without.
     """
 
     timestamp: CompiledMapping | None
     key: CompiledKey | None = None
     filter: CompiledMapping | None = None
+    gap: CompiledMapping | None = None
 
 
 _NOW_MAPPING: Final = re.compile(r"\s*(?:root\s*=\s*)?now\(\)\s*")

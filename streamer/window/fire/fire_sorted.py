@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from streamer.window.pack.merge_packs import merge_packs
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata
+from streamer.window.pack.message_columns import FiredGroup, GroupMetadata
 from streamer.window.pack.metadata_codec import read_key_spelling
 from streamer.window.pack.pack_codec import Pack, PackColumns
 

@@ -17,7 +17,7 @@ from streamer.core.lazy_batch import Column, LazyBatch
 from streamer.core.message import UNPARSED, Batch, Message
 from streamer.window.aggregate.fire_groups import PaneParts
 from streamer.window.pack.merge_packs import merge_packs
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, MessageBuilder
+from streamer.window.pack.message_columns import FiredGroup, GroupMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import read_key_spelling
 from streamer.window.pack.pack_codec import Pack, PackBytes, PackColumns, StoredPack, read_header
 from streamer.window.state.pane_store import Pane, PaneStore
@@ -75,7 +75,7 @@ def _build_ungrouped(
         known = columns.times if columns.max_times is None else columns.max_times
         times.append(None if known is None else int(known.max()))
         del columns
-    metas = labels.builder_for(None, max_time_of(times))
+    metas = labels.builder_for(None, _max_time_of(times))
     messages: Batch = []
     columns_list.reverse()
     while columns_list:
@@ -83,7 +83,7 @@ def _build_ungrouped(
     yield FiredGroup(first, None, messages)
 
 
-def max_time_of(times: Iterable[int | None]) -> int | None:
+def _max_time_of(times: Iterable[int | None]) -> int | None:
     """Return the largest of some event times; None when it was not kept everywhere."""
     newest: int | None = None
     for time in times:
@@ -161,20 +161,20 @@ def _build_groups(packs: Sequence[Pack], labels: GroupMetadata) -> Iterator[Fire
         elif uniform:
             payloads = [raw for pack, index in segments for raw in pack.group_payloads(index)]
             messages = metas.build_messages(
-                payloads, packs[0].metas, None, known_documents(segments)
+                payloads, packs[0].metas, None, _known_documents(segments)
             )
         else:
             messages = []
             for pack, index in segments:
                 ids = None if pack.meta_ids is None else pack.meta_ids[pack.group_slice(index)]
-                documents = known_documents([(pack, index)])
+                documents = _known_documents([(pack, index)])
                 messages += metas.build_messages(
                     pack.group_payloads(index), pack.metas, ids, documents
                 )
         ordered = _sort_by_arrival(segments, messages) if places.is_interleaved else messages
         yield FiredGroup(first, key, ordered)
         if places.is_shared:
-            cache_documents(segments, messages)
+            _cache_documents(segments, messages)
 
 
 def _first_spelling(segments: list[tuple[Pack, int]], first: int) -> bytes | None:
@@ -353,7 +353,7 @@ class CachedGroup:
         return values
 
 
-def known_documents(segments: PackSegments) -> list[Any] | None:
+def _known_documents(segments: PackSegments) -> list[Any] | None:
     """Return the documents of a group's messages, `UNPARSED` where one is not known yet.
 
     Returns:
@@ -371,7 +371,7 @@ def known_documents(segments: PackSegments) -> list[Any] | None:
     return documents if some else None
 
 
-def cache_documents(segments: PackSegments, messages: Batch) -> None:
+def _cache_documents(segments: PackSegments, messages: Batch) -> None:
     """Keep the documents that a window's pipeline has parsed, for the windows that follow.
 
     Args:

@@ -14,7 +14,7 @@ from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.pack_builder import DROP_REASON
 from streamer.window.contract import Counters, Emission, LogLine, OpenWindow, RowKind, ShuffleRow
 from streamer.window.fire.fire_window import iterate_in_order
-from streamer.window.pack.message_builder import MessageBuilder
+from streamer.window.pack.message_columns import MessageBuilder
 from streamer.window.pack.pack_codec import StoredPack, read_header
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.day_grid import DayGrid

@@ -15,7 +15,7 @@ from streamer.window.contract import Emission, WindowReason
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.state import Window
 from streamer.window.keyed.window_aggregate import WindowAggregate
-from streamer.window.pack.message_builder import DecodedMetadata
+from streamer.window.pack.message_columns import DecodedMetadata
 from streamer.window.pack.window_metadata import (
     WINDOW_MAX_TIME,
     make_unbounded_metadata,

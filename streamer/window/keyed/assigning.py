@@ -22,7 +22,7 @@ from streamer.window.keyed.message_rows import (
     iterate_in_order,
     make_message_row,
 )
-from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.session import MessageGapRules, SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
 from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.keyed.window_rules import WindowRules
@@ -75,8 +75,11 @@ class Assigner:
         self._reason: WindowReason | None = rules.per_event_reason
         if self._reason is None and settings.emit == "each":
             self._reason = "each"
+        self._gap_rules = rules if isinstance(rules, MessageGapRules) else None
         self._stretch: StretchFunction | None = None
-        if isinstance(rules, _STRETCHING_RULES) and rules.non_overlapping:
+        if self._gap_rules is not None:
+            pass  # the next message may bring another gap
+        elif isinstance(rules, _STRETCHING_RULES) and rules.non_overlapping:
             self._stretch = None if by_key or self._reason is not None else rules.extend_over
         self.taken = 0
         self.late_messages = LateMessages()
@@ -136,6 +139,7 @@ class Assigner:
     def _assign_one_by_one(self, key: bytes, state: KeyState, rows: Iterable[MessageRow]) -> None:
         rules, active, by_key = self._rules, self._active, self._by_key
         unit, reason, aggregation = rules.unit, self._reason, self._aggregation
+        gap_rules = self._gap_rules
         here: dict[bytes, int] = {}
         taken = 0
         for arrival, time, watermark, loaded, row in rows:
@@ -143,6 +147,8 @@ class Assigner:
                 watermark = max(state.clock, here.get(loaded.partition, NEVER))
             if unit > 1 and watermark != NEVER:
                 watermark -= watermark % unit
+            if gap_rules is not None:
+                gap_rules.message_gap = loaded.gap_of(row)
             changed = rules.assign(state, time, arrival, watermark, active)
             if changed is None:
                 self.late_messages.append(DroppedRow(arrival, loaded, row))

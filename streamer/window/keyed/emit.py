@@ -29,7 +29,7 @@ from streamer.window.keyed.emit_queue import (
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import (
     make_count_metadata,
     make_unbounded_metadata,

@@ -46,6 +46,7 @@ class KeyedHead:
         bucket_sizes: by key bucket, the bytes of its records; empty if no window was ever
             aggregated.
         has_columns: whether there are sessions kept as columns.
+        arrival_times: `ArrivalTimes.to_fields` of a join with `idle_timeout`; None for others.
     """
 
     fingerprint: str
@@ -63,6 +64,7 @@ class KeyedHead:
     aggregated_count: int = 0
     bucket_sizes: dict[int, int] = field(default_factory=dict)
     has_columns: bool = False
+    arrival_times: list[list[int]] | None = None
 
     @classmethod
     def read(cls, store: StateStore, fingerprint: str) -> KeyedHead:
@@ -102,6 +104,7 @@ class KeyedHead:
             fields.get("folded", 0),
             dict(fields.get("sizes", ())),
             version == layout.KEYED_HEAD_VERSION,
+            fields.get("arrival_times"),
         )
 
     def write(self, store: StateStore) -> None:
@@ -129,6 +132,8 @@ class KeyedHead:
             fields["uses"] = self.use_counts
             fields["folded"] = self.aggregated_count
             fields["sizes"] = list(self.bucket_sizes.items())
+        if self.arrival_times is not None:
+            fields["arrival_times"] = self.arrival_times
         store.put(*HEAD_KEY, dump_json(fields))
 
     def save(

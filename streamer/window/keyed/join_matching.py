@@ -26,9 +26,19 @@ _PAIRS_PER_PORTION: Final = 50_000
 class JoinRules:
     """The rules of a join: how far apart in time a pair may be, and how long events wait."""
 
-    def __init__(self, kind: Join, lateness: int) -> None:
+    def __init__(self, kind: Join, lateness: int, is_system_clock: bool = False) -> None:
+        """Take the settings.
+
+        Args:
+            kind: the join's.
+            lateness: for how long matches wait for late messages, ns.
+            is_system_clock: whether the clock is the time of day.
+        """
         self._kind = kind
         self._lateness = lateness
+        # The time of day is beyond every message that comes in: one is late once no message that
+        # it could match can be waiting.
+        self._margin = lateness + kind.before + kind.after if is_system_clock else lateness
 
     def find_late(self, times: Ints, lags: Ints | None, watermark: int) -> Bools:
         """Return which events are late, whether a match could still come or not.
@@ -39,7 +49,7 @@ class JoinRules:
                 if it never was.
             watermark: the watermark before the piece, ns.
         """
-        is_late: Bools = times < _clamp_time(watermark - self._lateness)
+        is_late: Bools = times < _clamp_time(watermark - self._margin)
         return is_late if lags is None else is_late | (lags > self._lateness)
 
     def match_after(self, side: Side) -> int:
@@ -61,6 +71,10 @@ class JoinRules:
         if clock == NEVER:
             return MIN_TIME_NS
         return _clamp_time(clock - self._lateness - self.match_after(side))
+
+    def expires_at(self, side: Side, time: int) -> int:
+        """Return the clock at which an event of a side is freed, ns."""
+        return min(time + self._lateness + self.match_after(side) + 1, FOREVER)
 
     def emits_unmatched(self, side: Side) -> bool:
         """Return whether events of a side are emitted if they find no match."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from streamer.window.keyed.arrival_times import IdleMessages
 from streamer.window.keyed.join_matching import EventColumns
 from streamer.window.keyed.matched_bits import MatchedBits
 from streamer.window.keyed.message_rows import LoadedPack
@@ -122,12 +123,13 @@ class JoinSide:
         return EventColumns.concat(parts)
 
     def free_expired(
-        self, until: int | None, lists_unmatched: bool
+        self, until: int | None, idle: IdleMessages | None, lists_unmatched: bool
     ) -> tuple[int, int, list[UnmatchedRow]]:
-        """Free messages older than a time, or all.
+        """Free messages older than a time and idle ones, or all.
 
         Args:
             until: the time, ns; None for all.
+            idle: messages that have waited for `idle_timeout`; None without any.
             lists_unmatched: whether to return the messages without a match.
 
         Returns:
@@ -135,10 +137,12 @@ class JoinSide:
         """
         count = without = 0
         alone: list[UnmatchedRow] = []
-        for loaded in list(
-            self.store.packs_between(MIN_TIME_NS, FOREVER if until is None else until)
-        ):
-            going = ~loaded.freed if until is None else ~loaded.freed & (loaded.times < until)
+        high = FOREVER if until is None else until if idle is None else max(until, idle.high)
+        for loaded in list(self.store.packs_between(MIN_TIME_NS, high)):
+            going = ~loaded.freed
+            if until is not None:
+                is_due = loaded.times < until
+                going &= is_due if idle is None else is_due | (loaded.pack.arrivals < idle.before)
             rows = np.flatnonzero(going)
             if len(rows):
                 count += len(rows)
@@ -148,6 +152,21 @@ class JoinSide:
                 if lists_unmatched:
                     alone += self._iterate_unmatched(loaded, unmatched)
         return count, without, alone
+
+    def earliest_time(self, until: int) -> int | None:
+        """Return the least event time of a message that waits, ns; None without any.
+
+        Args:
+            until: messages older than this have been freed, so that their packs' bounds say
+                nothing of those that are left.
+        """
+        least: list[int] = []
+        for low, loaded in self.store.iterate_lows(until):
+            if loaded is None:
+                least.append(low)
+            elif not loaded.freed.all():
+                least.append(int(loaded.times[~loaded.freed].min()))
+        return min(least, default=None)
 
     def _iterate_unmatched(self, loaded: LoadedPack, rows: Ints) -> Iterable[UnmatchedRow]:
         pack = loaded.pack

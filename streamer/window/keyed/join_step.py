@@ -15,6 +15,7 @@ from streamer.window.contract import (
     WindowReason,
 )
 from streamer.window.fire.step_io import ShardInput, emit_passthrough
+from streamer.window.keyed.arrival_times import ArrivalTimes, IdleMessages
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.join_matching import SIDES, JoinRules, Side, find_pairs
@@ -23,6 +24,7 @@ from streamer.window.keyed.join_side import JoinSide, UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
 from streamer.window.keyed.matched_bits import MatchedBits
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
@@ -44,7 +46,8 @@ class JoinStep:
         """
         assert isinstance(window.kind, Join)
         self._settings = window.time
-        self._rules = JoinRules(window.kind, window.time.allowed_lateness)
+        is_system_clock = window.time.clock == "system"
+        self._rules = JoinRules(window.kind, window.time.allowed_lateness, is_system_clock)
         self._store = store
         self._keep_dropped = keep_dropped
         self._head = head = KeyedHead.read(store, window.fingerprint)
@@ -56,6 +59,7 @@ class JoinStep:
             "left": JoinSide(store, matched, lefts, head.next_pack),
             "right": JoinSide(store, matched, rights, after),
         }
+        self._arrival_times = self._open_arrival_times()
         self._late_messages = LateMessages()
         self._output = JoinOutput(window.keyed)
 
@@ -71,14 +75,24 @@ class JoinStep:
         yield from self._late_messages.drop_all(head.counters, self._keep_dropped)
         yield from self._emit_pairs()
         yield from self._emit_expired(clock, info.ended and self._settings.end_of_input == "flush")
+        next_due = self._next_due(now, clock)
         for side in SIDES:
             self._sides[side].store.commit()
         self._matched.write()
         self._save_head()
-        return self._make_status(now)
+        return self._make_status(now, next_due)
+
+    def _open_arrival_times(self) -> ArrivalTimes:
+        """Return when waiting messages were taken: now, of those from before `idle_timeout`."""
+        fields, head = self._head.arrival_times, self._head
+        if fields is None:
+            old = [0, head.clocks.active, MIN_TIME_NS, FOREVER, FOREVER]
+            fields = [old] if head.next_arrival else []
+        return ArrivalTimes(fields)
 
     def _store_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> None:
         """Add packs to their sides; free late messages."""
+        since = self._head.next_arrival
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         for (body, shift, header), row in numbered:
             side = self._sides["right" if row.kind == RowKind.RIGHT else "left"]
@@ -94,6 +108,19 @@ class JoinStep:
                     DroppedRow(int(pack.arrivals[at]), loaded, at) for at in rows.tolist()
                 ]
             self._head.counters.taken += side.add_incoming(loaded, np.flatnonzero(~late))
+        if self._settings.idle_timeout is not None:
+            self._note_arrival_time(since)
+
+    def _note_arrival_time(self, since: int) -> None:
+        """Note when the incoming messages were taken, whose arrival numbers begin with `since`."""
+        times, expires = [], MIN_TIME_NS
+        for side in SIDES:
+            for rows in self._sides[side].incoming:
+                times.append(rows.times)
+                expires = max(expires, self._rules.expires_at(side, int(rows.times.max())))
+        if times:
+            active = self._head.clocks.active
+            self._arrival_times.add(since, active, np.concatenate(times), expires)
 
     def _emit_pairs(self) -> Iterator[Emission]:
         """Emit the pairs that this micro-batch completes, in the order of the events."""
@@ -127,10 +154,11 @@ class JoinStep:
         """Free messages that no match can come for; emit those without one if configured."""
         rules, counters = self._rules, self._head.counters
         unmatched_rows: list[tuple[int, int, Side, UnmatchedRow]] = []
+        idle = self._pop_idle(clock)
         for side in SIDES:
             until = rules.expires_before(side, clock)
             listed, reach = rules.emits_unmatched(side), rules.match_after(side)
-            leaving = self._sides[side].free_expired(None if flush else until, listed)
+            leaving = self._sides[side].free_expired(None if flush else until, idle, listed)
             count, without, unmatched = leaving
             if not listed:
                 counters.passed_over += without
@@ -141,13 +169,40 @@ class JoinStep:
         counters.emitted_messages += len(unmatched_rows)
         unmatched_rows.sort(key=lambda one: one[:2])
         for end, _, side, one in unmatched_rows:
-            final = one.time < rules.expires_before(side, clock)
-            reason: WindowReason = "final" if final else "flush"
+            reason: WindowReason = "flush"
+            if one.time < rules.expires_before(side, clock):
+                reason = "final"
+            elif idle is not None and one.arrival < idle.before:
+                reason = "idle"
             yield self._output.emit_unmatched(
                 side, one, (one.time - rules.match_before(side), end), reason
             )
 
-    def _make_status(self, now: int) -> Status:
+    def _pop_idle(self, clock: int) -> IdleMessages | None:
+        """Return the messages that have waited for `idle_timeout`, and forget when they came."""
+        timeout, clocks = self._settings.idle_timeout, self._head.clocks
+        if timeout is None:
+            return None
+        self._arrival_times.forget_expired(clock)
+        if clocks.is_behind:
+            return None
+        return self._arrival_times.pop_idle(clocks.active, timeout, self._head.next_arrival)
+
+    def _next_due(self, now: int, clock: int) -> int | None:
+        """Return when a message comes out alone without new ones, as batch time, ns, or None."""
+        rules, settings = self._rules, self._settings
+        dues = []
+        if settings.clock == "system":
+            for side in filter(rules.emits_unmatched, SIDES):
+                earliest = self._sides[side].earliest_time(rules.expires_before(side, clock))
+                if earliest is not None:
+                    dues.append(rules.expires_at(side, earliest))
+        oldest = self._arrival_times.oldest
+        if settings.idle_timeout is not None and oldest is not None:
+            dues.append(now + oldest + settings.idle_timeout - self._head.clocks.active)
+        return min(dues, default=None)
+
+    def _make_status(self, now: int, next_due: int | None) -> Status:
         """Return the shard's status after the micro-batch."""
         stores = [self._sides[side].store for side in SIDES]
         held_count = sum(store.held_count for store in stores)
@@ -158,7 +213,7 @@ class JoinStep:
             held=held_count,
             held_bytes=sum(store.held_bytes for store in stores),
             open=(),
-            next_due=None,
+            next_due=next_due,
             newest_end=None,
             closed=(),
             log=self._late_messages.log_lines(),
@@ -171,4 +226,6 @@ class JoinStep:
         lefts, head.next_pack = self._sides["left"].store.head_entries()
         rights, _ = self._sides["right"].store.head_entries()
         head.packs = lefts + rights
+        is_timed = self._settings.idle_timeout is not None
+        head.arrival_times = self._arrival_times.to_fields() if is_timed else None
         head.write(self._store)

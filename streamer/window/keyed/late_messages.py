@@ -12,7 +12,7 @@ from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.pack_builder import DROP_REASON
 from streamer.window.contract import Counters, Emission, LogLine
 from streamer.window.keyed.message_rows import LoadedPack
-from streamer.window.pack.message_builder import MessageBuilder
+from streamer.window.pack.message_columns import MessageBuilder
 
 
 class DroppedRow(NamedTuple):

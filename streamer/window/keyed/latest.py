@@ -16,8 +16,7 @@ from streamer.window.keyed.emit_queue import ON_CHANGE, PER_EVENT, EmitQueue
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
 from streamer.window.keyed.message_rows import FreshPack, MessageRow
 from streamer.window.keyed.state import KeyState, Window
-from streamer.window.pack.message_builder import DecodedMetadata
-from streamer.window.pack.message_columns import encode_key
+from streamer.window.pack.message_columns import DecodedMetadata, encode_key
 from streamer.window.pack.metadata_codec import decode_meta
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import Global

@@ -22,8 +22,8 @@ import numpy as np
 
 from streamer.core.message import Batch, Message
 from streamer.window.keyed.state import FOREVER
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
-from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
+from streamer.window.pack.metadata_codec import decode_meta, read_gap, read_key_spelling
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.int_codec import Bools, Ints
 
@@ -124,7 +124,7 @@ class FreshPack(LoadedPack):
         stored: the pack as it is stored if none of its messages is freed.
     """
 
-    __slots__ = ("watermark", "partition", "lags", "max_watermark", "stored")
+    __slots__ = ("watermark", "partition", "lags", "max_watermark", "stored", "_gaps")
 
     def __init__(
         self, pack: Pack, by_arrival: bool, stored: bytes, watermark: int, partition: bytes
@@ -133,12 +133,20 @@ class FreshPack(LoadedPack):
         self.stored = stored
         self.watermark = watermark
         self.partition = partition
+        self._gaps: list[int | None] | None = None
         self.lags: list[int] | None = None
         self.max_watermark = watermark
         lags = pack.lags
         if lags is not None and lags.any():
             self.lags = lags.tolist()
             self.max_watermark = max(watermark, int((self.times + lags)[lags > 0].max()))
+
+    def gap_of(self, row: int) -> int | None:
+        """Return the gap that a message brings to its session, ns; None where it brings none."""
+        if self._gaps is None:
+            self._gaps = list(map(read_gap, self.pack.metas))
+        ids = self.pack.meta_ids
+        return self._gaps[0 if ids is None else ids[row]]
 
 
 Segment = tuple[FreshPack, int, int]

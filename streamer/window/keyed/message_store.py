@@ -172,6 +172,16 @@ class MessageStore:
         """Give the packs that earlier micro-batches stored, one at a time."""
         return self._pack_store.iterate_packs()
 
+    def iterate_lows(self, until: int) -> Iterator[tuple[int, LoadedPack | None]]:
+        """Give by pack the least time of its messages, and the pack where that may be freed.
+
+        Args:
+            until: messages with times before this have been freed; fresh packs are always given.
+        """
+        yield from self._pack_store.iterate_lows(until)
+        for fresh in self._fresh_packs:
+            yield int(fresh.times.min()), fresh
+
     def packs_between(self, low: int, high: int) -> Iterator[LoadedPack]:
         """Give the packs that may hold messages in a range of times, both bounds inclusive."""
         yield from self._pack_store.packs_between(low, high)

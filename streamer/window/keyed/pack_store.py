@@ -63,6 +63,12 @@ class PackStore:
             if entry.low <= high and low <= entry.high:
                 yield self._load_pack(entry)
 
+    def iterate_lows(self, until: int) -> Iterator[tuple[int, LoadedPack | None]]:
+        """Give by pack the least time of its messages, and the pack where that may be freed."""
+        for entry in list(self._entries.values()):
+            is_known = entry.low >= until and not entry.freed and entry.seq not in self._loaded
+            yield entry.low, None if is_known else self._load_pack(entry)
+
     def iterate_packs(self) -> Iterator[LoadedPack]:
         """Give all packs, one loaded at a time; the caller changes none of them."""
         for entry in self._entries.values():

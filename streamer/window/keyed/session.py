@@ -54,7 +54,20 @@ class SessionRules:
         near = [window for window in windows if self._is_near(window, time, watermark)]
         if not near and watermark > time + self._gap + self._lateness:
             return None
-        joined = self._new_session(time, arrival, active)
+        session = self._new_session(time, arrival, active)
+        return [self._join_near(windows, near, session, watermark)]
+
+    def _join_near(
+        self, windows: list[Window], near: list[Window], joined: Window, watermark: int
+    ) -> Window:
+        """Replace open sessions by one that has a new one's event too; return it.
+
+        Args:
+            windows: the open sessions of the key.
+            near: those that the event is near to.
+            joined: the new session of the event alone.
+            watermark: the watermark before the event, ns.
+        """
         if len(near) > 1:
             near.sort(key=lambda window: window.start)
         for number, session in enumerate(near):
@@ -62,7 +75,7 @@ class SessionRules:
                 windows.remove(session)
                 joined = self._merge_into(session, joined, watermark)
         windows.append(joined)
-        return [joined]
+        return joined
 
     def extend_over(
         self, window: Window, times: Sequence[int], first: int, last: int, watermark: int
@@ -150,3 +163,54 @@ class SessionRules:
             aggregate=merge_window_aggregates(session.aggregate, other.aggregate),
             last=max(session.last, other.last),
         )
+
+
+class MessageGapRules(SessionRules):
+    """Rules of sessions whose messages bring gaps of their own.
+
+    An event covers the times from its own to its gap later. Events whose times overlap or touch
+    are in one session, however they come in: with one gap for all, these are the same sessions.
+
+    Attributes:
+        message_gap: the gap of the event that is assigned next, ns; None for the usual one.
+    """
+
+    message_gap: int | None = None
+
+    def assign(
+        self, state: KeyState, time: int, arrival: int, watermark: int, active: int
+    ) -> list[Window] | None:
+        """Add an event to the open sessions that it overlaps, which become one; or open one."""
+        reach = time + (self.message_gap or self._gap)
+        windows = state.windows
+        near = [
+            window
+            for window in windows
+            if window.start <= reach and self._is_near(window, time, watermark)
+        ]
+        if not near and watermark > reach + self._lateness:
+            return None
+        session = self._new_session(time, arrival, active)
+        session.reach = reach
+        return [self._join_near(windows, near, session, watermark)]
+
+    def close_time(self, window: Window) -> int:
+        """Return the first instant after its reach or the cut, plus the allowed lateness."""
+        assert window.reach is not None
+        limit = window.reach if window.cut is None else min(window.reach, window.cut)
+        return limit + self._lateness + 1
+
+    def _is_near(self, window: Window, time: int, watermark: int) -> bool:
+        assert window.reach is not None
+        return (
+            time <= window.reach
+            and (window.cut is None or time <= window.cut)
+            and watermark < self.close_time(window)
+        )
+
+    def _merge_into(self, session: Window, other: Window, watermark: int) -> Window:
+        merged = super()._merge_into(session, other, watermark)
+        assert session.reach is not None
+        assert other.reach is not None
+        merged.reach = max(session.reach, other.reach)
+        return merged

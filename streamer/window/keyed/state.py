@@ -41,6 +41,8 @@ class Window:
         aggregate: the aggregate of its messages; None if they are kept.
         last: the largest arrival number of this micro-batch in it; -1 without any.
         only: the arrival numbers of its messages, where not all in its bounds are; else None.
+        reach: of a session whose messages bring their gaps, the time up to which another belongs
+            to it, ns; None for others.
     """
 
     start: int
@@ -55,6 +57,7 @@ class Window:
     aggregate: WindowAggregate | None = None
     last: int = -1
     only: frozenset[int] | None = None
+    reach: int | None = None
 
     def add(self, arrival: int, active: int) -> None:
         """Add a message of this micro-batch."""
@@ -184,6 +187,8 @@ class KeyState:
 
 def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
+    if w.reach is not None:
+        return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach]
     return fields if w.aggregate is None else [*fields, w.aggregate.to_fields()]
 
 
@@ -195,6 +200,9 @@ def _window_from_fields(
     active: int,
     cut: int | None,
     aggregate_fields: list[Any] | None = None,
+    reach: int | None = None,
 ) -> Window:
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
-    return Window(start, end, first, count, active, cut, changed=False, aggregate=known)
+    return Window(
+        start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach
+    )

@@ -7,13 +7,20 @@ from typing import Protocol
 from streamer.window.contract import WindowReason
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.hopping import HoppingRules
-from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.session import MessageGapRules, SessionRules
 from streamer.window.keyed.sliding import ForwardSlidingRules, KafkaSlidingRules
 from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import Count, Global, Session, Sliding, Tumbling
+from streamer.window.settings.window_types import (
+    Count,
+    Global,
+    KeyedMessages,
+    Session,
+    Sliding,
+    Tumbling,
+)
 
 
 class WindowRules(Protocol):
@@ -79,11 +86,14 @@ def make_rules(window: EventWindow) -> WindowRules:
     if isinstance(kind, Tumbling):
         return HoppingRules(window, lateness)
     if isinstance(kind, Session):
-        return SessionRules(kind.gap, kind.max_duration, lateness)
+        rules = MessageGapRules if kind.by_message else SessionRules
+        return rules(kind.gap, kind.max_duration, lateness)
     if isinstance(kind, Count):
         return CountRules(kind.count, kind.every)
     if isinstance(kind, Global):
         return UnboundedRules()
+    if isinstance(kind, KeyedMessages):
+        return CountRules(1, 1)
     if isinstance(kind, Sliding) and kind.mode == "event":
         return PerEventSlidingRules(kind.size, lateness)
     if isinstance(kind, Sliding):

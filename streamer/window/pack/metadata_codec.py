@@ -24,6 +24,9 @@ _ERROR_KEY: Final = "\u0000error"
 # How a message spells the key of its window, where equal keys are spelt otherwise.
 _SPELLING_KEY: Final = "\u0000key"
 _SPELLING_KEY_JSON: Final = b"\\u0000key"
+# The gap that a message brings to its session, ns.
+_GAP_KEY: Final = "\u0000gap"
+_GAP_KEY_JSON: Final = b"\\u0000gap"
 
 
 def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
@@ -60,6 +63,7 @@ def decode_meta(data: bytes) -> tuple[Mapping[str, Any], str | None]:
     entries = _parse_entries(data)
     error = entries.pop(_ERROR_KEY, None)
     entries.pop(_SPELLING_KEY, None)
+    entries.pop(_GAP_KEY, None)
     # A checkpoint may still hold marks that are but a text.
     if isinstance(error, list):
         error = Failure(*error) if len(error) > 1 else error[0]
@@ -70,6 +74,21 @@ def add_key_spelling(data: bytes, key: bytes) -> bytes:
     """Add to what `encode_meta` wrote how the message spells its window's key, which is JSON."""
     entries = _parse_entries(data) if data else {}
     return json.dumps({**entries, _SPELLING_KEY: key.decode()}, separators=(",", ":")).encode()
+
+
+def add_gap(data: bytes, gap: int) -> bytes:
+    """Add to what `encode_meta` wrote the gap that the message brings to its session, ns."""
+    if not data:
+        return b'{"%b":%d}' % (_GAP_KEY_JSON, gap)
+    return json.dumps({**_parse_entries(data), _GAP_KEY: gap}, separators=(",", ":")).encode()
+
+
+def read_gap(data: bytes) -> int | None:
+    """Return the gap that a message brings to its session, ns; None where it brings none."""
+    if _GAP_KEY_JSON not in data:
+        return None
+    gap = _parse_entries(data).get(_GAP_KEY)
+    return None if gap is None else int(gap)
 
 
 def read_key_spelling(data: bytes) -> bytes | None:

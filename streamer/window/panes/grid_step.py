@@ -36,7 +36,7 @@ from streamer.window.fire.step_io import (
     emit_to_late_output,
     list_open_windows,
 )
-from streamer.window.pack.message_builder import FiredGroup, GroupMetadata, SameMetadata
+from streamer.window.pack.message_columns import FiredGroup, GroupMetadata, SameMetadata
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.pack.window_metadata import WINDOW_END
 from streamer.window.settings.back_pressure import BackPressure
@@ -304,9 +304,9 @@ class SystemStep(GridStep):
             head.counters.expired_windows += 1
             self._closed.append(ClosedWindow(end, count, "expired"))
             self._report.add_expired(start, end, count, self._now, pressure)
-            note_expired(head, grid, end)
+            _note_expired(head, grid, end)
             for pane in self._panes_freed_by(end, panes):
-                emitted = count_emitted(pane, head, grid)
+                emitted = _count_emitted(pane, head, grid)
                 head.counters.released += emitted
                 head.counters.count_dropped("expired", pane.count - emitted)
                 if self._keep_dropped:
@@ -317,10 +317,10 @@ class SystemStep(GridStep):
 
     def _update_head(self) -> None:
         self._head.horizon = self._closed_until
-        prune_expired(self._head, self._window.grid)
+        _prune_expired(self._head, self._window.grid)
 
 
-def note_expired(head: PaneHead, grid: Grid, end: int) -> None:
+def _note_expired(head: PaneHead, grid: Grid, end: int) -> None:
     """Remember that a window was dropped; ends come in their order."""
     if head.expired and head.expired[-1][1] == end - grid.epoch:
         head.expired[-1][1] = end
@@ -328,14 +328,14 @@ def note_expired(head: PaneHead, grid: Grid, end: int) -> None:
         head.expired.append([end, end])
 
 
-def prune_expired(head: PaneHead, grid: Grid) -> None:
+def _prune_expired(head: PaneHead, grid: Grid) -> None:
     """Forget the windows of which nothing can be held any more."""
     if head.horizon is not None:
         oldest = head.horizon - grid.size
         head.expired = [run for run in head.expired if run[1] > oldest]
 
 
-def count_emitted(pane: Pane, head: PaneHead, grid: Grid) -> int:
+def _count_emitted(pane: Pane, head: PaneHead, grid: Grid) -> int:
     """Return how many messages of a pane were emitted, all its windows being closed.
 
     They are the first ones in order of arrival: who came later had no windows that who came before

@@ -17,7 +17,7 @@ from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
 from streamer.window.fire.step_io import ShardInput, emit_to_late_output
-from streamer.window.pack.message_builder import DecodedMetadata, MessageBuilder
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import WindowMetadata
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.panes.split_pack import split_by_closed_windows

@@ -11,6 +11,7 @@ from streamer.window.settings.window_types import (
     EventTimeSettings,
     Global,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -42,6 +43,8 @@ def headline_of(kind: WindowType) -> str:
             return "endless"
         case Join():
             return format_duration(max(kind.before, kind.after))
+        case KeyedMessages():
+            return "1"
 
 
 def spacing_of(kind: WindowType) -> int:
@@ -53,7 +56,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | Global() | Join():
+        case Count() | Global() | Join() | KeyedMessages():
             return MINUTE
 
 
@@ -71,7 +74,9 @@ def describe_type(kind: WindowType) -> str:
             text = describe_grid(kind.size, kind.every, kind.offset)
             return f"{text}, days of {kind.timezone}" if kind.timezone else text
         case Session():
-            text = f"sessions, ended by {format_duration(kind.gap)} without a message"
+            gap = format_duration(kind.gap)
+            gap = f"each message's own gap, or {gap}," if kind.by_message else gap
+            text = f"sessions, ended by {gap} without a message"
             max_duration = kind.max_duration
             return f"{text} or after {format_duration(max_duration)}" if max_duration else text
         case Sliding():
@@ -87,6 +92,8 @@ def describe_type(kind: WindowType) -> str:
             return f"one window{kept} without end"
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
+        case KeyedMessages():
+            return "no windows, messages go on at once"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -112,7 +119,9 @@ def describe_bounds(kind: WindowType) -> str:
             return f"{shape}{days}, [start, start + size)"
         case Session():
             cut = f", cut after {format_duration(kind.max_duration)}" if kind.max_duration else ""
-            return f"gap {format_duration(kind.gap)}{cut}, [first, last]"
+            gap = format_duration(kind.gap)
+            gap = f"by message, or else {gap}" if kind.by_message else gap
+            return f"gap {gap}{cut}, [first, last]"
         case Sliding():
             bounds = {"event": "[t - size, t]", "forward": "[t, t + size]"}
             bound = bounds.get(kind.mode, "[t - size, t] and [t + 1ms, t + 1ms + size]")
@@ -125,6 +134,8 @@ def describe_bounds(kind: WindowType) -> str:
             return f"one window without end, of the latest by {_shorten_mapping(kind.latest_by)}"
         case Join():
             return f"{kind.type}, {describe_type(kind)}"
+        case KeyedMessages():
+            return "no windows: each message is a batch by itself"
 
 
 def _shorten_mapping(text: str) -> str:
@@ -145,14 +156,21 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         )
         yield EMIT_TEXTS[time.emit]
         return
+    if isinstance(kind, KeyedMessages):
+        yield "messages go on at once, those of a key in order of arrival"
+        return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
-    gap = f" + {format_duration(kind.gap)}" if isinstance(kind, Session) else ""
+    gap = ""
+    if isinstance(kind, Session):
+        gap = " + its gap" if kind.by_message else f" + {format_duration(kind.gap)}"
     wait = format_duration(time.allowed_lateness)
     if isinstance(kind, Join):
         yield "pairs come out with their second message"
         by = f" by {wait}" if time.allowed_lateness else ""
         yield f"messages wait until the {clock} has passed their last possible match{by}"
+        if time.idle_timeout is not None:
+            yield f"messages wait for {format_duration(time.idle_timeout)} at most"
         return
     yield f"closes by the {clock} at its end{gap} + {wait}"
     if time.idle_timeout is not None:

@@ -39,6 +39,10 @@ class Window(Protocol):
         """Whether windows hold a number of messages, and have no times."""
 
     @property
+    def passes_messages(self) -> bool:
+        """Whether there are no windows, and each message goes on at once."""
+
+    @property
     def join(self) -> Join | None:
         """Settings of a join of two inputs; None for windows of one stream."""
 

@@ -113,16 +113,19 @@ class Session:
         gap: an event at most this far from a session joins it.
         max_duration: a session is cut at the first multiple of it, from the Unix epoch, that is
             later than its start by more than it; None for no cut.
+        by_message: whether messages may bring a gap of their own, in the place of `gap`.
     """
 
     gap: int
     max_duration: int | None = None
+    by_message: bool = False
 
     @property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
         cut = "" if self.max_duration is None else f",{format_duration(self.max_duration)}"
-        return f"session({format_duration(self.gap)}{cut})"
+        by = ",by message" if self.by_message else ""
+        return f"session({format_duration(self.gap)}{cut}{by})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,5 +193,15 @@ class Join:
         return f"join({self.left},{self.right},{bounds},{self.type})"
 
 
-WindowType = Tumbling | Sliding | Session | Count | Global | Join
+@dataclass(frozen=True, slots=True)
+class KeyedMessages:
+    """No windows: each message goes on at once, in order of arrival for each key."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "keyed_state"
+
+
+WindowType = Tumbling | Sliding | Session | Count | Global | Join | KeyedMessages
 """The settings of any of the kinds."""

@@ -54,6 +54,8 @@ def buffer(yaml: str, more: str = "") -> Any:
         ("sliding_window: {size: 1.5s, mode: Event}", Sliding(1500 * MILLISECOND, "event")),
         ("sliding_window: {size: 1ms, mode: kafka}", Sliding(MILLISECOND, "kafka")),
         ("session_window: {gap: 60s}", Session(MINUTE)),
+        ("session_window: {gap: 1m, gap_mapping: this.gap}", Session(MINUTE, None, True)),
+        ("session_window: {gap: 1m, gap_mapping: ' '}", Session(MINUTE)),
         ("session_window: {gap: 10s, max_duration: 10s}", Session(10 * SECOND, 10 * SECOND)),
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
@@ -83,6 +85,27 @@ def test_a_join_has_bounds_both_ways(bounds: str, before: int, after: int) -> No
     assert found.window == Join("orders", "shipments", before, after, "outer")
     assert found.time == EventTimeSettings()
     assert (found.timestamp.text, found.key.text) == ("root = now()", "root = this.id")
+
+
+def test_a_join_takes_a_clock_and_an_idle_timeout() -> None:
+    fields = "left: orders, right: shipments, within: 1h, clock: System, idle_timeout: 2h"
+    found = buffer(f"window_join: {{{fields}}}", JOIN)
+    assert found.time == EventTimeSettings(clock="system", idle_timeout=2 * HOUR)
+    with pytest.raises(ConfigError, match="idle_timeout is 0s, but it must be longer than 0s"):
+        buffer(f"window_join: {{{fields.replace('2h', '0s')}}}", JOIN)
+
+
+def test_a_field_that_others_have_is_told_what_there_is_instead() -> None:
+    fields = "left: orders, right: shipments, within: 1h"
+    with pytest.raises(ConfigError, match="field emit not recognised; pairs always come out"):
+        buffer(f"window_join: {{{fields}, emit: each}}", JOIN)
+
+
+def test_a_mapping_in_the_place_of_a_duration_is_told_that_it_is_none() -> None:
+    with pytest.raises(ConfigError, match="takes no mapping; gap_mapping takes one"):
+        buffer("session_window: {gap: root = this.gap}")
+    with pytest.raises(ConfigError, match="size is the same for all messages, and takes no map"):
+        buffer("tumbling_window: {size: root = this.size}")
 
 
 @pytest.mark.parametrize("name", EVENT_TIME)
@@ -166,6 +189,7 @@ def test_empty_mappings_are_none() -> None:
         ("count_window: {count: 2, every: 0}", "every is 0; expected a number of messages"),
         ("count_window: {count: 2, key_mapping: root = ksuid()}", "leaves the key to chance"),
         ("session_window: {gap: 1s, key_mapping: counter()}", "looks at other messages"),
+        ("session_window: {gap: 1s, gap_mapping: random_int()}", "leaves the gap to chance"),
         ("session_window: {gap: 1s, clock_scope: key}", "clock_scope is key, but messages have no"),
         ("session_window: {gap: 1s, emit: forward, having: this.a}", "having cannot judge"),
         ("global_window: {idle_timeout: 0s, latest_by: this.id}", "leave it out to keep every key"),

@@ -11,8 +11,7 @@ from streamer.config import parse_config
 from streamer.core.errors import ConfigError
 from streamer.core.message import Message
 from streamer.engine.report.result_frame import FrameKind, TaskReport
-from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.sdk.thread_pool import ComponentPool
 from streamer.service.monitoring.exposition import make_exposition, metrics_by_name
 from streamer.service.monitoring.stream_view import StreamState, StreamView

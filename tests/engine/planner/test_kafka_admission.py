@@ -9,7 +9,7 @@ from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettin
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_admission import POLL_INTERVAL_S, KafkaAdmission, StoppedError
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 
 
 class Topic:

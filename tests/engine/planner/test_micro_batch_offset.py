@@ -7,7 +7,7 @@ import pytest
 
 from streamer.core.errors import StreamerError
 from streamer.core.json.checksums import add_checksum
-from streamer.engine.planner.micro_batch_offset import AggregatesFrom, MicroBatchOffset
+from streamer.engine.planner.planner_channels import AggregatesFrom, MicroBatchOffset
 from streamer.window.settings.back_pressure import BackPressure
 
 PLAIN = MicroBatchOffset({"pos": 20}, tick=7, start_id="a", batch_time=5, pieces=2)

@@ -8,8 +8,8 @@ import pytest
 
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset, is_before
 from streamer.engine.planner.offset_log import read_newest_planned, read_planned
+from streamer.engine.planner.planner_channels import MicroBatchOffset, is_before
 
 TEXT = 'v1\n{"batchTimestampMs":12,"conf":{}}\n{"data":{"pos":3}}\n-\n{"cars":{"0":5}}'
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from streamer.engine.planner.planner_channel import DriverHints, PlannerChannel, PlannerHints
+from streamer.engine.planner.planner_channels import DriverHints, PlannerChannel, PlannerHints
 from streamer.engine.report.batch_work import BatchWork
 from streamer.sdk.input.replayable import FileExtent
 

@@ -1,8 +1,7 @@
 """When a micro-batch starts: plenty of data, old data, a window due."""
 
 from streamer.core.durations import SECOND
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import MicroBatchOffset, PlannerChannel
 from streamer.engine.planner.trigger import (
     FULL_BATCH_MESSAGES,
     IdlePause,

@@ -1,6 +1,6 @@
 """What a stream is doing, put together from its shards."""
 
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 
 
 def status(ended=False, held=0, due=None, ends=(), taken=0, failed=0, **dropped):

@@ -12,8 +12,8 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.core.execution import Execution
 from streamer.engine.planner.kafka_inputs import KafkaInputRef
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
 from streamer.engine.planner.offset_log import PlannedBatch
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.stage.kafka_messages import (
     FIRST_PIECE_NUMBER,
     KafkaMessageReader,

@@ -296,3 +296,9 @@ def test_one_that_asks_for_something_else_begins_anew() -> None:
         "the windows that are open: one window without end, for each key, "
         "emitted whenever they change",
     )
+
+
+def test_a_table_takes_effect_in_place_whoever_looks_it_up() -> None:
+    table = "table_resources: [{label: cities, csv: {path: %s.csv, key: city}}]\n"
+    (found,) = judged(BASE + table % "a", BASE + table % "b").changes
+    assert (found.path, found.effect) == ("table_resources.0.csv.path", IN_PLACE)

@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 
 from streamer.engine.report.batch_progress import BatchProgress
-from streamer.engine.report.snapshot import Snapshot
 from streamer.engine.report.start_progress import StartPhase
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.console.pages import ConsolePages
 from streamer.service.fleet.stream_ids import RESERVED_IDS
 from streamer.service.monitoring.stream_view import StreamState

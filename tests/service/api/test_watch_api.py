@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.stream_view import StreamState
 from tests.service.api.asking import Asking, asking
 from tests.service.console.showing import files, stage

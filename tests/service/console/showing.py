@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.stream_metrics import series_key
+from streamer.engine.report.stream_metrics import Snapshot, series_key
 from streamer.engine.report.window_history import LAG_METRIC_KEY, WindowHistory
 from streamer.service.monitoring.stream_view import StreamState
 from streamer.service.monitoring.window_listing import list_open_windows

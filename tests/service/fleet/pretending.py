@@ -13,7 +13,7 @@ from typing import Any
 from streamer.config import Config, parse_config
 from streamer.core.errors import StreamerError
 from streamer.engine.report.message_samples import MessageSamples
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.fleet.api_permissions import ApiPermissions
 from streamer.service.fleet.checkpoints import Checkpoints
 from streamer.service.fleet.config_reader import ConfigReader

@@ -10,7 +10,7 @@ import pytest
 
 from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.core.errors import StreamerError, is_transient
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.fleet.deploys import ChangeOptions
 from streamer.service.fleet.errors import StartError
 from streamer.service.monitoring.stream_view import StreamState

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from streamer.components.metrics.metric_names import METRICS
 from streamer.config import parse_config
-from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.stream_metrics import StreamMetrics
+from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.service.fleet.lifecycle import LifecycleState
 from streamer.service.monitoring.exposition import (
     make_exposition,

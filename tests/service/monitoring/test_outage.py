@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from streamer.config import parse_config
-from streamer.engine.report.snapshot import Snapshot
-from streamer.engine.report.stream_metrics import series_key
+from streamer.engine.report.stream_metrics import Snapshot, series_key
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.outage import adjust_counts_in_outage

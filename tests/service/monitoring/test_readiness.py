@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.report.snapshot import Snapshot
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.metric_samples import collect_samples
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_view import StreamState, StreamView

@@ -12,7 +12,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.engine.driver.journal import FileJournal
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
+from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan import Plan, make_plan
 from streamer.sdk.input.replayable import LatestOffset, Limit
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.plan import make_plan
 from streamer.spark.cluster.parallelism import ParallelismReporter
 

@@ -13,7 +13,7 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.plan import make_plan
 from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 

@@ -15,8 +15,7 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.core.durations import SECOND
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
-from streamer.engine.planner.micro_batch_offset import MicroBatchOffset
-from streamer.engine.planner.planner_channel import PlannerChannel
+from streamer.engine.planner.planner_channels import MicroBatchOffset, PlannerChannel
 from streamer.engine.planner.trigger import BatchClock
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.batch_work import BatchWork

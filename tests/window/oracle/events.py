@@ -22,7 +22,10 @@ NO_KEY = Mark.NO_KEY
 
 @dataclass(frozen=True)
 class Event:
-    """A message: its name is its own; `time` is None where the timestamp fails, "now" for now()."""
+    """A message: its name is its own; `time` is None where the timestamp fails, "now" for now().
+
+    `gap` is what it brings to its session; None for the usual one, "none" where the mapping fails.
+    """
 
     id: str
     time: int | Literal["now"] | None
@@ -31,6 +34,7 @@ class Event:
     failed: bool = False
     filter: bool | Literal["error"] = True
     side: Literal["left", "right"] = "left"
+    gap: int | Literal["none"] | None = None
 
 
 @dataclass(frozen=True)

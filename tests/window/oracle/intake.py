@@ -171,6 +171,8 @@ class Intake:
             out.dropped.append((event.id, "future"))
         elif fields.keyed and event.key is KEY_FAILS:
             out.dropped.append((event.id, "key"))
+        elif getattr(fields, "by_message", False) and event.gap == "none":
+            out.dropped.append((event.id, "gap"))
         else:
             key = same(event.key) if fields.keyed else NO_KEY
             return Arrived(

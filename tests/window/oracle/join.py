@@ -13,7 +13,8 @@ from tests.window.oracle.intake import Arrived, Fields, Intake
 class Join(Fields):
     """How much earlier or later than the left event the right one may be.
 
-    Of the common fields: keyed, filtered, max_ahead, allowed_lateness and end_of_input.
+    Of the common fields: keyed, filtered, clock, max_ahead, allowed_lateness, idle_timeout and
+    end_of_input.
     """
 
     before: int
@@ -82,9 +83,13 @@ class JoinOracle:
     def _is_late(self, arrived: Arrived) -> bool:
         # Decided: "late is judged per event" as in `sliding_window, mode: event`, by the event's
         # own time and not by how long a match of it would still be near enough.
-        return (
-            arrived.clock is not None and arrived.time < arrived.clock - self.rules.allowed_lateness
-        )
+        # Decided: the time of day is beyond every event, so that one is late by it only when all
+        # that it could match would have left before it.
+        rules = self.rules
+        margin = rules.allowed_lateness
+        if rules.clock == "system":
+            margin += rules.before + rules.after
+        return arrived.clock is not None and arrived.time < arrived.clock - margin
 
     def _pair(self, new: Waiting, out: JoinOut) -> None:
         """Join an event at once with all that wait for it, in the order they came.
@@ -114,12 +119,14 @@ class JoinOracle:
     def _leave(self, batch: MicroBatch, out: JoinOut) -> None:
         """Let go what no match can come for any more.
 
-        Decided: by the latest time that a match could have, then by arrival; reason "final", or
-        "flush" at the end of the input.
+        Decided: by the latest time that a match could have, then by arrival; reason "final",
+        "idle" once it has waited for idle_timeout, or "flush" at the end of the input.
         """
         rules = self.rules
         for waiting in sorted(self.waiting, key=self._deadline):
             reason = "flush" if batch.ended and rules.end_of_input == "flush" else None
+            if self._is_idle(waiting, batch):
+                reason = "idle"
             clock = self.intake.clocks.after(waiting.arrived.key)
             # The latest match would itself be late.
             if clock is not None and self._deadline(waiting)[0] < clock - rules.allowed_lateness:
@@ -129,6 +136,12 @@ class JoinOracle:
             self.waiting.remove(waiting)
             if not waiting.matched:
                 self._unmatched(waiting, reason, out)
+
+    def _is_idle(self, waiting: Waiting, batch: MicroBatch) -> bool:
+        timeout = self.rules.idle_timeout
+        if timeout is None or batch.backlog or batch.lag:
+            return False
+        return self.intake.clocks.active - waiting.arrived.active >= timeout
 
     def _deadline(self, waiting: Waiting) -> tuple[int, int]:
         reach = self.rules.reach(waiting.side)

@@ -15,6 +15,13 @@ from tests.window.oracle.intake import Arrived, Fields
 class Session(Fields):
     gap: int
     max_duration: int | None = None
+    by_message: bool = False
+
+    def reach(self, arrived: Arrived) -> int:
+        """The time up to which a message holds its session open."""
+        own = arrived.event.gap if self.by_message else None
+        assert own != "none"
+        return arrived.time + (self.gap if own is None else own)
 
 
 @dataclass(eq=False)
@@ -69,7 +76,7 @@ class SessionOracle(WindowOracle):
 
     def is_past(self, window: Window, clock: int) -> bool:
         assert isinstance(window, OpenSession)
-        limit = window.end + self.rules.gap
+        limit = max(map(self.rules.reach, window.inside))
         if window.cut is not None:
             limit = min(limit, window.cut)
         return clock > limit + self.rules.allowed_lateness
@@ -86,18 +93,19 @@ class SessionOracle(WindowOracle):
 
     def _near(self, arrived: Arrived) -> list[OpenSession]:
         """The open sessions within the gap, on the event's side of their cut."""
-        gap, time = self.rules.gap, arrived.time
+        reach, time = self.rules.reach(arrived), arrived.time
         return [
             s
             for s in self.of[arrived.key]
-            if s.start - gap <= time <= s.end + gap
+            if s.start <= reach
+            and time <= max(map(self.rules.reach, s.inside))
             and (s.cut is None or time <= s.cut)
             and not self.is_shut(s, arrived.clock)
         ]
 
     def _is_late(self, arrived: Arrived) -> bool:
         # Decided: so is an event that lies near no session at all.
-        limit = arrived.time + self.rules.gap + self.rules.allowed_lateness
+        limit = self.rules.reach(arrived) + self.rules.allowed_lateness
         return arrived.clock is not None and arrived.clock > limit
 
     def _taken_into(

@@ -106,6 +106,14 @@ def sessions(draw: st.DrawFn) -> Session:
 
 
 @st.composite
+def message_gaps(draw: st.DrawFn) -> Session:
+    """Sessions whose messages bring gaps; half of them without a longest duration."""
+    rules = draw(sessions())
+    longest = draw(st.none() | st.just(rules.max_duration))
+    return replace(rules, by_message=True, max_duration=longest)
+
+
+@st.composite
 def slidings(draw: st.DrawFn) -> Sliding:
     return Sliding(**draw(commons()), size=draw(st.integers(1, SPAN)))
 
@@ -135,6 +143,8 @@ def joins(draw: st.DrawFn) -> Join:
     return Join(
         keyed=draw(st.booleans()),
         filtered=draw(st.booleans()),
+        clock=draw(st.sampled_from(["stream", "stream", "system"])),
+        idle_timeout=draw(st.none() | st.sampled_from([1, 5, SPAN])),
         allowed_lateness=draw(st.sampled_from([0, 1, 3, SPAN])),
         end_of_input=draw(st.sampled_from(["flush", "keep"])),
         before=draw(st.integers(0, SPAN)),
@@ -191,6 +201,7 @@ def streams(
                     draw(st.integers(0, 15)) == 15,
                     _filter(draw, rules),
                     draw(st.sampled_from(sides)),
+                    _gap(draw, rules),
                 )
             )
         stood = draw(st.sampled_from([0, 0, 0, 0, 3, SPAN])) * unit
@@ -254,6 +265,12 @@ def _key(draw: st.DrawFn, rules: Fields | Count, keys: Sequence[object]) -> obje
     if not rules.keyed:
         return None
     return draw(st.sampled_from([*keys, KEY_FAILS]))
+
+
+def _gap(draw: st.DrawFn, rules: Fields | Count) -> int | Literal["none"] | None:
+    if not getattr(rules, "by_message", False):
+        return None
+    return draw(st.none() | st.integers(1, SPAN) | st.sampled_from([1, 2 * SPAN, "none"]))
 
 
 def _filter(draw: st.DrawFn, rules: Fields | Count) -> bool | Literal["error"]:

@@ -11,7 +11,7 @@ from streamer.window import MicroBatchInfo, OpenWindow, RowKind, Shard, ShuffleR
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.assign.packer import Packer
-from streamer.window.assign.slot_assigner import PieceOrigin
+from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from tests.window.event_stream import EventStream, Given, window_of
 from tests.window.fakes import execution

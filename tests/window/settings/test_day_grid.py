@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from streamer.core.durations import DAY, HOUR, SECOND
 from streamer.core.timestamps import format_rfc3339
+from streamer.window.evaluate.message_slots import panes_of_times
 from streamer.window.settings.day_grid import DayGrid
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.panes import panes_of_times
 from streamer.window.settings.window_types import Tumbling
 from tests.examples import examples
 from tests.window.oracle.hopping import Hopping, bounds

@@ -47,6 +47,11 @@ LATE = EventTimeSettings(allowed_lateness=2 * SECOND)
             "sessions, ended by 1m without a message or after 1h",
         ),
         (
+            EventWindow(Session(MINUTE, None, by_message=True)),
+            "1m",
+            "sessions, ended by each message's own gap, or 1m, without a message",
+        ),
+        (
             EventWindow(Sliding(TEN, "event")),
             "10s",
             "for every message, those of the 10s before it",

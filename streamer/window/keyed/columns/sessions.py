@@ -60,7 +60,12 @@ def numeric_aggregates_for(window: EventWindow, text: str | None) -> NumericAggr
     kind, time = window.kind, window.time
     if text is None or not isinstance(kind, Session) or kind.max_duration is not None:
         return None
-    if time.emit != "final" or time.clock_scope != "stream" or time.idle_timeout is not None:
+    if (
+        kind.by_message
+        or time.emit != "final"
+        or time.clock_scope != "stream"
+        or time.idle_timeout is not None
+    ):
         return None
     if max(kind.gap, time.allowed_lateness) >= MAX_TIME_DISTANCE_NS:
         return None

@@ -171,7 +171,9 @@ class SystemClock:
         return now, pressed, SystemClock(now, info.start_id, info.backlog)
 
 
-WindowReason = Literal["final", "changes", "each", "event", "forward", "count", "idle", "flush"]
+WindowReason = Literal[
+    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "deleted"
+]
 """Why a window's batch comes: the values of `window_emit`."""
 
 

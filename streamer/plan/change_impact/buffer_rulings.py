@@ -54,6 +54,8 @@ RULINGS: Final[dict[str, Ruling]] = {
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
+    "latest_by": Ruling(Effect.RESET, "what is kept has the ids that the former one gave"),
+    "delete_when": Ruling(Effect.IN_PLACE),
     "within": _OTHER,
     "before": _OTHER,
     "after": _OTHER,

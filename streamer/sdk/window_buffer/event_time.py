@@ -66,7 +66,7 @@ def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
         key=_compile_optional_mapping(parsed, f.KEY_MAPPING),
         filter=_compile_optional_mapping(parsed, f.FILTER),
         having=_compile_optional_mapping(parsed, f.HAVING),
-        late_output=parsed[f.LATE_OUTPUT] or None,
+        late_output=parsed.get(f.LATE_OUTPUT) or None,
         gap=_compile_optional_mapping(parsed, f.GAP_MAPPING),
     )
 

@@ -26,6 +26,7 @@ from streamer.window.settings.local_days import LocalDays
 from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
+    Global,
     Join,
     KeyedMessages,
     Session,
@@ -79,6 +80,16 @@ class EventWindow:
         return isinstance(self.kind, Count)
 
     @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and so have no bounds."""
+        return isinstance(self.kind, Global)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether windows aggregate every message at once, and hold none."""
+        return isinstance(self.kind, Global) and not self.kind.latest_by
+
+    @property
     def passes_messages(self) -> bool:
         """Whether there are no windows, and each message goes on at once."""
         return isinstance(self.kind, KeyedMessages)
@@ -128,7 +139,9 @@ class EventWindow:
         """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
         if isinstance(self.kind, KeyedMessages):
             return "keyed_state gives messages on as they come, and keeps none"
-        if not isinstance(self.kind, Tumbling | Session):
+        if isinstance(self.kind, Global) and self.kind.latest_by:
+            return "a later one replaces it"
+        if not isinstance(self.kind, Tumbling | Session | Global):
             return "messages leave sliding and count windows again, and joins pair them one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"

@@ -36,11 +36,11 @@ class SourceClock:
 
     Attributes:
         max_event_time: the largest event time that it had, ns; None before the first.
-        heard_at: the running time when a message of it came last, or it was first known, ns.
+        last_active: the running time when a message of it came last, or it was first known, ns.
     """
 
     max_event_time: int | None
-    heard_at: int
+    last_active: int
 
 
 @dataclass(slots=True)
@@ -75,7 +75,9 @@ class SourceClocks:
 
     def to_fields(self) -> list[Any]:
         """Return the clocks as plain values."""
-        sources = [[name, one.max_event_time, one.heard_at] for name, one in self.by_name.items()]
+        sources = [
+            [name, one.max_event_time, one.last_active] for name, one in self.by_name.items()
+        ]
         return [self.now, self.start_id, self.is_behind, self.active, sources]
 
     @classmethod
@@ -119,7 +121,7 @@ class SourceWatermarks(PartitionWatermarks):
         named = [(piece, _source_of(piece.partition)) for piece in pieces]
         known = clocks.by_name
         for _, name in named:
-            known.setdefault(name, SourceClock(None, clocks.active)).heard_at = clocks.active
+            known.setdefault(name, SourceClock(None, clocks.active)).last_active = clocks.active
         before = {name: one.max_event_time for name, one in self._active().items()}
         caps = {name: _least_of_others(before, name) for name in dict.fromkeys(n for _, n in named)}
         for piece, name in named:
@@ -139,11 +141,11 @@ class SourceWatermarks(PartitionWatermarks):
 
         None where there is none, or none ever will be.
         """
-        clocks, newest = self._clocks, self._newest()
+        clocks, newest = self._clocks, self._newest_time()
         if not self._idle_timeout or newest is None or clocks.now is None:
             return None
         holding = [
-            one.heard_at
+            one.last_active
             for one in self._active().values()
             if one.max_event_time is None or one.max_event_time < newest
         ]
@@ -166,22 +168,22 @@ class SourceWatermarks(PartitionWatermarks):
         return {
             name: one
             for name, one in clocks.by_name.items()
-            if not timeout or clocks.active - one.heard_at < timeout
+            if not timeout or clocks.active - one.last_active < timeout
         }
 
-    def _newest(self) -> int | None:
+    def _newest_time(self) -> int | None:
         times = [one.max_event_time for one in self._clocks.by_name.values()]
         return max((time for time in times if time is not None), default=None)
 
     def _watermark_after(self) -> int | None:
         times = [one.max_event_time for one in self._active().values()]
         if not times:
-            return _later(self._clock, self._newest())
+            return _later(self._clock, self._newest_time())
         known = [time for time in times if time is not None]
         return self._clock if len(known) < len(times) else _later(self._clock, min(known))
 
     def _find_holder(self) -> ClockHolder | None:
-        active, newest = self._active(), self._newest()
+        active, newest = self._active(), self._newest_time()
         if len(self._clocks.by_name) < 2 or not active or newest is None:
             return None
         name = min(active, key=lambda name: (_order_of(active[name]), name))

@@ -69,9 +69,9 @@ class SuiteEnvironment:
         """The directory of the files that tests name."""
         return Path(self.config).parent
 
-    def make_execution(self) -> Execution:
+    def make_execution(self, log: LogLine) -> Execution:
         """Return what processors may ask for; their clock is the real one, as in Benthos."""
-        return Execution(time.time_ns, self.log_redacted)
+        return Execution(time.time_ns, log)
 
     def merge_variables(self, case: Case) -> Mapping[str, str]:
         """Return the variables of the process, and the case's own."""

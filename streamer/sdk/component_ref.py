@@ -29,6 +29,11 @@ class ComponentRef:
         self._source = (component.name, component.label, component.path)
 
     @property
+    def state_scope(self) -> str:
+        """The name under which the component keeps state by key: its label, or else its path."""
+        return self._source[1] or self._source[2]
+
+    @property
     def name(self) -> str:
         """The component's type."""
         return self._source[0]

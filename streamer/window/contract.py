@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple
@@ -165,7 +165,9 @@ class SystemClock:
         return now, pressed, SystemClock(now, info.start_id, info.backlog)
 
 
-WindowReason = Literal["final", "changes", "each", "event", "forward", "count", "idle", "flush"]
+WindowReason = Literal[
+    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "deleted"
+]
 """Why a window's batch comes: the values of `window_emit`."""
 
 
@@ -190,6 +192,26 @@ class Emission:
     key: bytes | None = None
     start: int | None = None
     is_per_message: bool = False
+
+
+@dataclass(slots=True)
+class KeyedEmission(Emission):
+    """Messages of which each is a batch by itself, each with a key and a time.
+
+    Attributes:
+        keys: by message, its key.
+        times: by message, the clock after it, ns.
+    """
+
+    keys: Sequence[bytes] = ()
+    times: Sequence[int] = ()
+
+    @classmethod
+    def of_messages(
+        cls, messages: Batch, keys: Sequence[bytes], times: Sequence[int]
+    ) -> KeyedEmission:
+        """Return messages that go on at once."""
+        return cls(None, messages, "forward", None, None, True, keys, times)
 
 
 @dataclass(slots=True)

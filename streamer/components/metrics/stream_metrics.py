@@ -85,8 +85,16 @@ WINDOW_METRICS: Final = (
         _G,
         (),
         "bytes",
-        "What open windows hold: their payloads, or the aggregates of these.",
+        "What open windows hold: their payloads, or the aggregates of these; and the state by key.",
         "Shorter windows, fewer keys, a pipeline that pre-aggregates; see spark.conf for the heap.",
+    ),
+    Metric(
+        "state_keys",
+        _G,
+        (),
+        "keys",
+        "Keys of which the pipeline keeps state (lag, accumulate, throttle, …).",
+        "Set state_ttl of the buffer: it grows with every new key without it.",
     ),
     Metric(
         "table_age_seconds",

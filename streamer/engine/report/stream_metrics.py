@@ -106,11 +106,12 @@ class Snapshot:
         dropped: messages dropped, by reason.
         ended: the input has ended.
         batch: number of the newest micro-batch; -1 before the first.
-        size: bytes of the payloads in open windows.
+        size: bytes of the payloads in open windows, and of the state by key.
         closed: windows that each key has of its own and that came out, since the checkpoint's
             beginning.
         closed_until: every window that ends at or before it has closed, Unix ns; None before the
             first.
+        state_keys: keys of which the pipeline keeps something.
     """
 
     messages: int = 0
@@ -123,6 +124,7 @@ class Snapshot:
     size: int = 0
     closed: int = 0
     closed_until: int | None = None
+    state_keys: int = 0
 
     @classmethod
     def of(cls, statuses: Iterable[Mapping[str, Any]], counts: Counts, batch: int) -> Snapshot:
@@ -153,9 +155,13 @@ class Snapshot:
             dropped=dict(dropped),
             ended=bool(statuses) and all(status["ended"] for status in statuses),
             batch=batch,
-            size=sum(status.get("held_bytes") or 0 for status in statuses),
+            size=sum(
+                (status.get("held_bytes") or 0) + status.get("state_bytes", 0)
+                for status in statuses
+            ),
             closed=sum(map(_closed_key_windows, statuses)),
             closed_until=min(known) if known and len(known) == len(closed_until) else None,
+            state_keys=sum(status.get("state_keys", 0) for status in statuses),
         )
 
 

@@ -54,6 +54,8 @@ RULINGS: Final[dict[str, Ruling]] = {
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
+    "latest_by": Ruling(Effect.RESET, "what is kept has the ids that the former one gave"),
+    "delete_when": Ruling(Effect.IN_PLACE),
     "within": _OTHER,
     "before": _OTHER,
     "after": _OTHER,
@@ -76,6 +78,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.KEY_RETENTION: Ruling(
         Effect.MIGRATE, "keys that are known now may be kept as long as before"
     ),
+    f.STATE_TTL: Ruling(Effect.MIGRATE, "holds for state that is written from now on"),
     "expire_after": _AT_CLOSE,
     "on_expired": _AT_CLOSE,
 }

@@ -61,7 +61,7 @@ def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
         key=_compile_optional_mapping(parsed, f.KEY_MAPPING),
         filter=_compile_optional_mapping(parsed, f.FILTER),
         having=_compile_optional_mapping(parsed, f.HAVING),
-        late_output=parsed[f.LATE_OUTPUT] or None,
+        late_output=parsed.get(f.LATE_OUTPUT) or None,
         gap=_compile_optional_mapping(parsed, f.GAP_MAPPING),
     )
 
@@ -83,13 +83,13 @@ def _compile_optional_mapping(parsed: ParsedFields, name: str) -> Mapping | None
 
 def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with the fields that all kinds have: the field, and the problem."""
-    if not parsed[f.TIMESTAMP_MAPPING].strip():
-        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
     yield from find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
     yield from find_retention_problems(parsed)
+    yield from find_state_ttl_problems(parsed)
     yield from _find_clock_scope_problems(parsed)
     if (
         parsed[f.EMIT].lower() == "forward"
@@ -100,6 +100,12 @@ def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
             "cannot judge a window with emit: forward, which passes messages on before their "
             "window is whole; choose messages with filter, or another emit",
         )
+
+
+def find_timestamp_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with the mapping of event times, beyond its syntax."""
+    if not parsed[f.TIMESTAMP_MAPPING].strip():
+        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
 
 
 def find_key_problems(parsed: ParsedFields) -> FieldProblems:
@@ -138,7 +144,7 @@ def find_lateness_problems(parsed: ParsedFields) -> FieldProblems:
         f.MAX_AHEAD: "0s allows no event to be ahead of the clock",
     }
     for name, hint in hints.items():
-        value = parsed[name]
+        value = parsed.get(name)
         if value is not None and value < 0:
             yield name, f"is {format_duration(value)}, but it must not be negative; {hint}"
 
@@ -154,6 +160,11 @@ def find_size_problems(parsed: ParsedFields) -> FieldProblems:
 def find_retention_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with how long results are kept."""
     yield from find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
+
+
+def find_state_ttl_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with how long state by key is kept."""
+    yield from find_non_positive(parsed, f.STATE_TTL, "leave it out to keep state for ever")
 
 
 def find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:

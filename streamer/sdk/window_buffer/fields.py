@@ -30,6 +30,7 @@ HAVING: Final = "having"
 LATE_OUTPUT: Final = "late_output"
 RETENTION: Final = "retention"
 END_OF_INPUT: Final = "end_of_input"
+STATE_TTL: Final = "state_ttl"
 
 TIMESTAMP_FIELD: Final = Field(
     TIMESTAMP_MAPPING,
@@ -178,6 +179,16 @@ RETENTION_FIELD: Final = duration_field(
 RETENTION_PACKAGES: Final = (Package("duckdb", RETENTION),)
 """What a buffer with `RETENTION_FIELD` needs."""
 
+STATE_TTL_FIELD: Final = duration_field(
+    STATE_TTL,
+    "How long the pipeline's state by key is kept (`lag`, `accumulate`, …) after it was last "
+    "written: by the ends of windows, without windows by event time, and by the time of day where "
+    "there is neither. For ever when empty.",
+    default="",
+    advanced=True,
+    examples=("7d",),
+)
+
 
 def event_time_fields(*own: Field) -> tuple[Field, ...]:
     """Return the fields of a kind of window: its own ones among those that all have."""
@@ -187,4 +198,5 @@ def event_time_fields(*own: Field) -> tuple[Field, ...]:
         *_CLOCK_FIELDS,
         *(FILTER_FIELD, HAVING_FIELD, ORDER_FIELD, _EMIT_FIELD),
         *(LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
+        STATE_TTL_FIELD,
     )

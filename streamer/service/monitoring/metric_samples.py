@@ -152,6 +152,7 @@ def _window_figures(view: StreamView, now: StreamState) -> _Figures:
     yield "window_messages", {}, snapshot.held
     yield "window_closed", {}, snapshot.closed + counts.get(series_key("window_closed", {}), 0)
     yield "state_bytes", {}, snapshot.size
+    yield "state_keys", {}, snapshot.state_keys
     if snapshot.closed_until is not None:
         yield "window_watermark_timestamp_seconds", {}, snapshot.closed_until / SECOND
     if snapshot.next_close is not None:

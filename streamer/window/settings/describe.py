@@ -9,7 +9,9 @@ from streamer.core.durations import MINUTE, format_duration
 from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
+    Global,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -37,8 +39,12 @@ def headline_of(kind: WindowType) -> str:
             return format_duration(kind.gap)
         case Count():
             return str(kind.count)
+        case Global():
+            return "endless"
         case Join():
             return format_duration(max(kind.before, kind.after))
+        case KeyedMessages():
+            return "1"
 
 
 def spacing_of(kind: WindowType) -> int:
@@ -50,7 +56,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | Join():
+        case Count() | Global() | Join() | KeyedMessages():
             return MINUTE
 
 
@@ -81,8 +87,13 @@ def describe_type(kind: WindowType) -> str:
         case Count():
             text = f"windows of {kind.count:,} messages"
             return f"{text} every {kind.every:,}" if kind.every != kind.count else text
+        case Global():
+            kept = " of the latest messages by id" if kind.latest_by else ""
+            return f"one window{kept} without end"
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
+        case KeyedMessages():
+            return "no windows, messages go on at once"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -117,14 +128,36 @@ def describe_bounds(kind: WindowType) -> str:
             return f"size {format_duration(kind.size)}, {kind.mode}: {bound}"
         case Count():
             return f"count {kind.count:,}, every {kind.every:,}"
+        case Global():
+            if not kind.latest_by:
+                return "one window without end"
+            return f"one window without end, of the latest by {_shorten_mapping(kind.latest_by)}"
         case Join():
             return f"{kind.type}, {describe_type(kind)}"
+        case KeyedMessages():
+            return "no windows: each message is a batch by itself"
+
+
+def _shorten_mapping(text: str) -> str:
+    """Return a mapping in one line, without `root =`."""
+    return " ".join(text.removeprefix("root =").split())
 
 
 def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]:
     """Return in words what closes windows of a kind, line by line."""
     if isinstance(kind, Count):
         yield "closes by its number of messages"
+        return
+    if isinstance(kind, Global):
+        timeout = time.idle_timeout
+        never = "never closes"
+        yield (
+            never if timeout is None else f"ends when nothing came for {format_duration(timeout)}"
+        )
+        yield EMIT_TEXTS[time.emit]
+        return
+    if isinstance(kind, KeyedMessages):
+        yield "messages go on at once, those of a key in order of arrival"
         return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""

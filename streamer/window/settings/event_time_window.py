@@ -26,7 +26,9 @@ from streamer.window.settings.local_days import LocalDays
 from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
+    Global,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -78,6 +80,21 @@ class EventWindow:
         return isinstance(self.kind, Count)
 
     @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and so have no bounds."""
+        return isinstance(self.kind, Global)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether windows aggregate every message at once, and hold none."""
+        return isinstance(self.kind, Global) and not self.kind.latest_by
+
+    @property
+    def passes_messages(self) -> bool:
+        """Whether there are no windows, and each message goes on at once."""
+        return isinstance(self.kind, KeyedMessages)
+
+    @property
     def join(self) -> Join | None:
         """Settings of a join of two inputs; None for windows of one stream."""
         return self.kind if isinstance(self.kind, Join) else None
@@ -120,7 +137,11 @@ class EventWindow:
     @property
     def aggregation_obstacle(self) -> str | None:
         """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
-        if not isinstance(self.kind, Tumbling | Session):
+        if isinstance(self.kind, KeyedMessages):
+            return "keyed_state gives messages on as they come, and keeps none"
+        if isinstance(self.kind, Global) and self.kind.latest_by:
+            return "a later one replaces it"
+        if not isinstance(self.kind, Tumbling | Session | Global):
             return "messages leave sliding and count windows again, and joins pair them one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"
@@ -225,7 +246,9 @@ class EventWindow:
         """Return the lines of a plan: the shape of windows, then what closes them."""
         yield describe_bounds(self.kind)
         yield from describe_closing(self.kind, self.time)
-        if self.count_based:
+        if isinstance(self.kind, KeyedMessages):
+            end = "nothing is left"
+        elif self.count_based:
             end = "drops what does not fill a window (incomplete)"
         elif self.time.emit in EMIT_TEXTS and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"

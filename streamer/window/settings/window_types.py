@@ -147,6 +147,25 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Global:
+    """One window for each key, which never ends.
+
+    Attributes:
+        latest_by: a mapping that gives the id of a message: of each id the window holds the latest
+            message only. Empty for a window that aggregates, and holds no message.
+        delete_when: a query; a message for which it is true takes its id out. Empty for none.
+    """
+
+    latest_by: str = ""
+    delete_when: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "global(latest)" if self.latest_by else "global"
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """Pairs of events of two inputs, of the same key and close in time.
 
@@ -174,5 +193,15 @@ class Join:
         return f"join({self.left},{self.right},{bounds},{self.type})"
 
 
-WindowType = Tumbling | Sliding | Session | Count | Join
+@dataclass(frozen=True, slots=True)
+class KeyedMessages:
+    """No windows: each message goes on at once, in order of arrival for each key."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "keyed_state"
+
+
+WindowType = Tumbling | Sliding | Session | Count | Global | Join | KeyedMessages
 """The settings of any of the kinds."""

@@ -135,6 +135,14 @@ class ScriptedStream:
         ends = [status.get("newest_end") for status in self._delivery.statuses.values()]
         return max((end for end in ends if end is not None), default=None)
 
+    def processor_counts(self) -> Iterator[tuple[str, int, int]]:
+        """Yield for each processor that has run its path, and the messages it got and gave."""
+        counts = self._delivery.metrics.counts
+        for (name, labels), received in sorted(counts.items()):
+            if name == "processor_received":
+                path = dict(labels).get("path", "")
+                yield path, int(received), int(counts.get(("processor_sent", labels), 0))
+
     def restart(self) -> None:
         """Stop and start the program: the state stays, and a new input may follow."""
         self._starts += 1

@@ -17,6 +17,7 @@ from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.lint.buffers import check_buffers
 from streamer.config.lint.custom_metrics import check_custom_metrics
 from streamer.config.lint.delivery_promises import check_delivery_promises
+from streamer.config.lint.endless_windows import check_endless_window
 from streamer.config.lint.http_paths import check_http_paths
 from streamer.config.lint.ignores import drop_ignored, find_ignores
 from streamer.config.lint.join_sides import check_join_sides
@@ -194,6 +195,7 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     check_buffers(context, root, parsed, resources)
     for view, parts in split_buffers(root, parsed):
         check_join_sides(context, view, parts, resources)
+        check_endless_window(context, view, parts)
         check_http_paths(context, view, parts, resources)
         check_delivery_promises(context, view, parts, resources)
         check_keyed_state(context, parts["buffer"])

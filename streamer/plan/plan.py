@@ -224,11 +224,19 @@ class Plan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """The settings that a checkpoint's state and offsets are bound to."""
-        window = self.window.fingerprint if self.window else self.buffer.name
-        key = self.key.text if self.key else None
+        window, key = self._window_fingerprint, self.key.text if self.key else None
         if self.buffers:
             window, key = describe_state(self.buffers)
         return {"input": self._bound_input, "window": window, "key": key, "shards": self.shards}
+
+    @property
+    def _window_fingerprint(self) -> str:
+        """The windows in words; of those without end, with what they aggregate for ever."""
+        if self.window is None:
+            return self.buffer.name
+        if not self.window.holds_nothing:
+            return self.window.fingerprint
+        return f"{self.window.fingerprint}({'; '.join(self.aggregation.aggregates)})"
 
     @property
     def _bound_input(self) -> str:

@@ -103,6 +103,7 @@ class MicroBatchInfo:
             its clock was set forward by, ns: nothing is idle for it.
         ended: a bounded input has come to its end, and this micro-batch holds the last of it. Of
             windows behind others: these have nothing left to give.
+        sources: the names of the partitions or inputs that the clock waits for, where it waits.
         upstream: of the windows before these; None behind the input.
     """
 
@@ -113,6 +114,7 @@ class MicroBatchInfo:
     lag: bool = False
     pressure: BackPressure | None = None
     suspended: int = 0
+    sources: tuple[str, ...] = ()
     upstream: UpstreamInfo | None = None
 
     @property
@@ -122,12 +124,15 @@ class MicroBatchInfo:
 
     def to_row(self, shard: int) -> ShuffleRow:
         """Make the row that tells this to a shard."""
-        fields = {"t": self.batch_time, "start": self.start_id, "backlog": self.backlog}
+        fields: dict[str, Any] = {"t": self.batch_time, "start": self.start_id}
+        fields |= {"backlog": self.backlog}
         fields |= {"ended": self.ended, "lag": self.lag}
         if self.suspended:
             fields["stood"] = self.suspended
         if self.pressure is not None:
             fields["pressure"] = self.pressure.to_fields()
+        if self.sources:
+            fields["sources"] = self.sources
         if self.upstream is not None:
             fields["upstream"] = [self.upstream.time, self.upstream.input_ended]
         return ShuffleRow(shard, RowKind.CLOCK, 0, 0, orjson.dumps(fields))
@@ -172,6 +177,7 @@ class MicroBatchInfo:
                 bool(fields.get("lag", False)),
                 None if pressure is None else BackPressure.from_fields(pressure),
                 int(fields.get("stood", 0)),
+                tuple(fields.get("sources", ())),
                 None if upstream is None else UpstreamInfo(*upstream),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
@@ -206,7 +212,9 @@ class SystemClock:
         return now, pressed, SystemClock(now, info.start_id, info.backlog)
 
 
-WindowReason = Literal["final", "changes", "each", "event", "forward", "count", "idle", "flush"]
+WindowReason = Literal[
+    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "deleted"
+]
 """Why a window's batch comes: the values of `window_emit`."""
 
 
@@ -326,6 +334,21 @@ class ClosedWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockHolder:
+    """The source that a clock waits for, see `clock_scope`.
+
+    Attributes:
+        source: its name.
+        time: the largest event time that it had, ns; None before the first.
+        ahead: how far the source that is the furthest is beyond the clock, ns.
+    """
+
+    source: str
+    time: int | None
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """A line for the log: level (`WARN`, …), text and fields."""
 
@@ -352,6 +375,7 @@ class Status:
         closed: the windows that closed in this micro-batch, in order.
         log: lines to be logged.
         open_windows: how many windows are open, where that is not to be told from `open`.
+        clock_holder: the source that the clock waits for; None where it waits for none.
         next_end: every window that comes out later ends at this time or after it, by the end that
             its metadata name, ns; None where that is not known.
         due_clock: the event time at which the clock of the stream closes the next window, ns; None
@@ -369,6 +393,7 @@ class Status:
     closed: tuple[ClosedWindow, ...]
     log: tuple[LogLine, ...]
     open_windows: int | None = None
+    clock_holder: ClockHolder | None = None
     next_end: int | None = None
     due_clock: int | None = None
 

@@ -6,8 +6,9 @@ ours: what stage 1 logs, counts and times, which stage 2 passes on to the driver
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import NamedTuple
 
 from streamer.bloblang import compile_mapping
@@ -22,6 +23,7 @@ from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
+from streamer.engine.stage.clock_sources import name_clock_source
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.task_input import (
     PieceReader,
@@ -38,6 +40,7 @@ from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
+from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
 REPORT_ROWS = {
@@ -51,16 +54,26 @@ REPORT_ROWS = {
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 
 
-def make_clock_rows(plan: Plan, reading: MicroBatchInfo) -> Iterator[ShuffleRow]:
-    """Return the rows that tell every shard behind the input what time it is."""
-    for first in _first_shards(plan):
-        for shard in range(first, first + plan.shards):
-            yield reading.to_row(shard)
+def make_clock_rows(
+    plan: Plan, reading: MicroBatchInfo, sources: Mapping[int, tuple[str, ...]]
+) -> Iterator[ShuffleRow]:
+    """Return the rows that tell every shard behind the input what time it is.
+
+    Args:
+        plan: the stream's.
+        reading: what they are told.
+        sources: by the number of the buffer, what its clock waits for.
+    """
+    for number, names in sources.items():
+        told = replace(reading, sources=names) if names else reading
+        for shard in range(plan.shards * number, plan.shards * (number + 1)):
+            yield told.to_row(shard)
 
 
-def _first_shards(plan: Plan) -> list[int]:
-    """Return the numbers of the first shards of the buffers behind the input."""
-    return [plan.shards * number for number in find_readers(plan, None)] or [0]
+def split_task_plan(task_plan: TaskPlan) -> dict[int, TaskPlan]:
+    """Return the plans of the buffers behind the input, by number: of one buffer, its own."""
+    numbers = find_readers(task_plan.plan, None)
+    return {number: task_plan.of_buffer(number) for number in numbers} or {0: task_plan}
 
 
 def make_packer(
@@ -129,9 +142,8 @@ class PackStage:
         self._plan = plan = task_plan.plan
         self._reader = PieceReader(task_plan, plan.context())
         self._targets = [
-            _Target(task_plan.of_buffer(number), plan.shards * number)
-            for number in find_readers(plan, None)
-        ] or [_Target(task_plan, 0)]
+            _Target(one, plan.shards * number) for number, one in split_task_plan(task_plan).items()
+        ]
         self._report_shard = self._targets[0].first_shard
 
     def rows(
@@ -199,7 +211,10 @@ class PackStage:
         plan, window = target.task_plan.plan, target.task_plan.plan.window
         assert window is not None
         row_kind = _row_kind_of(label, window)
-        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
+        partition = piece.partition.encode()
+        if clock_source := name_clock_source(target.task_plan, piece):
+            partition += SOURCE_SEPARATOR + clock_source.encode()
+        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
         packer = make_packer(target.task_plan, origin, aggregates_from)
         return _TargetPacker(packer, ex.stats_of(ComponentRef(plan.buffer).key), target.first_shard)
 

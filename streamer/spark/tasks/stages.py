@@ -27,12 +27,13 @@ from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.result_frame import Frame
+from streamer.engine.stage.clock_sources import list_clock_sources
 from streamer.engine.stage.crash_search import (
     CRASH_INSTRUCTIONS,
     CrashInstructions,
     parse_instructions,
 )
-from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows, split_task_plan
 from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
@@ -176,7 +177,11 @@ def make_pack_stage(
             if number == 0:
                 planned = current_planned_batch()
                 ends = planned.ends if planned is not None else ()
-                for row in make_clock_rows(plan, offset.batch_info(ends)):
+                sources = {
+                    at: list_clock_sources(one, source, ends)
+                    for at, one in split_task_plan(task_plan).items()
+                }
+                for row in make_clock_rows(plan, offset.batch_info(ends), sources):
                     yield row._replace(shard=names[row.shard])
 
     return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)

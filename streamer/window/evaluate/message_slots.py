@@ -339,7 +339,7 @@ class EventTimeSlots(SlotAssigner):
         self._origin = origin
         # A key's own watermark is known by the shards alone.
         self._tracks_watermark = (
-            window.uses_event_time and window.time.clock_scope == "stream" and not origin.is_results
+            window.uses_event_time and window.time.clock_scope != "key" and not origin.is_results
         )
         self._watermark = _MIN_TIME_NS
         self._max_event_time: int | None = None

@@ -122,7 +122,7 @@ def find_obstacle(window: Window) -> str:
         return "has windows without a time"
     if isinstance(window.kind, Session) and window.kind.by_message:
         return "has sessions with gaps of their own: how early one ends is not known"
-    if time.clock_scope != "stream":
+    if time.clock_scope == "key":
         return (
             f"has `clock_scope: {time.clock_scope}`: how early its results may yet be is not "
             "known of all keys together"

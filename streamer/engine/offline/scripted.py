@@ -124,11 +124,11 @@ class ScriptedStream:
             SourcePiece(_SOURCE, 0, [one], partition=_SOURCE.partition_of([one]), label=one.input)
             for one in known
         ]
-        found = {}
+        sources = {}
         for number, task_plan in split_task_plan(self._task_plan).items():
             names = (name_clock_source(task_plan, piece) for piece in pieces)
-            found[number] = tuple(dict.fromkeys(name for name in names if name))
-        return found
+            sources[number] = tuple(dict.fromkeys(name for name in names if name))
+        return sources
 
     @property
     def now(self) -> int:

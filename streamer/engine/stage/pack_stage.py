@@ -55,19 +55,19 @@ REPORT_ROWS = {
 
 
 def make_clock_rows(
-    plan: Plan, reading: MicroBatchInfo, sources: Mapping[int, tuple[str, ...]]
+    plan: Plan, reading: MicroBatchInfo, sources: Mapping[int, tuple[str, ...]] | None = None
 ) -> Iterator[ShuffleRow]:
     """Return the rows that tell every shard behind the input what time it is.
 
     Args:
         plan: the stream's.
         reading: what they are told.
-        sources: by the number of the buffer, what its clock waits for.
+        sources: by the number of the buffer, what its clock waits for; None where none waits.
     """
-    for number, names in sources.items():
-        told = replace(reading, sources=names) if names else reading
+    for number in find_readers(plan, None) or (0,):
+        info = replace(reading, sources=sources[number]) if sources else reading
         for shard in range(plan.shards * number, plan.shards * (number + 1)):
-            yield told.to_row(shard)
+            yield info.to_row(shard)
 
 
 def split_task_plan(task_plan: TaskPlan) -> dict[int, TaskPlan]:

@@ -62,7 +62,7 @@ def find_field_hints(spec: Spec, names: Iterable[str]) -> dict[str, str]:
 
 
 def _name_here(name: str, known: Container[str]) -> str:
-    """Say what a field of another system is called here."""
+    """Return our name for a field of another system, as a hint."""
     for ours, others in _NAMES_ELSEWHERE.items():
         if ours in known and name.lower() in others:
             return f"it is called {ours} here"
@@ -70,7 +70,7 @@ def _name_here(name: str, known: Container[str]) -> str:
 
 
 def _name_components_with(name: str, spec: Spec) -> str:
-    """Say which buffers have a field: there are few, so all of them can be looked at."""
+    """Return the buffers that have a field, as a hint; there are few, so all are read."""
     if spec.kind is not Kind.BUFFER:
         return ""
     names = [

@@ -24,6 +24,7 @@ _WHOLE_WORD: Final = 1.5
 _BEGINNING_WEIGHT: Final = 3.0
 _MAX_EXCERPT_CHARS: Final = 160
 _MIN_BEGIN_CHARS: Final = 3
+_MIN_SENTENCE_WORDS: Final = 6
 # Where nearly every word occurs somewhere.
 _LIST_PAGES: Final = frozenset({"changelog", "components/README", "components/at-a-glance"})
 
@@ -143,7 +144,12 @@ def _stem(token: str) -> str:
 
 def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
     """Return the line of a section with most of the words, around the first of them."""
-    line = max(section.lines, key=lambda one: sum(_match(stem, one) for stem in stems), default="")
+
+    def rank(line: str) -> tuple[float, bool]:
+        # A sentence says more than a line of code.
+        return sum(_match(stem, line) for stem in stems), len(line.split()) >= _MIN_SENTENCE_WORDS
+
+    line = max(section.lines, key=rank, default="")
     text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").split())
     if len(text) <= _MAX_EXCERPT_CHARS:
         return text

@@ -296,7 +296,7 @@ def test_a_change_says_which_state_by_key_begins_anew() -> None:
         return [(one.path, one.old) for one in impact.changes if "begins anew" in one.note]
 
     first, second = "pipeline.processors.0", "pipeline.processors.1"
-    assert lost("root.a = lag(this.a)", "root.x = {\"y\": lag( this.a )}") == []
+    assert lost("root.a = lag(this.a)", 'root.x = {"y": lag( this.a )}') == []
     assert lost("state_ttl: 1d", "state_ttl: 2d") == []
     assert lost("lag(this.a)", "lag(this.z)") == [(first, "lag(this.a)")]
     # One without a label is named by its place; what is named itself stays what it is.

@@ -64,6 +64,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.BUFFER: (
         "count_window",
+        "global_window",
         "hopping_window",
         "keyed_state",
         "memory",

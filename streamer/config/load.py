@@ -15,6 +15,7 @@ from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.lint.custom_metrics import check_custom_metrics
 from streamer.config.lint.delivery_promises import check_delivery_promises
+from streamer.config.lint.endless_windows import check_endless_window
 from streamer.config.lint.http_paths import check_http_paths
 from streamer.config.lint.ignores import drop_ignored, find_ignores
 from streamer.config.lint.join_sides import check_join_sides
@@ -190,6 +191,7 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     if not holds_resources_only(root):
         check_references(context, roots)
     check_join_sides(context, root, parsed, resources)
+    check_endless_window(context, root, parsed)
     check_http_paths(context, root, parsed, resources)
     check_delivery_promises(context, root, parsed, resources)
     check_keyed_state(context, parsed["buffer"])

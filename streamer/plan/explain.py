@@ -97,9 +97,11 @@ def _window_lines(plan: Plan) -> Iterator[str]:
     yield f"  shards      {by}"
     aggregation = plan.aggregation
     if aggregation.text is None:
-        yield f"  keeps       messages whole; {aggregation.obstacle}"
+        whole = "the latest message of each id" if window.unbounded else "messages whole"
+        yield f"  keeps       {whole}; {aggregation.obstacle}"
     else:
-        kept = ", ".join(("the first message", *aggregation.aggregates))
+        head = [] if window.holds_nothing else ["the first message"]
+        kept = ", ".join((*head, *aggregation.aggregates))
         yield f"  keeps       of each group: {kept} (pre-aggregated for {aggregation.source})"
     yield from _keyed_state_lines(plan)
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"

@@ -173,10 +173,19 @@ class Plan:
         """The settings that a checkpoint's state and offsets are bound to."""
         return {
             "input": self._bound_input,
-            "window": self.window.fingerprint if self.window else self.buffer.name,
+            "window": self._window_fingerprint,
             "key": self.key.text if self.key else None,
             "shards": self.shards,
         }
+
+    @property
+    def _window_fingerprint(self) -> str:
+        """The windows in words; of those without end, with what they aggregate for ever."""
+        if self.window is None:
+            return self.buffer.name
+        if not self.window.holds_nothing:
+            return self.window.fingerprint
+        return f"{self.window.fingerprint}({'; '.join(self.aggregation.aggregates)})"
 
     @property
     def _bound_input(self) -> str:

@@ -47,6 +47,7 @@ class PendingBatch:
         excluded_ranges: messages in its bounds that are in other windows, see
             `KeyState.excluded_ranges`.
         snapshot: its aggregate; None if its messages are kept.
+        only: the arrival numbers of its messages; None for all in its bounds.
     """
 
     key: bytes
@@ -64,6 +65,7 @@ class PendingBatch:
     arrivals: tuple[int, int] | None = None
     excluded_ranges: tuple[MessageRange, ...] = ()
     snapshot: AggregateSnapshot | None = None
+    only: frozenset[int] | None = None
 
 
 PerEventBatch = tuple[int, int, int, int, bytes, WindowAggregate, States, int, int]
@@ -103,7 +105,8 @@ class EmitQueue:
 
         Args:
             rules: the rules of the window kind.
-            forwards: free messages as soon as they are emitted (`emit: forward`).
+            forwards: free messages as soon as they are emitted (`emit: forward`, and windows that
+                hold none).
             first_arrival: the first arrival number of the micro-batch.
             next_arrival: the first arrival number of the next one.
         """
@@ -165,7 +168,9 @@ class EmitQueue:
         """Queue a batch of a window; see `PendingBatch` for the arguments."""
         rules = self._rules
         low, high = rules.message_bounds(window)
-        start, end = (None, None) if rules.count_based else (window.start, window.end)
+        start, end = (
+            (None, None) if rules.count_based or rules.unbounded else (window.start, window.end)
+        )
         arrivals = (window.first, window.last_arrival(self.first_arrival))
         self.batches.append(
             PendingBatch(
@@ -184,7 +189,23 @@ class EmitQueue:
                 arrivals if rules.mergeable else None,
                 excluded_ranges,
                 AggregateSnapshot.from_window(window, self._next_arrival),
+                window.only,
             )
+        )
+
+    def queue_deleted(self, key: bytes, time: int, arrival: int, order: int) -> None:
+        """Queue a batch of the message that has taken the last one of a key out of its window.
+
+        Args:
+            key: the key.
+            time: the message's time, ns.
+            arrival: its arrival number.
+            order: first number of the batch's `order`.
+        """
+        place = (order, arrival) if order == PER_EVENT else (order, FOREVER, arrival)
+        only = frozenset((arrival,))
+        self.batches.append(
+            PendingBatch(key, time, time, None, None, "deleted", place, 1, only=only)
         )
 
     def queue_free(self, key: bytes, low: int, high: int, until: int = FOREVER) -> None:

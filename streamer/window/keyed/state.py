@@ -40,6 +40,7 @@ class Window:
         excluded: arrival numbers of this micro-batch in its bounds that were late for it.
         aggregate: the aggregate of its messages; None if they are kept.
         last: the largest arrival number of this micro-batch in it; -1 without any.
+        only: the arrival numbers of its messages, where not all in its bounds are; else None.
         reach: of a session whose messages bring their gaps, the time up to which another belongs
             to it, ns; None for others.
     """
@@ -55,6 +56,7 @@ class Window:
     excluded: set[int] | None = None
     aggregate: WindowAggregate | None = None
     last: int = -1
+    only: frozenset[int] | None = None
     reach: int | None = None
 
     def add(self, arrival: int, active: int) -> None:
@@ -109,6 +111,8 @@ class KeyState:
         marks: messages that rules remember: time and arrival number.
         total: number of messages so far, for count windows.
         fresh: messages of this micro-batch, for sliding windows.
+        latest: by id, as JSON, time and arrival number of its latest message, for windows without
+            end that hold these.
     """
 
     windows: list[Window] = field(default_factory=list)
@@ -119,6 +123,7 @@ class KeyState:
     marks: list[tuple[int, int]] = field(default_factory=list)
     total: int = 0
     fresh: list[FreshMessage] = field(default_factory=list)
+    latest: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return the messages in the bounds of a session that are in other sessions of the key.
@@ -151,16 +156,19 @@ class KeyState:
     @property
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
-        known = self.windows or self.closed_bounds or self.marks or self.total
+        known = self.windows or self.closed_bounds or self.marks or self.total or self.latest
         return not known and self.clock == NEVER
 
     def encode(self) -> bytes:
         """Encode the record as JSON."""
         windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
-        if self.clock != NEVER or self.closed_bounds or self.marks or self.total:
+        timed = self.clock != NEVER or self.closed_bounds or self.marks or self.total
+        if timed or self.latest:
             clock = None if self.clock == NEVER else self.clock
             fields += [clock, self.clock_moved_at, self.closed_bounds, self.marks, self.total]
+        if self.latest:
+            fields.append([[name, *latest] for name, latest in self.latest.items()])
         return dump_state_json(fields)
 
     @classmethod
@@ -169,7 +177,8 @@ class KeyState:
         windows, oldest, *more = load_state_json(data)
         state = cls([_window_from_fields(*fields) for fields in windows], oldest)
         if more:
-            clock, state.clock_moved_at, remembered, marks, state.total = more
+            clock, state.clock_moved_at, remembered, marks, state.total, *ids = more
+            state.latest = {name: (time, arrival) for name, time, arrival in ids[0]} if ids else {}
             state.clock = NEVER if clock is None else clock
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]

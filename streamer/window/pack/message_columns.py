@@ -133,6 +133,13 @@ class KeyGroups(dict[str, int]):
         self.shard_of += [zlib.crc32(key) % count for key in keys]
 
 
+def encode_key(value: Any) -> bytes:
+    """Return a value as JSON, equal for values that are equal as keys; empty for none."""
+    if value is DELETED or value is NOTHING:
+        return b""
+    return dump_json(_normalise_numbers(value))
+
+
 def _normalise_numbers(value: Any) -> Any:
     """Make numbers that are equal look equal: 1.0 and 1 are one key."""
     if isinstance(value, float):

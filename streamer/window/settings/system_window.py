@@ -61,6 +61,8 @@ class SystemWindow:
     max_ahead: ClassVar[None] = None
     aggregation_obstacle: ClassVar[None] = None
     sorts_by_time: ClassVar[bool] = False
+    unbounded: ClassVar[bool] = False
+    holds_nothing: ClassVar[bool] = False
 
     @property
     def epoch(self) -> int:

@@ -95,6 +95,14 @@ class Window(Protocol):
         """Time that results are kept for queries after their window's end; None for not at all."""
 
     @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and so have no bounds."""
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether windows aggregate every message at once, and hold none."""
+
+    @property
     def sorts_by_time(self) -> bool:
         """Whether a window's messages come in order of their event times."""
 

@@ -412,7 +412,7 @@ def _is_plain(value: Any) -> bool:
     if kind is dict:
         return all(type(key) is str for key in value) and all(map(_is_plain, value.values()))
     if kind is int:
-        return _MIN_INT64 <= value <= _NEVER_EXPIRES
+        return bool(_MIN_INT64 <= value <= _NEVER_EXPIRES)
     return kind in _PLAIN_TYPES or (kind is float and isfinite(value))
 
 

@@ -93,8 +93,8 @@ class _ConfigMaker:
             resources = [*self._resources.get(Kind(kind), {}).values()] if kind in _KINDS else []
             if section.name == "tests" or section.deprecated:
                 continue
-            is_wanted = section.name in (*_SMALL_SECTIONS, *components) or resources
-            if self._small and not is_wanted:
+            is_shown = section.name in (*_SMALL_SECTIONS, *components) or resources
+            if self._small and not is_shown:
                 continue
             entry = self._make_entry(section)
             if section.name == "pipeline":

@@ -31,8 +31,9 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
     level = RunLog.plan_level(environment.level)
     plan = make_plan(environment.open_config(case).build_config(), level)
     script = list(read_steps(case.parsed, environment.directory))
+    sent = [message for step in script for message in step.messages]
     log = RunLog(environment.log_redacted)
-    run = _CaseRun(ScriptedStream(plan, log.add), environment.directory, log)
+    run = _CaseRun(ScriptedStream(plan, log.add, sent), environment.directory, log)
     with use_local_tables(plan.resources, plan.context()):
         for step in script:
             yield from run.run_step(step)

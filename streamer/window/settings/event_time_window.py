@@ -69,7 +69,7 @@ class EventWindow:
     def strategy(self) -> Literal["panes", "keys"]:
         """Way of shards with windows: whole panes, or key by key."""
         time = self.time
-        shared = time.clock_scope == "stream" and time.idle_timeout is None
+        shared = time.clock_scope != "key" and time.idle_timeout is None
         if isinstance(self.kind, Tumbling) and shared and time.emit == "final":
             return "panes"
         return "keys"
@@ -152,7 +152,9 @@ class EventWindow:
     @cached_property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        scope = f",{self.time.clock},{self.time.clock_scope}"
+        # How a shared clock goes on is no matter of what is kept.
+        scope = "key" if self.time.clock_scope == "key" else "stream"
+        scope = f",{self.time.clock},{scope}"
         return f"{self.kind.fingerprint}{scope},{self.strategy}{',keyed' if self.keyed else ''}"
 
     @cached_property

@@ -7,7 +7,6 @@ from typing import Final
 from streamer.bloblang import tree
 from streamer.core.value import DELETED
 
-
 _STATE_NEEDS: Final = frozenset(("state", "site"))
 """Needs of functions that keep something from call to call."""
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamer.window.contract import MicroBatchInfo
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
 from streamer.window.fire.step_io import Piece
 from streamer.window.keyed.state import NEVER
 from streamer.window.settings.window_types import EventTimeSettings
+
+
+class Watermarks(NamedTuple):
+    """The watermark of all keys before and after a micro-batch, ns; `NEVER` for none."""
+
+    before: int
+    after: int
 
 
 @dataclass(slots=True)
@@ -57,7 +64,12 @@ class ShardClocks:
 
 
 class BatchClocks:
-    """The watermark before each piece of a micro-batch, and the watermark after all of them."""
+    """The watermark before each piece of a micro-batch, and the watermark after all of them.
+
+    Attributes:
+        is_per_key: whether each key has a clock of its own.
+        before: the watermark of all keys before the micro-batch, ns.
+    """
 
     def __init__(
         self, settings: EventTimeSettings, unit: int, known: ShardClocks, pieces: Iterable[Piece]
@@ -74,6 +86,7 @@ class BatchClocks:
         self._unit = unit
         self._system = settings.clock == "system"
         self._closing = known.closing
+        self.before = known.closing if self._system else known.stream
         self.is_per_key = settings.clock_scope == "key" and not self._system
         self._pieces = PartitionWatermarks(pieces, None if known.stream == NEVER else known.stream)
 

@@ -14,6 +14,7 @@ from streamer.core.durations import DAY, format_duration
 Clock = Literal["stream", "system"]
 ClockScope = Literal["stream", "key"]
 Emit = Literal["final", "changes", "each", "forward"]
+EmitAlso = Literal["on_time", "close"]
 Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 SlidingMode = Literal["event", "forward", "kafka"]
@@ -37,6 +38,8 @@ class EventTimeSettings:
         emit: when a window's content goes on.
         retention: ns that emitted results are kept for queries; None for not at all.
         end_of_input: what becomes of open windows when a bounded input has ended.
+        emit_also: what is emitted besides: a window when the clock passes its end, or when it
+            closes.
         order: of a window's messages; those of one event time are in order of arrival.
     """
 
@@ -49,6 +52,7 @@ class EventTimeSettings:
     emit: Emit = "final"
     retention: int | None = None
     end_of_input: EndOfInput = "flush"
+    emit_also: frozenset[EmitAlso] = frozenset()
     order: Order = "arrival"
 
 

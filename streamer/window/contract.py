@@ -78,6 +78,7 @@ class MicroBatchInfo:
         suspended: how much of the time since the micro-batch before the machine was suspended, or
             its clock was set forward by, ns: nothing is idle for it.
         ended: a bounded input has come to its end, and this micro-batch holds the last of it.
+        sources: the names of the partitions or inputs that the clock waits for, where it waits.
     """
 
     batch_time: int
@@ -87,15 +88,19 @@ class MicroBatchInfo:
     lag: bool = False
     pressure: BackPressure | None = None
     suspended: int = 0
+    sources: tuple[str, ...] = ()
 
     def to_row(self, shard: int) -> ShuffleRow:
         """Make the row that tells this to a shard."""
-        fields = {"t": self.batch_time, "start": self.start_id, "backlog": self.backlog}
+        fields: dict[str, Any] = {"t": self.batch_time, "start": self.start_id}
+        fields |= {"backlog": self.backlog}
         fields |= {"ended": self.ended, "lag": self.lag}
         if self.suspended:
             fields["stood"] = self.suspended
         if self.pressure is not None:
             fields["pressure"] = self.pressure.to_fields()
+        if self.sources:
+            fields["sources"] = self.sources
         return ShuffleRow(shard, RowKind.CLOCK, 0, 0, orjson.dumps(fields))
 
     @classmethod
@@ -132,6 +137,7 @@ class MicroBatchInfo:
                 bool(fields.get("lag", False)),
                 None if pressure is None else BackPressure.from_fields(pressure),
                 int(fields.get("stood", 0)),
+                tuple(fields.get("sources", ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None
@@ -298,6 +304,21 @@ class ClosedWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockHolder:
+    """The source that a clock waits for, see `clock_scope`.
+
+    Attributes:
+        source: its name.
+        time: the largest event time that it had, ns; None before the first.
+        ahead: how far the source that is the furthest is beyond the clock, ns.
+    """
+
+    source: str
+    time: int | None
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """A line for the log: level (`WARN`, …), text and fields."""
 
@@ -324,6 +345,7 @@ class Status:
         closed: the windows that closed in this micro-batch, in order.
         log: lines to be logged.
         open_windows: how many windows are open, where that is not to be told from `open`.
+        clock_holder: the source that the clock waits for; None where it waits for none.
     """
 
     now: int
@@ -337,6 +359,7 @@ class Status:
     closed: tuple[ClosedWindow, ...]
     log: tuple[LogLine, ...]
     open_windows: int | None = None
+    clock_holder: ClockHolder | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as plain values, for JSON."""

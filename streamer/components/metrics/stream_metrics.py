@@ -72,6 +72,15 @@ WINDOW_METRICS: Final = (
         "Of an event-time window it stands still when no newer events come.",
     ),
     Metric(
+        "window_clock_held_seconds",
+        _G,
+        ("source",),
+        "seconds",
+        "How far the partition or input that is the furthest ahead is beyond the windows' clock; "
+        "`source` is the one that the clock waits for (`clock_scope: partition` or `input`).",
+        "Look why that one is behind, or silent: source_idle_timeout leaves it out.",
+    ),
+    Metric(
         "event_time_lag_seconds",
         _G,
         (),

@@ -111,6 +111,9 @@ class Snapshot:
             beginning.
         closed_until: every window that ends at or before it has closed, Unix ns; None before the
             first.
+        clock_source: the partition or input that the clock waits for; empty where it waits for
+            none.
+        clock_ahead: how far the source that is the furthest is beyond the clock, ns.
         state_keys: keys of which the pipeline keeps something.
     """
 
@@ -124,6 +127,8 @@ class Snapshot:
     size: int = 0
     closed: int = 0
     closed_until: int | None = None
+    clock_source: str = ""
+    clock_ahead: int = 0
     state_keys: int = 0
 
     @classmethod
@@ -144,6 +149,8 @@ class Snapshot:
         closed_until = [status.get("closed_until") for status in statuses]
         known = [end for end in closed_until if end is not None]
         due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
+        # All shards see the same clocks.
+        holder = next((one for s in statuses if (one := s.get("clock_holder"))), None) or {}
         return cls(
             messages=messages
             + sum(
@@ -161,6 +168,8 @@ class Snapshot:
             ),
             closed=sum(map(_closed_key_windows, statuses)),
             closed_until=min(known) if known and len(known) == len(closed_until) else None,
+            clock_source=holder.get("source", ""),
+            clock_ahead=holder.get("ahead", 0),
             state_keys=sum(status.get("state_keys", 0) for status in statuses),
         )
 

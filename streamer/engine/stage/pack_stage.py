@@ -20,6 +20,7 @@ from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
+from streamer.engine.stage.clock_sources import name_clock_source
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.task_input import (
     PieceReader,
@@ -35,6 +36,7 @@ from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
 REPORT_ROWS = {
@@ -90,7 +92,10 @@ class PackStage:
         opened = self._reader.open_piece(piece, task)
         processors = opened.processors
         row_kind = _row_kind_of(opened.label, window)
-        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
+        partition = piece.partition.encode()
+        if clock_source := name_clock_source(self._task_plan, piece):
+            partition += SOURCE_SEPARATOR + clock_source.encode()
+        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
         packer = self._make_packer(origin, aggregates_from)
         packing = _Packing(packer, processors, ex, batch_time, piece.first_arrival)
         tally = ex.stats_of(ComponentRef(plan.buffer).key)

@@ -111,7 +111,10 @@ class TaskPlan:
 
     def input_of(self, piece: SourcePiece) -> PieceInput:
         """Return the input that a piece is from."""
-        path = source_path_of(piece.content)
+        return self.input_at(source_path_of(piece.content))
+
+    def input_at(self, path: InputPath) -> PieceInput:
+        """Return the input that a source is of, by the numbers of the sources down to it."""
         while path not in self.inputs:
             path = path[:-1]  # sources inside of an input that is no broker
         return self.inputs[path]

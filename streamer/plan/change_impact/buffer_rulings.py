@@ -63,7 +63,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     "left": _OTHER,
     "right": _OTHER,
     f.CLOCK: _CLOCK,
-    f.CLOCK_SCOPE: _CLOCK,
+    f.SOURCE_IDLE_TIMEOUT: Ruling(Effect.MIGRATE),
     f.MAX_AHEAD: _FROM_NOW,
     f.FILTER: _FROM_NOW,
     f.LATE_OUTPUT: _FROM_NOW,
@@ -84,7 +84,9 @@ RULINGS: Final[dict[str, Ruling]] = {
 }
 """The effect of a change of a field, whatever its values."""
 
-BY_VALUE: Final = frozenset({f.ALLOWED_LATENESS, f.IDLE_TIMEOUT, f.EMIT, f.EMIT_ALSO})
+BY_VALUE: Final = frozenset(
+    {f.ALLOWED_LATENESS, f.IDLE_TIMEOUT, f.EMIT, f.EMIT_ALSO, f.CLOCK_SCOPE}
+)
 """Fields of which both values decide; see `rule_on_field`."""
 
 
@@ -107,6 +109,10 @@ def rule_on_field(
         if strategies[0] != strategies[1]:
             return Ruling(Effect.RESET, "windows with emit_also are kept in another form")
         return _AT_CLOSE
+    if name == f.CLOCK_SCOPE:
+        if "key" in (old[name], new[name]):
+            return _CLOCK
+        return Ruling(Effect.MIGRATE, "the clock goes on from where it is, and never back")
     if name == f.EMIT:
         return _rule_on_emit(old[name], new[name], strategies)
     return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))

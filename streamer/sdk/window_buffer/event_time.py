@@ -11,7 +11,12 @@ from streamer.core.durations import format_duration
 from streamer.sdk.spec import ParsedFields
 from streamer.sdk.window_buffer import fields as f
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import KEY_RETENTION, EventTimeSettings, WindowType
+from streamer.window.settings.window_types import (
+    KEY_RETENTION,
+    SOURCE_IDLE_TIMEOUT,
+    EventTimeSettings,
+    WindowType,
+)
 
 FieldProblems = Iterable[tuple[str, str]]
 
@@ -186,8 +191,23 @@ def find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProble
         yield name, f"is {format_duration(value)}, but it must be longer than 0s; {hint}"
 
 
+def find_source_clock_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return where a clock is to wait for sources that it cannot wait for."""
+    scope, timeout = parsed[f.CLOCK_SCOPE].lower(), parsed[f.SOURCE_IDLE_TIMEOUT]
+    if scope not in ("partition", "input"):
+        if timeout not in (None, SOURCE_IDLE_TIMEOUT):
+            text = "has no meaning without clock_scope: partition or input"
+            yield f.SOURCE_IDLE_TIMEOUT, f"{text}; remove it, or add one of them"
+    elif parsed[f.CLOCK].lower() == "system":
+        text = f"is {scope}, but with clock: system windows wait for no event time"
+        yield f.CLOCK_SCOPE, f"{text}; leave it out, or use clock: stream"
+    if timeout is not None and timeout < 0:
+        yield f.SOURCE_IDLE_TIMEOUT, "is negative; 0s waits for ever"
+
+
 def _find_clock_scope_problems(parsed: ParsedFields) -> FieldProblems:
     """Return where clocks of keys are asked for that cannot be, or would be all the same."""
+    yield from find_source_clock_problems(parsed)
     if parsed[f.CLOCK_SCOPE].lower() != "key":
         if parsed[f.KEY_RETENTION] not in (None, KEY_RETENTION):
             text = "has no meaning without clock_scope: key, since no key has a clock of its own"

@@ -70,12 +70,12 @@ class SuiteEnvironment:
         """The directory of the files that tests name."""
         return Path(self.config).parent
 
-    def make_execution(self) -> Execution:
+    def make_execution(self, log: LogLine) -> Execution:
         """Return what processors may ask for; their clock is the real one, as in Benthos.
 
         All messages of a case have one key, which is new.
         """
-        ex = Execution(time.time_ns, self.log_redacted)
+        ex = Execution(time.time_ns, log)
         ex.keyed_state = TransientState()
         return ex
 

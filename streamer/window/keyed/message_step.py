@@ -53,7 +53,7 @@ class MessageStep:
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
-        clocks = BatchClocks(self._window.time, 1, head.clocks, shard_input.pieces)
+        clocks = BatchClocks(self._window.time, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, counters)
         numbered, head.next_arrival = shard_input.number_arrivals(head.next_arrival)
         for cluster in _cluster_overlapping([pack for pack, _ in numbered]):

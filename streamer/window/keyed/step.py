@@ -96,7 +96,8 @@ class KeyedStep:
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
-        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, shard_input.pieces)
+        pieces = shard_input.pieces
+        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, pieces, info)
         yield from emit_passthrough(shard_input, counters)
         since = head.next_arrival
         arrivals = self._unpack_arrivals(shard_input, clocks)
@@ -133,7 +134,7 @@ class KeyedStep:
         self._messages.commit()
         self._buckets.resize()
         log = (*late.log_lines(), *(latest.log_lines() if latest else ()))
-        status = self._make_status(now, closed, (*log, *self._report.log_lines()))
+        status = self._make_status(now, closed, (*log, *self._report.log_lines()), clocks)
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
@@ -154,7 +155,9 @@ class KeyedStep:
                 clocks.watermark_before(header.first),
                 clocks.partition_of(header.first),
             )
-            unpacked.append(UnpackedPack(Pack(body, shift), body, shift, watermark, partition))
+            pack = Pack(body, shift)
+            clocks.cap_lags(pack, header.first)
+            unpacked.append(UnpackedPack(pack, body, shift, watermark, partition))
         return unpacked
 
     def _take_columns(
@@ -256,7 +259,11 @@ class KeyedStep:
         return taking.late_messages
 
     def _make_status(
-        self, now: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
+        self,
+        now: int,
+        closed: tuple[ClosedWindow, ...],
+        log: tuple[LogLine, ...],
+        clocks: BatchClocks,
     ) -> Status:
         """Return the shard's status after the micro-batch."""
         records = sum(self._buckets.sizes.values()) if self._aggregation.is_needed else 0
@@ -268,17 +275,20 @@ class KeyedStep:
             held=self._messages.held_count + self._aggregation.held_count + blocks.held_count,
             held_bytes=self._messages.held_bytes + records + blocks.held_bytes,
             open=(),
-            next_due=self._next_due(now),
+            next_due=self._next_due(now, clocks),
             newest_end=None,
             closed=closed,
             log=log,
             open_windows=self._head.open_count,
+            clock_holder=clocks.holder,
         )
 
-    def _next_due(self, now: int) -> int | None:
+    def _next_due(self, now: int, batch_clocks: BatchClocks) -> int | None:
         """Return when a window closes without new messages, as batch time, ns; None for never."""
         clocks = self._head.clocks
         dues = [FOREVER]
+        if self._head.open_count and (idle := batch_clocks.next_idle()) is not None:
+            dues.append(idle)
         if self._settings.clock == "system" and self._columns.next_due is not None:
             dues.append(self._columns.next_due)
         for clock, active, _ in self._buckets.earliest_dues.values():

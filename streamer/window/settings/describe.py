@@ -178,6 +178,8 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
+    if time.waits_for_sources:
+        clock += f" of the {time.clock_scope} that is the furthest behind"
     gap = ""
     if isinstance(kind, Session):
         gap = " + its gap" if kind.by_message else f" + {format_duration(kind.gap)}"
@@ -186,12 +188,21 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield "pairs come out with their second message"
         by = f" by {wait}" if time.allowed_lateness else ""
         yield f"messages wait until the {clock} has passed their last possible match{by}"
+        yield from _describe_silent_sources(time)
         if time.idle_timeout is not None:
             yield f"messages wait for {format_duration(time.idle_timeout)} at most"
         return
     yield f"closes by the {clock} at its end{gap} + {wait}"
+    yield from _describe_silent_sources(time)
     if time.idle_timeout is not None:
         yield f"closes when nothing came for {format_duration(time.idle_timeout)}"
     texts = describe_emissions(time)
     if texts:
         yield ", ".join(texts) + ("" if "close" in time.emit_also else ", not when they close")
+
+
+def _describe_silent_sources(time: EventTimeSettings) -> Iterator[str]:
+    if time.waits_for_sources:
+        timeout = time.source_idle_timeout
+        after = f" that is silent for {format_duration(timeout)}" if timeout else ""
+        yield f"the clock {'goes on without' if timeout else 'waits for'} any{after}"

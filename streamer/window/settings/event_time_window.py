@@ -70,7 +70,7 @@ class EventWindow:
     def strategy(self) -> Literal["panes", "keys"]:
         """Way of shards with windows: whole panes, or key by key."""
         time = self.time
-        shared = time.clock_scope == "stream" and time.idle_timeout is None
+        shared = time.clock_scope != "key" and time.idle_timeout is None
         once = time.emit == "final" and not time.emit_also
         if isinstance(self.kind, Tumbling) and shared and once:
             return "panes"
@@ -154,7 +154,9 @@ class EventWindow:
     @cached_property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        scope = f",{self.time.clock},{self.time.clock_scope}"
+        # How a shared clock goes on is no matter of what is kept.
+        scope = "key" if self.time.clock_scope == "key" else "stream"
+        scope = f",{self.time.clock},{scope}"
         return f"{self.kind.fingerprint}{scope},{self.strategy}{',keyed' if self.keyed else ''}"
 
     @cached_property

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from streamer.core.durations import DAY, format_duration
+from streamer.core.durations import DAY, MINUTE, format_duration
 
 Clock = Literal["stream", "system"]
-ClockScope = Literal["stream", "key"]
+ClockScope = Literal["stream", "key", "partition", "input"]
 Emit = Literal["final", "changes", "each", "forward"]
 EmitAlso = Literal["on_time", "close"]
 Order = Literal["arrival", "event_time"]
@@ -21,6 +21,7 @@ SlidingMode = Literal["event", "forward", "kafka"]
 JoinType = Literal["inner", "left", "outer"]
 
 KEY_RETENTION: Final = 7 * DAY
+SOURCE_IDLE_TIMEOUT: Final = MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class EventTimeSettings:
 
     Attributes:
         clock: what closes windows: the largest event time seen, or the micro-batch's time.
-        clock_scope: whether all keys share one clock, or each has its own.
+        clock_scope: whether all share one clock, or each key has its own; a shared one is the
+            largest event time of all, or that of the partition or input that is the furthest back.
         key_retention: ns of system time that a key's own clock is kept after its last event.
         allowed_lateness: ns that a window stays open after its end.
         max_ahead: ns that an event may be ahead of the system clock; None for any.
@@ -41,6 +43,8 @@ class EventTimeSettings:
         emit_also: what is emitted besides: a window when the clock passes its end, or when it
             closes.
         order: of a window's messages; those of one event time are in order of arrival.
+        source_idle_timeout: ns of running time without a message after which the clock does not
+            wait for a partition or input; 0 for never.
     """
 
     clock: Clock = "stream"
@@ -54,6 +58,12 @@ class EventTimeSettings:
     end_of_input: EndOfInput = "flush"
     emit_also: frozenset[EmitAlso] = frozenset()
     order: Order = "arrival"
+    source_idle_timeout: int = SOURCE_IDLE_TIMEOUT
+
+    @property
+    def waits_for_sources(self) -> bool:
+        """Whether the clock waits for the partition or input that is the furthest back."""
+        return self.clock == "stream" and self.clock_scope in ("partition", "input")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ _BUFFER: Final = "global_window"
 _LATEST_FIELD: Final = "latest_by"
 _MAPPINGS: Final = ("mapping", "bloblang")
 _HINT: Final = (
-    "let the first processor be a mapping that can be pre-aggregated, or keep only the latest message of each id with "
-    f"{_LATEST_FIELD}"
+    "let the first processor be a mapping that can be pre-aggregated, or keep only the latest "
+    f"message of each id with {_LATEST_FIELD}"
 )
 
 

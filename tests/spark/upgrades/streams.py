@@ -64,10 +64,10 @@ _STATE: Final = """
     - label: state
       mapping: |
         root = this
-        root.before = lag(this.{of})
-        root.runs = accumulate("runs", [], l -> l.append(this.{of}).slice(-3))
-        root.mean = acc_avg(this.{of})
-    - deduplicate: {{ key: '${{! this.{of} % 40 }}', ttl: 9s }}
+        root.before = lag(this.n)
+        root.runs = accumulate("runs", [], l -> l.append(this.n).slice(-3))
+        root.mean = acc_avg(this.n)
+    - deduplicate: {{ key: '${{! this.n % 40 }}', ttl: 9s }}
     - throttle: {{ period: 1s, max: 2, overflow: mark }}
     - mapping: 'root = this.merge({{"meta": @}})'
 """
@@ -153,12 +153,8 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     "state": {
         "state_keyed": (
             f"buffer: {{ keyed_state: {{ {_KEY}, {_TIME}, state_ttl: 30s }} }}\n"
-            f"pipeline:\n  processors:{_STATE.format(of='n')}"
+            f"pipeline:\n  processors:{_STATE.format()}"
         ),
-        "state_windows": _stream(
-            "tumbling", f"{_TIME}, {_KEY}, {_LATENESS}, size: 1s, end_of_input: END", _AGGREGATED
-        ).rstrip()
-        + _STATE.format(of="sum"),
     },
     "none": {"none": _EACH},
 }

@@ -7,7 +7,7 @@ date, message by message, and brought together from several readers' parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from streamer.bloblang import tree
@@ -192,6 +192,9 @@ def _make_aggregate(
     split = split_from_all(array)
     assert split is not None
     source, steps = split
+    if steps:
+        # What a variable is called makes no difference to the values that it holds.
+        steps = (*steps[:-1], replace(steps[-1], alias=""))
     if (stop := find_message_dependence(source)) is not None:
         raise _make_dependence_error(stop, "the expression before from_all()")
     for step in steps:

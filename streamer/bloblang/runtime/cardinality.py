@@ -46,6 +46,13 @@ def hash_value(value: Any) -> int:
     raise TypeMismatch(value, "string", "number")
 
 
+def hash_values(values: list[Any]) -> list[int]:
+    """Return what `hash_value` does for each value; errors are the same."""
+    if set(map(type, values)) == {str}:
+        return [xxh64_intdigest(text.encode("utf-8", "surrogateescape")) for text in values]
+    return list(map(hash_value, values))
+
+
 def _spell_number(value: Any) -> bytes:
     number = value if isinstance(value, int) else float(value)
     if type(number) is float and not number.is_integer():

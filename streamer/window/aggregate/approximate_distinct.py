@@ -15,6 +15,7 @@ from streamer.bloblang.runtime.cardinality import (
     estimate_distinct,
     find_register,
     hash_value,
+    hash_values,
 )
 from streamer.window.aggregate.accumulator import InvalidValue, ValueColumn, split_invalid
 from streamer.window.aggregate.entries import CombiningAccumulator, EntriesState
@@ -35,7 +36,7 @@ class ApproximateDistinctAccumulator(CombiningAccumulator):
         """Return a column of hashes, as uint64."""
         invalid: list[InvalidValue] = []
         try:
-            hashes = list(map(hash_value, values))
+            hashes = hash_values(values)
         except TypeMismatch:
             hashes, invalid = split_invalid([_hash_one(value) for value in values], 0)
         return ValueColumn(np.array(hashes, np.uint64), invalid, 8 * len(values))

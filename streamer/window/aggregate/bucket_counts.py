@@ -17,7 +17,7 @@ from streamer.bloblang.runtime.quantiles import (
 )
 from streamer.window.aggregate.accumulator import InvalidValue, ValueColumn
 from streamer.window.aggregate.entries import CombiningAccumulator, EntriesState
-from streamer.window.aggregate.number_columns import NumberColumnAccumulator
+from streamer.window.aggregate.number_columns import NumberColumnAccumulator, prepare_numbers
 from streamer.window.settings.int_codec import Ints, pack_deltas, unpack_deltas
 
 _TABLE_FACTOR: Final = 8
@@ -73,7 +73,7 @@ class BucketCountAccumulator(CombiningAccumulator, NumberColumnAccumulator):
         """Return each number's bucket, and one that it counts for; or `InvalidValue`."""
         return [
             number if type(number) is InvalidValue else (bucket_of(float(number)), 1)
-            for number in NumberColumnAccumulator.prepare(self, values)
+            for number in prepare_numbers(values)
         ]
 
     def result_of(self, state: Any) -> BucketCounts:

@@ -27,7 +27,7 @@ from streamer.window.aggregate.digit_sums import (
     sum_numbers,
     sum_squares,
 )
-from streamer.window.aggregate.number_columns import NumberColumnAccumulator
+from streamer.window.aggregate.number_columns import NumberColumnAccumulator, prepare_numbers
 from streamer.window.aggregate.value_codec import dump_value, load_value
 from streamer.window.settings.int_codec import (
     Ints,
@@ -156,8 +156,10 @@ class MomentsAccumulator(NumberColumnAccumulator):
 
     def prepare(self, values: list[Any]) -> Sequence[Any]:
         """Return floats, and all else as `InvalidValue`."""
-        prepared = super().prepare(values)
-        return [value if type(value) is InvalidValue else float(value) for value in prepared]
+        return [
+            value if type(value) is InvalidValue else float(value)
+            for value in prepare_numbers(values)
+        ]
 
     def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
         """Add a number; the first invalid value stays."""

@@ -33,14 +33,19 @@ class NumberColumnAccumulator(Accumulator):
             pass
         if kinds <= {int, float}:
             return ValueColumn(np.array(values, np.float64), size=size)
-        numbers, invalid = split_invalid(self.prepare(values), self._neutral)
+        numbers, invalid = split_invalid(prepare_numbers(values), self._neutral)
         return ValueColumn(np.array(numbers, np.float64), invalid, size)
 
     def prepare(self, values: list[Any]) -> Sequence[Any]:
         """Return integers and floats as Python's own, and all else as `InvalidValue`."""
-        if set(map(type, values)) <= {int, float}:
-            return values
-        return [_prepare_number(value) for value in values]
+        return prepare_numbers(values)
+
+
+def prepare_numbers(values: list[Any]) -> Sequence[Any]:
+    """Return integers and floats as Python's own, and all else as `InvalidValue`."""
+    if set(map(type, values)) <= {int, float}:
+        return values
+    return [_prepare_number(value) for value in values]
 
 
 def _prepare_number(value: Any) -> Any:

@@ -2,9 +2,9 @@
 
 A small subset of SQL's MATCH_RECOGNIZE: `PATTERN (A X* B X* C) WITHIN … AFTER MATCH SKIP …`, with
 relaxed contiguity as `followedBy` of Flink CEP has it. An attempt begins at a message that is the
-first step. All ways that go on from it are followed at once, of those to the same step the earliest:
-what may still come is the same for each of them. So a match is found whenever there is one, and the
-one that ends first.
+first step. All ways that go on from it are followed at once, of those to one step the earliest: what
+may still come is the same for each of them. So a match is found whenever there is one, and the one
+that ends first.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ SPEC: Final = Spec(
         "```\n\n"
         "`reached` is how many steps were found, `steps` has the messages by step (an array for "
         "one with `repeat`), `counts` their number, and `start` and `end` the times of the first "
-        "and the last. A check that fails is not true, and the failure is logged. A message whose time "
-        "or key cannot be had is marked as failed, and goes on behind the others."
+        "and the last. A check that fails is not true, and the failure is logged. A message whose "
+        "time or key cannot be had is marked as failed, and goes on behind the others."
     ),
     status="beta",
     fields=(

@@ -2,8 +2,8 @@
 
 A small subset of SQL's MATCH_RECOGNIZE: `PATTERN (A X* B X* C) WITHIN … AFTER MATCH SKIP …`, with
 relaxed contiguity as `followedBy` of Flink CEP has it. An attempt begins at a message that is the
-first step. All ways that go on from it are followed at once, of those to one step the earliest: what
-may still come is the same for each of them. So a match is found whenever there is one, and the one
+first step. All ways that go on from it are followed at once, of those to one step the earliest:
+what may still come is the same for each. So a match is found whenever there is one, and the one
 that ends first.
 """
 

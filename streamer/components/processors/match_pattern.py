@@ -218,23 +218,23 @@ class _Attempt:
     Attributes:
         first: the place of its first row.
         last: the place of its last row.
-        found: the rows of each step that was reached.
+        rows_by_step: the rows of each step that was reached.
         is_complete: whether all steps were.
     """
 
     first: int
     last: int
-    found: list[list[_Row]]
+    rows_by_step: list[list[_Row]]
     is_complete: bool = False
 
     def with_step(self, row: _Row, place: int) -> _Attempt:
         """Return the attempt with a row of one more step."""
-        found = [*(list(rows) for rows in self.found), [row]]
-        return _Attempt(self.first, place, found)
+        rows_by_step = [*(list(rows) for rows in self.rows_by_step), [row]]
+        return _Attempt(self.first, place, rows_by_step)
 
 
 class _Checks:
-    """Asks checks of the rows of one key, each once."""
+    """Evaluates checks for the rows of one key, each once."""
 
     def __init__(self, rows: Sequence[_Row], origin: ComponentRef, ex: Execution) -> None:
         self._batches = [[row.message] for row in rows]
@@ -316,7 +316,7 @@ class MatchPatternProcessor:
         if self._emit == "matches":
             return [one for one in attempts if one.is_complete]
         if self._emit == "furthest":
-            return [max(attempts, key=lambda one: len(one.found))] if attempts else []
+            return [max(attempts, key=lambda one: len(one.rows_by_step))] if attempts else []
         return attempts
 
     def _find_attempts(self, rows: Sequence[_Row], ex: Execution) -> Iterator[_Attempt]:
@@ -351,11 +351,11 @@ class MatchPatternProcessor:
                 self._take_row(waiting, reached, row, place, checks)
             if not waiting:
                 break
-            if len(waiting[max(waiting)].found) > len(furthest.found):
+            if len(waiting[max(waiting)].rows_by_step) > len(furthest.rows_by_step):
                 furthest = waiting[max(waiting)]
             if count in waiting and not self._steps[-1].repeats:
                 break
-        furthest.is_complete = len(furthest.found) == count
+        furthest.is_complete = len(furthest.rows_by_step) == count
         return furthest
 
     def _take_row(
@@ -372,7 +372,7 @@ class MatchPatternProcessor:
                 return
         repeated = self._steps[reached - 1]
         if repeated.repeats and checks.is_true(repeated.check, place):
-            attempt.found[-1].append(row)
+            attempt.rows_by_step[-1].append(row)
             attempt.last = place
         elif self._contiguous or (
             reached < len(self._steps)
@@ -382,15 +382,15 @@ class MatchPatternProcessor:
             del waiting[reached]
 
     def _to_message(self, attempt: _Attempt, key: Any, rows: Sequence[_Row]) -> Message:
-        named = list(zip(self._steps, attempt.found, strict=False))
+        named = list(zip(self._steps, attempt.rows_by_step, strict=False))
         document: dict[str, Any] = {
             "complete": attempt.is_complete,
-            "reached": len(attempt.found),
+            "reached": len(attempt.rows_by_step),
             "steps": {
-                step.name: [_content(row) for row in found] if step.repeats else _content(found[0])
-                for step, found in named
+                step.name: [_content(row) for row in some] if step.repeats else _content(some[0])
+                for step, some in named
             },
-            "counts": {step.name: len(found) for step, found in named},
+            "counts": {step.name: len(some) for step, some in named},
         }
         if self._key is not None:
             document["key"] = key

@@ -172,7 +172,18 @@ class SystemClock:
 
 
 WindowReason = Literal[
-    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "deleted"
+    "final",
+    "changes",
+    "each",
+    "event",
+    "forward",
+    "count",
+    "idle",
+    "flush",
+    "deleted",
+    "early",
+    "on_time",
+    "late",
 ]
 """Why a window's batch comes: the values of `window_emit`."""
 

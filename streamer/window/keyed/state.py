@@ -106,6 +106,7 @@ class KeyState:
         windows: the open windows, in no order.
         oldest: the least time of the key's messages that are held, ns; `FOREVER` without any.
         clock: the key's own watermark, if each key has one, ns; `NEVER` before its first event.
+        clock_before: its clock before this micro-batch.
         clock_moved_at: batch time at which its clock was last moved, ns.
         closed_bounds: bounds of windows that closed early (idle, flush), until their clock passes.
         marks: messages that rules remember: time and arrival number.
@@ -124,6 +125,7 @@ class KeyState:
     total: int = 0
     fresh: list[FreshMessage] = field(default_factory=list)
     latest: dict[str, tuple[int, int]] = field(default_factory=dict)
+    clock_before: int = NEVER
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return the messages in the bounds of a session that are in other sessions of the key.
@@ -179,7 +181,7 @@ class KeyState:
         if more:
             clock, state.clock_moved_at, remembered, marks, state.total, *ids = more
             state.latest = {name: (time, arrival) for name, time, arrival in ids[0]} if ids else {}
-            state.clock = NEVER if clock is None else clock
+            state.clock = state.clock_before = NEVER if clock is None else clock
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]
         return state

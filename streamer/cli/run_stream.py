@@ -165,6 +165,11 @@ def choose_checkpoint(config: Config, options: Options) -> str:
 
 def _list_components(plan: Plan) -> tuple[str, ...]:
     names = [plan.input.name]
+    for one in plan.buffers:
+        window = one.windows.window
+        names.append(f"{one.label} {window.headline}" if window is not None else one.label)
+    if plan.buffers:
+        return (*names, *(output.name for output in plan.outputs))
     if plan.window is not None:
         names.append(f"{plan.buffer.name} {plan.window.headline}")
     elif plan.buffer.name != "none":

@@ -65,6 +65,10 @@ class ConfigRedactor:
         for section in SECTIONS:
             if section.name == "tests" or section.deprecated:
                 continue
+            if section.name in ("buffer", "pipeline", "buffers") and (
+                bool(config.buffers) != (section.name == "buffers")
+            ):
+                continue
             if section.name == "pipeline":
                 processors = [self.redact_component(one) for one in config.processors]
                 yield "pipeline", {"threads": config.threads, "processors": processors}
@@ -88,6 +92,13 @@ class ConfigRedactor:
             document[component.name] = self._redact_object(spec.fields, component.config)
         if component.processors and "processors" in list_reserved_fields(component.kind):
             document["processors"] = [self.redact_component(one) for one in component.processors]
+        if component.place is not None:
+            place = component.place
+            document |= {"from": self.redact_text(place.source)} if place.source else {}
+            processors = [self.redact_component(one) for one in place.processors]
+            document["pipeline"] = {"processors": processors}
+            if place.output is not None:
+                document["output"] = self.redact_component(place.output)
         if component.mapping:
             document["mapping"] = self.redact_text(component.mapping)
         return document

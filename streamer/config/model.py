@@ -77,6 +77,16 @@ class Config:
         return (*through, *self.outputs)
 
     @property
+    def late_outputs(self) -> tuple[str, ...]:
+        """The labels of the output resources that get what windows drop, each once."""
+        named = (
+            one.config.get("late_output")
+            for one in self.buffers or (self.buffer,)
+            if isinstance(one.config, ParsedFields)
+        )
+        return tuple(dict.fromkeys(label for label in named if label))
+
+    @property
     def outputs(self) -> tuple[ParsedComponent, ...]:
         """The outputs that results go to: one, or those of several buffers, each once."""
         if not self.buffers:

@@ -50,15 +50,16 @@ def find_read_metadata(plan: Plan) -> MetadataKeys | None:
         if kind in (Kind.PROCESSOR, Kind.OUTPUT, Kind.INPUT)
     ]
     early = list(_input_processors(plan.input))
-    before = _union_keys([*early, plan.buffer])
-    after = _union_keys([*plan.processors, *plan.outputs, *resources])
+    before = _union_keys([*early, *plan.all_buffers])
+    after = _union_keys([*plan.all_processors, *plan.outputs, *resources])
     if before is None or after is None:
         return None
     after |= _implied_keys(plan)
     if plan.traced:
         before |= {"traceparent"}
     # A message that failed before the windows passes them by, and one that is late leaves without.
-    if plan.window is not None and plan.late_output is None and not early:
+    late_outputs = [one.late_output for one in plan.buffers] or [plan.late_output]
+    if plan.window is not None and late_outputs == [None] * len(late_outputs) and not early:
         after -= {WINDOW_END}
     return before | after
 
@@ -68,7 +69,7 @@ def _implied_keys(plan: Plan) -> MetadataKeys:
 
     What windows make has times of its own.
     """
-    ends = plan.outputs[1:] if plan.window is not None else plan.outputs
+    ends = plan.outputs[1:] if plan.window is not None and not plan.buffers else plan.outputs
     inside_of = flatten_outputs(ends, plan.resources)
     return (
         _RECORD_METADATA if any(one.name in _FILTERED_OUTPUTS for one in inside_of) else frozenset()

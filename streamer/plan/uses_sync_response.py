@@ -38,7 +38,7 @@ def _sends_reply(component: ParsedComponent) -> bool:
 
 
 def _root_components(plan: Plan) -> Iterator[ParsedComponent]:
-    yield from (plan.input, plan.buffer, *plan.processors, *plan.outputs)
+    yield from (plan.input, *plan.all_buffers, *plan.all_processors, *plan.outputs)
     yield from (
         component for (kind, _), component in plan.resources.items() if kind in _PROCESSING_KINDS
     )

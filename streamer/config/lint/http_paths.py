@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from streamer.config.fields import find_node
@@ -176,14 +176,18 @@ def _has_fixed_port(address: str) -> bool:
 
 
 def find_served_paths(
-    input_: ParsedComponent, buffer: ParsedComponent, output: ParsedComponent, resources: Resources
+    ends: Iterable[ParsedComponent], late_outputs: Iterable[str], resources: Resources
 ) -> Iterator[str]:
-    """Return the paths that components of a config serve on the server of their stream."""
-    pending, seen = [input_, output], set[int]()
-    late = buffer.config.get("late_output") if isinstance(buffer.config, ParsedFields) else None
-    pending += [
-        resource for resource in [resources.get((Kind.OUTPUT, str(late)))] if resource is not None
-    ]
+    """Return the paths that components of a config serve on the server of their stream.
+
+    Args:
+        ends: its inputs and outputs.
+        late_outputs: the labels of the outputs that get what windows drop.
+        resources: by kind and label.
+    """
+    pending, seen = [*ends], set[int]()
+    named = (resources.get((Kind.OUTPUT, label)) for label in late_outputs)
+    pending += [resource for resource in named if resource is not None]
     while pending:
         component = pending.pop()
         if id(component) in seen:

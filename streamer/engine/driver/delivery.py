@@ -37,6 +37,7 @@ from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, Snapshot, StreamMetrics, series_key
 from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
+from streamer.window.settings.window import Window
 
 FIRST_WAIT_S, MAX_WAIT_S, MAX_SILENCE_S = 0.5, 30.0, 60.0
 
@@ -93,7 +94,8 @@ class Delivery:
         self._log = log
         self._stopping = stopping
         self._stream = stream
-        self._expire_delay = None if stream.window is None else stream.window.expire_delay
+        delays = [one.expire_delay for one in (stream.window, *stream.windows.values()) if one]
+        self._expire_delay = min((one for one in delays if one is not None), default=None)
         self._sinks = sinks
         self._listeners = listeners
         self._clocks = clocks = clocks or DeliveryClocks()
@@ -165,8 +167,10 @@ class Delivery:
         if batch != self.batch:
             sent = self._add_metrics(ordered, began)
             self._count_rejected_batches(sent, [*rejected, *self._refused_writes])
-            window = self._stream.window
-            count_closed_windows(self.metrics, window, statuses.values(), clocks.wall_clock)
+            windows: Mapping[str, Window | None] = self._stream.windows or {"": self._stream.window}
+            for label, window in windows.items():
+                mine = [one for one in statuses.values() if one.get("buffer", "") == label]
+                count_closed_windows(self.metrics, window, mine, clocks.wall_clock)
         if answers:
             self._listeners.on_answers(answers, refusals)
         for frame in ordered:

@@ -32,12 +32,14 @@ class DeliveredStream:
 
     Attributes:
         endpoint_labels: where the ends of the stream stand.
-        window: the settings of windows; None without.
+        window: the settings of windows; None without. Of several buffers, those of the first.
+        windows: of several buffers, by label.
         parallel_tasks: gives how many tasks run at once.
     """
 
     endpoint_labels: EndpointLabels = NO_LABELS
     window: Window | None = None
+    windows: Mapping[str, Window] = field(default_factory=dict)
     parallel_tasks: Callable[[], int] = lambda: 1
 
 

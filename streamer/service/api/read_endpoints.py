@@ -122,11 +122,11 @@ class ReadEndpoints:
     def _plan(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)
         plan = make_plan(managed.config, name=managed.stream_id)
-        parts = (plan.input, plan.buffer, *plan.processors, *plan.outputs)
+        parts = (plan.input, *plan.all_buffers, *plan.all_processors, *plan.outputs)
         document: dict[str, Any] = {
             "stream": plan.name,
             "master": plan.master,
-            "window": None if plan.window is None else plan.window.describe(),
+            "window": "; ".join(window.describe() for window in plan.windows) or None,
             "key": None if plan.key is None else plan.key.text,
             "shards": plan.shards,
             "components": [

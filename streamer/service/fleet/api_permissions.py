@@ -62,7 +62,7 @@ class ApiPermissions:
 
     def lint_config(self, config: Config) -> Iterator[Lint]:
         """Return the findings about what a config is made of."""
-        roots = (config.input, config.buffer, *config.processors, config.output)
+        roots = (*config.components, config.output)
         # Resources of the service are looked at where they come from.
         own = (one for one in config.resources.values() if one.file == config.path)
         seen: set[int] = set()

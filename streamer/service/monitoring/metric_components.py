@@ -52,15 +52,11 @@ class _ComponentWalk:
 
     def components(self) -> Iterator[MetricComponent]:
         config = self._config
-        yield from self._walk_component(config.input)
-        if config.buffer.name != "none":
-            yield from self._walk_component(config.buffer)
-        for processor in config.processors:
-            yield from self._walk_component(processor)
-        yield from self._walk_component(config.output)
-        late = config.buffer.config.get("late_output")
-        if late:
-            yield from self._walk_resource(Kind.OUTPUT, late)
+        for component in config.components:
+            if component.kind != Kind.BUFFER or component.name != "none":
+                yield from self._walk_component(component)
+        for label in config.late_outputs:
+            yield from self._walk_resource(Kind.OUTPUT, label)
 
     def _walk_component(
         self, component: ParsedComponent, outer: tuple[MetricsMapping, ...] = ()

@@ -75,11 +75,12 @@ def _is_blamed(end: ParsedComponent, now: StreamState) -> bool:
 
 def _iter_ends(config: Config) -> Iterator[ParsedComponent]:
     yield from _iter_leaves(config, config.input, ())
-    yield from _iter_leaves(config, config.output, ())
-    late = config.buffer.config.get("late_output")
-    resource = config.resources.get((Kind.OUTPUT, late)) if late else None
-    if resource is not None:
-        yield from _iter_leaves(config, resource, ())
+    for output in config.outputs:
+        yield from _iter_leaves(config, output, ())
+    for label in config.late_outputs:
+        resource = config.resources.get((Kind.OUTPUT, label))
+        if resource is not None:
+            yield from _iter_leaves(config, resource, ())
 
 
 def _iter_leaves(

@@ -140,7 +140,8 @@ class StreamView:
 
     def _register_paths(self) -> None:
         config = self.config
-        paths = find_served_paths(config.input, config.buffer, config.output, config.resources)
+        ends = (config.input, *config.outputs)
+        paths = find_served_paths(ends, config.late_outputs, config.resources)
         self.endpoints.expect(paths)
 
     def set_waiting(self, problem: str) -> None:

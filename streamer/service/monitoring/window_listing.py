@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.report.window_history import ClosedWindow, WindowHistory
 from streamer.window.settings.window import Window
+
+_SUMS: Final = ("open", "messages", "bytes")
+
+
+def list_windows_of_buffers(
+    windows: Mapping[str, Window],
+    statuses: Iterable[Mapping[str, Any]],
+    recent: WindowHistory | None = None,
+) -> dict[str, Any]:
+    """Return the open windows of several buffers, each with the label of its buffer.
+
+    What has closed, and what was dropped, is told of all together.
+
+    Args:
+        windows: the windows' settings, by the buffer's label.
+        statuses: of the shards of all buffers.
+        recent: as of `list_open_windows`.
+    """
+    known = list(statuses)
+    listed = {
+        label: list_open_windows(
+            window, [one for one in known if one.get("buffer") == label], recent
+        )
+        for label, window in windows.items()
+    }
+    first = next(iter(listed.values()))
+    return {
+        **first,
+        "kind": "; ".join(f"{label}: {one['kind']}" for label, one in listed.items()),
+        "windows": [
+            {**window, "buffer": label}
+            for label, one in listed.items()
+            for window in one["windows"]
+        ],
+        **{name: sum(one[name] for one in listed.values()) for name in _SUMS},
+    }
 
 
 def list_open_windows(

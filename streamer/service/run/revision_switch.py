@@ -115,7 +115,8 @@ def check_connections(plan: Plan, running: Plan) -> None:
 
 
 def _iter_components(plan: Plan) -> Iterator[ParsedComponent]:
-    waiting = [plan.input, plan.buffer, *plan.processors, *plan.outputs, *plan.resources.values()]
+    waiting = [plan.input, *plan.all_buffers, *plan.all_processors, *plan.outputs]
+    waiting += plan.resources.values()
     while waiting:
         one = waiting.pop()
         yield one

@@ -22,7 +22,7 @@ from streamer.plan.plan import guesses_shards
 from streamer.service.monitoring.outage import adjust_counts_in_outage
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.tracing import make_tracer
-from streamer.service.monitoring.window_listing import list_open_windows
+from streamer.service.monitoring.window_listing import list_open_windows, list_windows_of_buffers
 from streamer.service.run.probation import Probation, RevisionHealth
 from streamer.service.run.revision_switch import (
     DeployResult,
@@ -354,7 +354,12 @@ class StreamRun:
 
     def list_windows(self) -> Mapping[str, Any]:
         """Return the open windows; see `list_open_windows`."""
-        return list_open_windows(self.plan.window, self.stream.statuses(), self.stream.input.recent)
+        statuses, recent = self.stream.statuses(), self.stream.input.recent
+        if self.plan.buffers:
+            labels = [one.label for one in self.plan.buffers]
+            windows = dict(zip(labels, self.plan.windows, strict=True))
+            return list_windows_of_buffers(windows, statuses, recent)
+        return list_open_windows(self.plan.window, statuses, recent)
 
     def tap(self) -> MessageSamples:
         """Return the samples of messages."""

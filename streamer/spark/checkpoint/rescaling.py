@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from streamer.engine.driver.shard_state_file import ShardStateFile, shard_state_
 from streamer.engine.planner.checkpoint_path import CheckpointPath, Location
 from streamer.engine.results.layout import sync_entries
 from streamer.plan import Plan
+from streamer.plan.stream_buffers import level_count
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.generations import (
     begin_rescaled_generation,
@@ -88,7 +89,8 @@ def current_shards(plan: Plan, checkpoint: Checkpoint) -> int:
             f"no micro-batch of the checkpoint {checkpoint} was ever finished: start the "
             "stream once, then change its shards"
         )
-    check_rescalable(plan.window)
+    for window in plan.windows:
+        check_rescalable(window)
     return shards
 
 
@@ -120,7 +122,7 @@ def rescale_checkpoint(
         cut.mkdir(parents=True)
         if has_committed(checkpoint):
             state.mkdir()
-            _read_state(session(), former, state, before)
+            _read_state(session(), former, state, before, plan)
         else:
             # It was cut anew before, and has not run since.
             assert checkpoint.seed is not None
@@ -132,13 +134,13 @@ def rescale_checkpoint(
         with ExitStack() as files:
             stores = [
                 files.enter_context(ShardStateFile(shard_state_path(state, n)))
-                for n in range(before)
+                for n in range(before * len(plan.windows))
             ]
             into: list[StateStore] = [
                 files.enter_context(ShardStateFile(shard_state_path(cut, n), new=True))
-                for n in range(shards)
+                for n in range(shards * len(plan.windows))
             ]
-            moved = rescale(plan.window, plan.key is not None, stores, into)
+            moved = _rescale_buffers(plan, stores, into)
         sync_entries(cut)
         running = load_running(checkpoint)
         begin_rescaled_generation(checkpoint, shards, cut)
@@ -154,27 +156,56 @@ def rescale_checkpoint(
     return RescaleSummary(before, shards, moved, time.monotonic() - began, former)
 
 
-def _read_state(session: SparkSession, spark: Location, into: Path, shards: int) -> None:
+def _rescale_buffers(
+    plan: Plan, stores: Sequence[StateStore], into: Sequence[StateStore]
+) -> RescaleResult:
+    """Cut the state of each buffer anew; the shards of one follow those of the one before."""
+    windows, keys = plan.windows, [one.windows.key for one in plan.buffers] or [plan.key]
+    before, after = len(stores) // len(windows), len(into) // len(windows)
+    moved = [
+        rescale(
+            window,
+            keys[number] is not None,
+            stores[before * number : before * (number + 1)],
+            into[after * number : after * (number + 1)],
+        )
+        for number, window in enumerate(windows)
+    ]
+    if len(moved) == 1:
+        return moved[0]
+    sums = sum(one.messages for one in moved), sum(one.windows for one in moved)
+    return RescaleResult(*sums, sliced=True)
+
+
+def _read_state(
+    session: SparkSession, spark: Location, into: Path, shards: int, plan: Plan
+) -> None:
     """Write what Spark keeps of each shard to a file of its own."""
     reader = session.read.format("statestore").option("stateVarName", "packs")
-    number = {label: shard for shard, label in enumerate(shard_labels(shards))}
+    buffers = len(plan.windows)
+    number = {label: shard for shard, label in enumerate(shard_labels(shards, buffers))}
     with ExitStack() as files:
         stores = [
             files.enter_context(ShardStateFile(shard_state_path(into, n), new=True))
-            for n in range(shards)
+            for n in range(shards * buffers)
         ]
         try:
-            rows = reader.load(str(spark)).selectExpr(
-                "key.shard",
-                "user_map_key.pane",
-                "user_map_key.seq",
-                "user_map_value.body",
-            )
-            for shard, pane, seq, body in rows.toLocalIterator():
-                value = bytes(body)
-                if (pane, seq) == HEAD_KEY:
-                    value, _ = split_mark(value)
-                stores[number[shard]].put(pane, seq, value)
+            for level in range(level_count(plan)):
+                rows = (
+                    reader.option("operatorId", level)
+                    .load(str(spark))
+                    .selectExpr(
+                        "key.shard",
+                        "user_map_key.pane",
+                        "user_map_key.seq",
+                        "user_map_value.body",
+                    )
+                )
+                for shard, pane, seq, body in rows.toLocalIterator():
+                    value = bytes(body)
+                    if (pane, seq) == HEAD_KEY:
+                        value, _ = split_mark(value)
+                    stores[number[shard]].put(pane, seq, value)
         except (Py4JError, PySparkException) as e:
             line = str(e).strip().splitlines()[0]
             raise StreamerError(f"the state in {spark} cannot be read: {line}") from e

@@ -246,6 +246,11 @@ class QueryRun:
             stream=DeliveredStream(
                 self.labels,
                 self.plan.window,
+                windows={
+                    one.label: one.windows.window
+                    for one in self.plan.buffers
+                    if one.windows.window is not None
+                },
                 parallel_tasks=lambda: self.signals.driver.read().tasks or count_cores(master),
             ),
             sinks=DeliverySinks(

@@ -26,7 +26,8 @@ def check_components(
         is_selected: tells which components to look at.
     """
     seen: list[int] = []
-    roots = [plan.input, plan.buffer, *plan.processors, *plan.outputs, *plan.resources.values()]
+    roots = [plan.input, *plan.all_buffers, *plan.all_processors, *plan.outputs]
+    roots += plan.resources.values()
     for root in roots:
         for component in _walk_component(root):
             # `late_output` is one of the resources too.

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from streamer.config.echo import ConfigRedactor
 from streamer.plan import Plan
+from streamer.plan.stream_buffers import find_readers, level_count
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
@@ -115,7 +116,9 @@ class _GraphBuilder:
         taken = (self._make_node(plan.input), *map(self._make_node, plan.input.processors))
         processed = tuple(map(self._make_node, plan.processors))
         written = tuple(self._make_output_nodes())
-        if plan.window is None:
+        if plan.buffers:
+            yield from self._buffer_stages(taken)
+        elif plan.window is None:
             buffer = () if plan.buffer.name == "none" else (self._make_node(plan.buffer),)
             nodes = (*taken, *buffer, *processed, *written)
             yield Stage("stage 1", "Spark workers", nodes, "encoded messages")
@@ -133,6 +136,47 @@ class _GraphBuilder:
             nodes = (keep, *processed, *written)
             yield Stage("stage 2", f"Spark workers, {shards}", nodes, "encoded messages")
         yield Stage("driver", "this program", tuple(self._make_driver_nodes()))
+
+    def _buffer_stages(self, taken: tuple[Node, ...]) -> Iterator[Stage]:
+        """Give stage 1 of several buffers, and a stage for each level of them."""
+        plan = self._plan
+        packs = tuple(
+            self._make_buffer_node(number, "time and shard of each message; packed by window")
+            for number in find_readers(plan, None)
+        )
+        shuffle = "shuffle: packed messages, by buffer and shard"
+        yield Stage("stage 1", "Spark workers", (*taken, *packs), shuffle)
+        levels = level_count(plan)
+        for level in range(levels):
+            nodes: list[Node] = []
+            for number, one in enumerate(plan.buffers):
+                if one.level == level:
+                    nodes += self._make_level_nodes(number)
+            leaves = "encoded messages" if level == levels - 1 else "shuffle: packed results"
+            shards = f"{plan.shards} shard{'' if plan.shards == 1 else 's'} each"
+            yield Stage(f"stage {level + 2}", f"Spark workers, {shards}", tuple(nodes), leaves)
+
+    def _make_level_nodes(self, number: int) -> Iterator[Node]:
+        """Give a buffer, and what its results go through."""
+        one = self._plan.buffers[number]
+        window = one.windows.window
+        text = "" if window is None else f"{window.describe()}; each one batch"
+        if one.source is not None:
+            text = f"from {self._plan.buffers[one.source].label}: {text}"
+        yield self._make_buffer_node(number, text)
+        yield from map(self._make_node, one.processors)
+        for output in (one.output, one.late_output):
+            if output is not None:
+                aside = output is one.late_output
+                for processor in output.processors:
+                    yield self._make_node(processor, aside=aside)
+                yield self._make_node(output, aside=aside)
+
+    def _make_buffer_node(self, number: int, detail: str) -> Node:
+        component = self._plan.buffers[number].component
+        label = self._redactor.redact_text(component.label)
+        path = _get_component_path(component)
+        return Node("buffer", component.name, label, detail, path=path)
 
     def _uses_several_shards(self) -> bool:
         """Whether messages go to several shards."""
@@ -155,11 +199,12 @@ class _GraphBuilder:
             yield self._make_node(output, aside=bool(number))
 
     def _make_driver_nodes(self) -> Iterator[Node]:
-        late = self._plan.late_output
+        late = [one.late_output for one in self._plan.buffers] or [self._plan.late_output]
         for output in self._plan.driver_outputs:
             detail = _DRIVER_ACTIONS.get(output.name, "sent by the workers")
             label = self._redactor.redact_text(output.label)
-            aside, path = output is late, _get_component_path(output)
+            aside = any(output is one for one in late)
+            path = _get_component_path(output)
             yield Node("output", output.name, label, detail, aside=aside, path=path)
 
     def _make_node(self, component: ParsedComponent, aside: bool = False) -> Node:

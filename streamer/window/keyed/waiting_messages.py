@@ -80,9 +80,9 @@ class WaitingMessages:
             rows = np.flatnonzero(~loaded.freed & (loaded.times <= until))
             if not len(rows):
                 continue
-            pack, payloads, chosen = loaded.pack, loaded.payloads, rows.tolist()
+            pack, payloads, selected = loaded.pack, loaded.payloads, rows.tolist()
             ids = None if pack.meta_ids is None else pack.meta_ids[rows]
-            messages += builder.build_messages([payloads[row] for row in chosen], pack.metas, ids)
+            messages += builder.build_messages([payloads[row] for row in selected], pack.metas, ids)
             names = pack.keys or [b""]
             groups = np.repeat(np.arange(len(names)), np.diff(pack.starts))[rows]
             keys += [names[group] for group in groups.tolist()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from streamer.components import catalog
@@ -163,7 +163,7 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
     if output.name in DRIVER_OUTPUTS:
         what, inner = "encode", []
     elif inner:
-        what = "passes on"
+        what = f"passes on{_describe_case_order(output, inner)}"
     else:
         config = output.config
         once = isinstance(config, ParsedFields) and config.get("transactional")
@@ -178,6 +178,22 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
         if one.path not in visited:
             yield from _step_lines(None, one.processors)
             yield from _send_lines(one, plan, (*visited, one.path))
+
+
+def _describe_case_order(output: ParsedComponent, cases: Sequence[ParsedComponent]) -> str:
+    """Return whether cases that send keep the order among each other; of other outputs nothing."""
+    sending = [one for one in cases if one.name not in DRIVER_OUTPUTS]
+    if output.name != "switch" or len(sending) < 2:
+        return ""
+    config = output.config
+    limits = [
+        one.config.get("max_in_flight", 1) if isinstance(one.config, ParsedFields) else None
+        for one in sending
+    ]
+    goes_on = any(case["continue"] for case in config["cases"])
+    if not config["keep_order"] or goes_on or limits.count(1) < 2:
+        return "; its cases keep no order among each other"
+    return "; cases that send one batch at a time keep the order among each other"
 
 
 def _describe_table(label: str, component: ParsedComponent) -> str:

@@ -17,8 +17,8 @@ _MARKS = re.compile(r"(early )*(on_time (late )*)?(final|flush) ")
 def _make_inputs(rng, number):
     orders = []
     for n in range(number):
-        at = BASE_S + n
-        order = {"at": format_time(at), "shop": f"shop-{rng.randrange(10)}"}
+        at = BASE_S + n * 0.25
+        order = {"at": format_time(round(at, 2)), "shop": f"shop-{rng.randrange(10)}"}
         orders.append((at, {**order, "price": rng.randrange(1, 100)}))
     return {"orders": shuffle_within(rng, orders, 3599)}
 

@@ -22,6 +22,7 @@ from streamer.engine.stage.window_strategies import (
     ApplyMapping,
     DroppedRoute,
     EmissionProcessing,
+    EmptyWindows,
     GroupsPastCrashes,
     MappedGroups,
     PastCrashes,
@@ -41,6 +42,7 @@ from streamer.plan.component_lookup import is_sent_by_workers
 from streamer.sdk.processing import Processor
 from streamer.window import Emission
 from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.contract import EmptyWindow
 from streamer.window.fire.emission_batch import EmissionBatch
 
 if TYPE_CHECKING:
@@ -68,6 +70,9 @@ class Route(Enum):
     GROUPED = auto()
     """A batch of messages that the shard has grouped as the first processor would."""
 
+    EMPTY = auto()
+    """A window without messages."""
+
 
 RouteKey = tuple[Route, int, str]
 """Route, order, and the mapping of groups: emissions alike in these go together."""
@@ -92,6 +97,7 @@ class WindowPipeline:
             stages: its outputs, built, by their numbers.
             ex: the run in which all is counted.
         """
+        self._plan = plan
         self._processors = processors
         self._stages = stages
         self._ex = ex
@@ -133,6 +139,8 @@ class WindowPipeline:
         if isinstance(batch, AggregatedGroup):
             order = FIRST_ORDER if self._plain_output else self._order_of(emission)
             return _AGGREGATED, order, batch.text
+        if isinstance(batch, EmptyWindow):
+            return Route.EMPTY, order_of(emission), ""
         if emission.reason == "dropped":
             return Route.DROPPED, order_of(emission), ""
         # Of what the shard has grouped as the first processor would, only messages whose key
@@ -169,12 +177,14 @@ class WindowPipeline:
         ex, aggregated, processors = self._ex, self._aggregated, self._processors
         if ex.crashes is not None:
             return {
+                Route.EMPTY: self._wrap_processing(EmptyWindows(self._plan, processors, ex)),
                 Route.SINGLE: PastCrashes(processors, ex, splits_messages=True),
                 Route.AGGREGATED: self._wrap_processing(GroupsPastCrashes(aggregated, ex)),
                 Route.WHOLE: self._wrap_processing(PastCrashes(processors, ex)),
                 Route.GROUPED: self._wrap_processing(PastCrashes(processors[1:], ex)),
             }
         return {
+            Route.EMPTY: self._wrap_processing(EmptyWindows(self._plan, processors, ex)),
             Route.AGGREGATED: MappedGroups(self._make_mapping())
             if aggregated.ends_with_mapping
             else self._wrap_processing(AggregatedWindows(aggregated)),

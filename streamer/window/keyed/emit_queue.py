@@ -7,7 +7,7 @@ batches are looked up together (`emit`), and the messages of many keys are freed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from streamer.window.aggregate.mapping_aggregation import States
 from streamer.window.contract import WindowReason
@@ -47,6 +47,8 @@ class PendingBatch:
         excluded_ranges: messages in its bounds that are in other windows, see
             `KeyState.excluded_ranges`.
         snapshot: its aggregate; None if its messages are kept.
+        is_empty: whether it is a window without messages.
+        stand_in: payload and encoded metadata of what stands in for these; None for nothing.
     """
 
     key: bytes
@@ -55,7 +57,7 @@ class PendingBatch:
     start: int | None
     end: int | None
     reason: WindowReason
-    order: tuple[int, ...]
+    order: tuple[Any, ...]
     count: int
     until: int | None = None
     since: int | None = None
@@ -64,6 +66,8 @@ class PendingBatch:
     arrivals: tuple[int, int] | None = None
     excluded_ranges: tuple[MessageRange, ...] = ()
     snapshot: AggregateSnapshot | None = None
+    is_empty: bool = False
+    stand_in: tuple[bytes, bytes] | None = None
 
 
 PerEventBatch = tuple[int, int, int, int, bytes, WindowAggregate, States, int, int]
@@ -186,6 +190,16 @@ class EmitQueue:
                 AggregateSnapshot.from_window(window, self._next_arrival),
             )
         )
+
+    def queue_empty(
+        self, key: bytes, start: int, end: int, stand_in: tuple[bytes, bytes] | None
+    ) -> None:
+        """Queue a window without messages; see `PendingBatch`."""
+        # After the windows that have messages and end with it.
+        order = (ON_CLOSE, end, FOREVER, start, key)
+        batch = PendingBatch(key, 0, 0, start, end, "empty", order, 0)
+        batch.is_empty, batch.stand_in = True, stand_in
+        self.batches.append(batch)
 
     def queue_free(self, key: bytes, low: int, high: int, until: int = FOREVER) -> None:
         """Free messages of a key after all batches are emitted.

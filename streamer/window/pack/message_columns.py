@@ -133,6 +133,11 @@ class KeyGroups(dict[str, int]):
         self.shard_of += [zlib.crc32(key) % count for key in keys]
 
 
+def encode_key(value: Any) -> bytes:
+    """Return the key that a mapping's result is, as JSON."""
+    return dump_json(_normalise_numbers(value))
+
+
 def _normalise_numbers(value: Any) -> Any:
     """Make numbers that are equal look equal: 1.0 and 1 are one key."""
     if isinstance(value, float):

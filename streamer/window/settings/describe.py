@@ -8,6 +8,7 @@ from typing import Final
 from streamer.core.durations import MINUTE, format_duration
 from streamer.window.settings.window_types import (
     Count,
+    EmptyWindows,
     EventTimeSettings,
     Join,
     Session,
@@ -20,6 +21,11 @@ END_OF_INPUT_TEXTS: Final = {
     "wait": "waits for open windows",
     "flush": "emits open windows at once",
     "keep": "keeps open windows in the checkpoint",
+}
+_FILL_TEXTS: Final = {
+    "none": "",
+    "previous": ", with the message before in their place",
+    "linear": ", with what lies between the messages around them, once the next one is there",
 }
 EMIT_TEXTS: Final = {
     "changes": "emitted whenever they change",
@@ -144,3 +150,13 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield f"closes when nothing came for {format_duration(time.idle_timeout)}"
     if time.emit in EMIT_TEXTS:
         yield f"{EMIT_TEXTS[time.emit]}, not when they close"
+    if isinstance(kind, Tumbling) and kind.empty is not None:
+        yield _describe_empty(kind.empty)
+
+
+def _describe_empty(empty: EmptyWindows) -> str:
+    keys = ["keys that had a message"] if empty.seen else []
+    keys += [f"{len(empty.keys):,} listed keys"] if empty.keys else []
+    duration = format_duration(empty.duration)
+    text = f"without messages too, for {' and '.join(keys)}, {duration} from the last one on"
+    return f"{text}{_FILL_TEXTS[empty.fill]}"

@@ -25,8 +25,8 @@ def describe_expression(node: tree.Node) -> str:
             return f"path `{join_path(path)}`"
         case tree.Call():
             return _describe_call(node)
-        case tree.Method():
-            return _describe_method(node)
+        case tree.Method(alias=alias):
+            return f"variable {alias}" if alias else _describe_method(node)
         case tree.MapInto(query=query):
             return describe_expression(query)
         case tree.Not(operand=operand):

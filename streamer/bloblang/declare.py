@@ -14,7 +14,10 @@ REQUIRED: Final = object()
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # What a mapping may lean on besides the document; the fields of `Uses`.
-TRAITS: Final = ("batch", "meta", "content", "now", "random", "error", "impure", "table")
+TRAITS: Final = (
+    *("batch", "meta", "content", "now", "random", "error", "impure"),
+    *("table", "keyed_state"),
+)
 
 
 # Where a function or method comes from, see `Declaration.origin`.
@@ -65,7 +68,8 @@ class Declaration:
         examples: checked examples.
         needs: what of the run is passed before the arguments: `ex`, `batch`, `index`, `message`,
             `meta` (the metadata being written), `original` (that of the message looked at),
-            `site` (a text that is unique to the call), `state` (a dict that the call keeps) or
+            `site` (a text that is unique to the call), `state` (a dict that the call keeps),
+            `call_name` (a text that names the call for good, by what it says) or
             `to_argument` (what errors call the first argument).
         uses: what a mapping that calls it leans on, of `TRAITS`.
         binds: called with the arguments once, gives the callable that is applied to each value.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from streamer.bloblang.errors import QueryError
 from streamer.core.execution import Execution
@@ -142,6 +142,18 @@ def _record(read: Mapping[InputKey, Any]) -> None:
         inputs.record(read)
 
 
+class StateCall(NamedTuple):
+    """A call in a mapping that keeps state by key.
+
+    Attributes:
+        text: the call as it is written, without spaces; names its state within a component.
+        name: names its state in the whole pipeline; empty without a name.
+    """
+
+    text: str
+    name: str
+
+
 class NestedMapping(Protocol):
     """A compiled mapping, as the method `bloblang` applies it."""
 
@@ -159,6 +171,7 @@ class MappingEnvironment:
         read: what was read while the mapping was compiled, by kind and name; shared with the
             mappings that it imports.
         json_numbers: whether messages come from JSON, so that their numbers are text to Go.
+        state_calls: the mapping's calls that keep state by key; shared likewise.
     """
 
     compile_nested: Callable[[str], NestedMapping]
@@ -178,6 +191,7 @@ class MappingEnvironment:
         self.impure = allowed and impure is not False
         self.directory = os.path.abspath(directory)
         self.read: dict[InputKey, Any] = {}
+        self.state_calls: list[StateCall] = []
         self._frozen = False
 
     def relative_to(self, path: str) -> MappingEnvironment:
@@ -186,6 +200,7 @@ class MappingEnvironment:
             self.impure, os.path.dirname(self.resolve_path(path)), self.json_numbers
         )
         other.read, other.compile_nested = self.read, self.compile_nested
+        other.state_calls = self.state_calls
         return other
 
     def freeze(self) -> None:

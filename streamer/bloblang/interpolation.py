@@ -9,7 +9,12 @@ from typing import Any, ClassVar
 
 from streamer.bloblang import diagnostics, tree
 from streamer.bloblang.compiler.program import CompiledCode, compile_query
-from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, recompile
+from streamer.bloblang.environment import (
+    CompiledEntry,
+    MappingEnvironment,
+    StateCall,
+    recompile,
+)
 from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
 from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
@@ -59,6 +64,11 @@ class Interpolation:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         seen = self.environment
         return recompile, (compile_interpolation, self.text, seen.impure, seen.directory, seen.read)
+
+    @property
+    def state_calls(self) -> tuple[StateCall, ...]:
+        """The calls in it that keep state by key."""
+        return tuple(self.environment.state_calls)
 
     @property
     def parts(self) -> list[str | None]:

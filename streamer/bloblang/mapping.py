@@ -12,7 +12,7 @@ from streamer.bloblang.analysis.batch_index import find_only_index
 from streamer.bloblang.compiler.listing import format_listing
 from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
 from streamer.bloblang.compiler.program import CompiledCode, compile_program
-from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, recompile
+from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, StateCall, recompile
 from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
@@ -44,7 +44,7 @@ class Mapping:
         self.environment = environment
         environment.compile_nested = compile_nested
         self.program, self.uses = read_program(text, environment)
-        self.only_index = find_only_index(self.program)
+        self.only_index = find_only_index(self.program, self.uses.impure)
         self._identity = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()
@@ -64,6 +64,11 @@ class Mapping:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         seen = self.environment
         return recompile, (compile_mapping, self.text, seen.impure, seen.directory, seen.read)
+
+    @property
+    def state_calls(self) -> tuple[StateCall, ...]:
+        """The calls that keep state by key."""
+        return tuple(self.environment.state_calls)
 
     @property
     def source(self) -> str:

@@ -55,8 +55,8 @@ def _resolve_program(
 ) -> tree.Program:
     if not isinstance(parsed, list):
         parsed = [tree.Assign(tree.Place(1, 1), (), parsed)]
-    in_maps = Resolver(file.environment, used)
-    in_statements = Resolver(file.environment, used_by_statements)
+    in_maps = Resolver(file.environment, used, file.text)
+    in_statements = Resolver(file.environment, used_by_statements, file.text)
     program = tree.Program([])
     for statement in parsed:
         if isinstance(statement, tree.NamedMap):

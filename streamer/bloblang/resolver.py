@@ -13,7 +13,7 @@ from streamer.bloblang import operators, tree
 from streamer.bloblang.arguments import CallBinding, StaticArgument, bind_arguments
 from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.declare import Declaration
-from streamer.bloblang.environment import MappingEnvironment
+from streamer.bloblang.environment import MappingEnvironment, StateCall
 from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
 from streamer.bloblang.golib.text import go_type
 from streamer.bloblang.runtime.paths import split_path
@@ -33,6 +33,7 @@ class Uses:
         error: the error that marks the message.
         impure: the world outside (`env`, `file`, `hostname`).
         document: the parsed document.
+        keyed_state: what was kept for the message's key (`lag`, `accumulate`, …).
         table: the tables of `table_resources`.
     """
 
@@ -44,13 +45,15 @@ class Uses:
     error: bool = False
     impure: bool = False
     document: bool = False
+    keyed_state: bool = False
     table: bool = False
 
     @property
     def only_document(self) -> bool:
         """Whether the result depends on nothing but the message's own parsed document."""
         beside_message = self.batch or self.now or self.random or self.impure or self.table
-        return not (beside_message or self.meta or self.content or self.error)
+        beside_document = self.meta or self.content or self.error or self.keyed_state
+        return not (beside_message or beside_document)
 
 
 # Methods that are built around their target, so that a chain of them nests like brackets.
@@ -66,10 +69,12 @@ class Resolver:
     Attributes:
         environment: what it may take from outside of messages.
         used_traits: collects what it leans on.
+        text: the mapping, by which calls are named; empty where none has to be.
     """
 
     environment: MappingEnvironment
     used_traits: set[str] = field(default_factory=set)
+    text: str = ""
 
     def collect_uses(self) -> Uses:
         """Return what the mapping resolved so far leans on."""
@@ -221,16 +226,43 @@ class Resolver:
                 binding.arguments.insert(0, StaticArgument(self.environment))
             if declaration.check:
                 declaration.check(*_argument_values(binding))
-            late = {"site", "state"} & set(declaration.needs)
+            late = {"site", "state", "call_name"} & set(declaration.needs)
             if declaration.binds and binding.is_static() and not late:
                 declaration.run(*_argument_values(binding))
         except (ArgumentError, QueryError) as e:
             raise _error_at(node, str(e)) from None
+        if "call_name" in declaration.needs:
+            binding.arguments.insert(0, StaticArgument(self._name_call(node, binding)))
         return binding
+
+    def _name_call(self, node: tree.Node, binding: CallBinding) -> str:
+        """Return a name for a call, which is the same whatever is changed around it.
+
+        It is the call's text without spaces, and its number among those that say the same.
+        """
+        declaration, calls = binding.declaration, self.environment.state_calls
+        text = _text_between(self.text, node.place, getattr(node, "end", None)) or declaration.name
+        number = 1 + sum(call.text.partition("#")[0] == text for call in calls)
+        text = text if number == 1 else f"{text}#{number}"
+        named = zip(declaration.params, _argument_values(binding), strict=True)
+        given = next((value for param, value in named if param.name == "name"), "")
+        calls.append(StateCall(text, f"{declaration.name}:{given}" if given else ""))
+        return text
 
 
 _LEFT_OPERANDS: Final = {**tree.LEFT_OPERANDS, tree.Brackets: "query"}
 _IMPURE_HINT = "it is impure: it reaches outside of the message, which --no-impure forbids"
+
+
+def _text_between(text: str, start: tree.Place, end: tree.Place | None) -> str:
+    """Return the text from one place up to another, without spaces."""
+    if end is None:
+        return ""
+    lines = text.split("\n")[start.line - 1 : end.line]
+    if lines:
+        lines[-1] = lines[-1][: end.column - 1]
+        lines[0] = lines[0][start.column - 1 :]
+    return "".join("".join(lines).split())
 
 
 def _is_whole_table(node: tree.Node) -> TypeGuard[tree.Call]:

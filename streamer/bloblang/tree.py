@@ -87,6 +87,7 @@ class Method(Node):
     arguments: list[Argument]
     bound: Any = None
     end: Place | None = None
+    alias: str = ""
 
 
 @dataclass(slots=True)

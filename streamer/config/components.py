@@ -11,7 +11,13 @@ from streamer.config.known_names import explain_missing, list_unavailable, sugge
 from streamer.config.labels import read_label
 from streamer.config.lint.old_spellings import check_spelling
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, describe_node
-from streamer.config.read_context import SERVING_COMPONENTS, ReadContext, Reference, ServedComponent
+from streamer.config.read_context import (
+    SERVING_COMPONENTS,
+    ReadContext,
+    Reference,
+    ServedComponent,
+    StatefulPlace,
+)
 from streamer.config.templates.expand import expand_template
 from streamer.config.templates.template import find_template
 from streamer.config.unset_variables import holds_unset
@@ -24,6 +30,7 @@ from streamer.core.extras import (
 )
 from streamer.core.permissions import current_permissions
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields, Spec
+from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
 _PROCESSORS: Final = Field(
     "processors", "processor", "Processors at this place.", default=(), shape="array"
@@ -79,7 +86,12 @@ def read_component(
         context.findings.add_at(key, "deprecated", f"component {name} is deprecated")
     check_spelling(context, name, node)
     label = read_label(context, kind, name, node)
-    config = _read_component_body(context, spec, node, f"{path}.{name}" if path else name, key)
+    around, context.component_path = context.component_path, f"{path}.{name}" if path else name
+    config = _read_component_body(context, spec, node, context.component_path, key)
+    context.component_path = around
+    if name in STATEFUL_PROCESSORS and kind == Kind.PROCESSOR and not context.templates:
+        at = f"{path}.{name}"
+        context.stateful_places.append(StatefulPlace(key, at, (name,)))
     others = _read_fields_beside(context, node, reserved_fields, path)
     line, column = key.source.locate(key.start)
     component = ParsedComponent(

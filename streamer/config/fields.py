@@ -28,7 +28,7 @@ from streamer.config.nodes import (
     from_python,
     to_python,
 )
-from streamer.config.read_context import ReadContext, Reference
+from streamer.config.read_context import ReadContext, Reference, StatefulPlace
 from streamer.config.secrets import collect_secrets
 from streamer.config.source_map import NO_SOURCE
 from streamer.config.unset_variables import (
@@ -350,6 +350,10 @@ def _check_code(context: ReadContext, field: Field, node: Scalar, text: str) -> 
             node, (e.line, e.column), "bad_bloblang", e.message, e.suggestion
         )
         return
+    if code.uses.keyed_state:
+        calls = tuple(call.text for call in code.state_calls)
+        place = StatefulPlace(node, context.component_path, calls)
+        context.stateful_places.append(place)
     for call in find_missing_packages(code) if context.options.packages else ():
         at = (call.line, call.column)
         message = missing_packages_text(call.what, call.packages)

@@ -15,9 +15,11 @@ from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.lint.custom_metrics import check_custom_metrics
 from streamer.config.lint.delivery_promises import check_delivery_promises
+from streamer.config.lint.endless_windows import check_endless_window
 from streamer.config.lint.http_paths import check_http_paths
 from streamer.config.lint.ignores import drop_ignored, find_ignores
 from streamer.config.lint.join_sides import check_join_sides
+from streamer.config.lint.keyed_state import check_keyed_state
 from streamer.config.lint.message_paths import check_message_paths
 from streamer.config.lint.old_spellings import drop_disabled
 from streamer.config.lint.rejected_messages import check_rejected_messages
@@ -189,8 +191,10 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     if not holds_resources_only(root):
         check_references(context, roots)
     check_join_sides(context, root, parsed, resources)
+    check_endless_window(context, root, parsed)
     check_http_paths(context, root, parsed, resources)
     check_delivery_promises(context, root, parsed, resources)
+    check_keyed_state(context, parsed["buffer"])
     if context.options.thorough:
         check_whole_config(context, root)
         check_message_paths(context, parsed, resources)

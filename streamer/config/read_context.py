@@ -68,6 +68,20 @@ class ServedComponent(NamedTuple):
     body: Node | None
 
 
+class StatefulPlace(NamedTuple):
+    """A place in a config that keeps state by key.
+
+    Attributes:
+        node: where it stands.
+        path: the dotted path of its component, the component's name last.
+        calls: what keeps state, as it is written.
+    """
+
+    node: Node
+    path: str
+    calls: tuple[str, ...]
+
+
 class Ignore(NamedTuple):
     """One code of a comment that silences findings.
 
@@ -98,6 +112,8 @@ class ReadContext:
         catches: where `catch` processors stand.
         sync_responses: where `sync_response`s stand.
         served_components: what serves something over HTTP.
+        stateful_places: what keeps state by key.
+        component_path: of the component that is being read, its name last.
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
         unread: components that cannot be told, or that there are not; what they hold is not known.
@@ -114,6 +130,8 @@ class ReadContext:
     catches: list[Scalar] = field(default_factory=list)
     sync_responses: list[Scalar] = field(default_factory=list)
     served_components: list[ServedComponent] = field(default_factory=list)
+    stateful_places: list[StatefulPlace] = field(default_factory=list)
+    component_path: str = ""
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
     unread: list[Node] = field(default_factory=list)
@@ -130,6 +148,7 @@ class ReadContext:
             catches=[],
             sync_responses=[],
             served_components=[],
+            stateful_places=[],
             ignores=[],
             unread=[],
             uses_other_values=True,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from streamer.core.component_stats import ComponentStats
 from streamer.core.custom_metrics import CustomMetrics
+from streamer.core.keyed_state import KeyedState
 from streamer.core.message import Batch
 
 
@@ -59,13 +60,14 @@ class Execution:
         calls: counts the calls of processors, see `sdk.processing.crashes`; None unless a worker
             has died.
         crashes: knows messages of the piece that end a worker; None unless one has died.
+        keyed_state: the state of the key that a pipeline is at; None where there is none.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "report_wait"),
         *("counters", "counter_bounds", "component_stats", "custom_metrics", "rejected", "answers"),
         *("origins", "refusals", "micro_batch", "sampler", "read_counter", "wait_budget"),
-        *("calls", "crashes"),
+        *("calls", "crashes", "keyed_state"),
     )
 
     def __init__(
@@ -102,6 +104,7 @@ class Execution:
         self.wait_budget: Any = None
         self.calls: Any = None
         self.crashes: Any = None
+        self.keyed_state: KeyedState | None = None
 
     def stats_of(self, key: tuple[str, str, str]) -> ComponentStats:
         """Return what a component has done in this run so far, to be added to."""

@@ -22,21 +22,39 @@ class Failure(str):
         name: the component's type (`mapping`).
         label: its label, or an empty string.
         path: where it stands in the config (`pipeline.processors.0`).
+        first: the first failure of the message, where this one came later; it is often the cause.
     """
 
-    __slots__ = ("name", "label", "path")
+    __slots__ = ("name", "label", "path", "first")
     name: str
     label: str
     path: str
+    first: str | None
 
-    def __new__(cls, text: str, name: str, label: str = "", path: str = "") -> Failure:
+    def __new__(
+        cls, text: str, name: str, label: str = "", path: str = "", first: str | None = None
+    ) -> Failure:
         """Make a text that knows its component."""
         self = super().__new__(cls, text)
-        self.name, self.label, self.path = name, label, path
+        self.name, self.label, self.path, self.first = name, label, path, first
         return self
 
-    def __reduce__(self) -> tuple[type[Failure], tuple[str, str, str, str]]:
-        return (Failure, (str(self), self.name, self.label, self.path))
+    def __reduce__(self) -> tuple[type[Failure], tuple[str, str, str, str, str | None]]:
+        return (Failure, (str(self), self.name, self.label, self.path, self.first))
+
+
+def first_failure(error: str | None) -> str | None:
+    """Return the first failure of a message by its newest one; None where it has not failed."""
+    return getattr(error, "first", None) or error
+
+
+def describe_failure(error: str) -> str:
+    """Return the failure of a message with the first one, which it hides, where there are two."""
+    first = first_failure(error)
+    if first is None or first is error:
+        return error
+    where = f" of {first.path or first.name}" if isinstance(first, Failure) else ""
+    return f"{error} (the first failure{where}: {first})"
 
 
 class Message:

@@ -97,11 +97,29 @@ def _window_lines(plan: Plan) -> Iterator[str]:
     yield f"  shards      {by}"
     aggregation = plan.aggregation
     if aggregation.text is None:
-        yield f"  keeps       messages whole; {aggregation.obstacle}"
+        whole = "the latest message of each id" if window.unbounded else "messages whole"
+        yield f"  keeps       {whole}; {aggregation.obstacle}"
     else:
-        kept = ", ".join(("the first message", *aggregation.aggregates))
+        head = [] if window.holds_nothing else ["the first message"]
+        kept = ", ".join((*head, *aggregation.aggregates))
         yield f"  keeps       of each group: {kept} (pre-aggregated for {aggregation.source})"
+    yield from _keyed_state_lines(plan)
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
+
+
+def _keyed_state_lines(plan: Plan) -> Iterator[str]:
+    """Describe what the pipeline keeps of each key."""
+    state = plan.keyed_state
+    if not state.users:
+        return
+    whose = "of each key" if plan.key is not None else "of the stream, which has no key"
+    ttl = "for ever; state_ttl of the buffer bounds it"
+    if state.ttl is not None:
+        ttl = f"for {format_duration(state.ttl)} after it was last written"
+    yield f"  state       {whose}, {ttl}"
+    for user in state.users:
+        name = f"{user.path} ({user.label})" if user.label else user.path
+        yield f"              {name}: {', '.join(user.calls)}"
 
 
 def _input_lines(plan: Plan) -> Iterator[str]:

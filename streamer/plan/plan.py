@@ -19,6 +19,7 @@ from streamer.core.limits import DEFAULT_LIMITS, Limits
 from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_spark_inputs
+from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
 from streamer.plan.window_plan import (
     NO_WINDOWS,
     Aggregation,
@@ -73,6 +74,7 @@ class Plan:
             which sends it again, ns; 0 for ever.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
+        keyed_state: what the pipeline keeps of each key.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Plan:
     task_log_address: str = field(default="", compare=False)
     traced: bool = field(default=False, compare=False)
     initial_state_dir: str = field(default="", compare=False)
+    keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
 
@@ -170,10 +173,19 @@ class Plan:
         """The settings that a checkpoint's state and offsets are bound to."""
         return {
             "input": self._bound_input,
-            "window": self.window.fingerprint if self.window else self.buffer.name,
+            "window": self._window_fingerprint,
             "key": self.key.text if self.key else None,
             "shards": self.shards,
         }
+
+    @property
+    def _window_fingerprint(self) -> str:
+        """The windows in words; of those without end, with what they aggregate for ever."""
+        if self.window is None:
+            return self.buffer.name
+        if not self.window.holds_nothing:
+            return self.window.fingerprint
+        return f"{self.window.fingerprint}({'; '.join(self.aggregation.aggregates)})"
 
     @property
     def _bound_input(self) -> str:
@@ -307,6 +319,11 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run_id(),
         traced=config.tracer.name != "none",
+        keyed_state=(
+            make_keyed_state_plan(config.buffer, processors, resources)
+            if windows.window is not None
+            else NO_KEYED_STATE
+        ),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
     )
 
@@ -319,7 +336,10 @@ def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _Buff
             get_resource(config.resources, Kind.OUTPUT, buffer.late_output), config.resources
         )
         windows = make_window_plan(buffer, config.buffer, processors)
-        return _BufferPlan(windows, late_output or None, WINDOW_INTERVAL_NS)
+        interval = WINDOW_INTERVAL_NS
+        if windows.window is not None and windows.window.passes_messages:
+            interval = STATELESS_INTERVAL_NS
+        return _BufferPlan(windows, late_output or None, interval)
     if config.buffer.name == "memory":
         buffer = build_context(config.resources).build(config.buffer)
         return plan._replace(

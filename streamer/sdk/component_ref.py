@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.core.execution import Execution
-from streamer.core.message import Batch, Failure, Message
+from streamer.core.message import Batch, Failure, Message, first_failure
 from streamer.sdk.spec import ParsedComponent
 
 ERROR_COUNTER: Final = "processor_error"
@@ -27,6 +27,11 @@ class ComponentRef:
         self.fields = {"label": component.label, "path": path}
         self.key = (str(component.kind), component.label, path)
         self._source = (component.name, component.label, component.path)
+
+    @property
+    def state_scope(self) -> str:
+        """The name under which the component keeps state by key: its label, or else its path."""
+        return self._source[1] or self._source[2]
 
     @property
     def name(self) -> str:
@@ -53,7 +58,8 @@ class ComponentRef:
     def mark(self, message: Message, error: str, ex: Execution) -> Message:
         """Return the message marked as failed, after counting it, where the log has it already."""
         ex.count(ERROR_COUNTER, 1, **self.fields)
-        return message.with_error(Failure(error, *self._source))
+        first = first_failure(message.error)
+        return message.with_error(Failure(error, *self._source, first))
 
     def fail_unattributed(
         self, message: Message, error: str, ex: Execution, line: str | None = None
@@ -71,7 +77,10 @@ class ComponentRef:
         text = f"{type(error).__name__}: {error}"
         ex.log("ERROR", f"Processor failed: {text}", self.fields)
         ex.count(ERROR_COUNTER, len(batch), **self.fields)
-        return [message.with_error(Failure(text, *self._source)) for message in batch]
+        return [
+            message.with_error(Failure(text, *self._source, first_failure(message.error)))
+            for message in batch
+        ]
 
 
 def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple
@@ -81,6 +81,7 @@ class MicroBatchInfo:
         suspended: how much of the time since the micro-batch before the machine was suspended, or
             its clock was set forward by, ns: nothing is idle for it.
         ended: a bounded input has come to its end, and this micro-batch holds the last of it.
+        sources: the names of the partitions or inputs that the clock waits for, where it waits.
     """
 
     batch_time: int
@@ -90,15 +91,19 @@ class MicroBatchInfo:
     lag: bool = False
     pressure: BackPressure | None = None
     suspended: int = 0
+    sources: tuple[str, ...] = ()
 
     def to_row(self, shard: int) -> ShuffleRow:
         """Make the row that tells this to a shard."""
-        fields = {"t": self.batch_time, "start": self.start_id, "backlog": self.backlog}
+        fields: dict[str, Any] = {"t": self.batch_time, "start": self.start_id}
+        fields |= {"backlog": self.backlog}
         fields |= {"ended": self.ended, "lag": self.lag}
         if self.suspended:
             fields["stood"] = self.suspended
         if self.pressure is not None:
             fields["pressure"] = self.pressure.to_fields()
+        if self.sources:
+            fields["sources"] = self.sources
         return ShuffleRow(shard, RowKind.CLOCK, 0, 0, orjson.dumps(fields))
 
     @classmethod
@@ -135,6 +140,7 @@ class MicroBatchInfo:
                 bool(fields.get("lag", False)),
                 None if pressure is None else BackPressure.from_fields(pressure),
                 int(fields.get("stood", 0)),
+                tuple(fields.get("sources", ())),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None
@@ -169,7 +175,7 @@ class SystemClock:
 
 
 WindowReason = Literal[
-    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "empty"
+    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "deleted", "empty"
 ]
 """Why a window's batch comes: the values of `window_emit`."""
 
@@ -214,6 +220,26 @@ class Emission:
     key: bytes | None = None
     start: int | None = None
     is_per_message: bool = False
+
+
+@dataclass(slots=True)
+class KeyedEmission(Emission):
+    """Messages of which each is a batch by itself, each with a key and a time.
+
+    Attributes:
+        keys: by message, its key.
+        times: by message, the clock after it, ns.
+    """
+
+    keys: Sequence[bytes] = ()
+    times: Sequence[int] = ()
+
+    @classmethod
+    def of_messages(
+        cls, messages: Batch, keys: Sequence[bytes], times: Sequence[int]
+    ) -> KeyedEmission:
+        """Return messages that go on at once."""
+        return cls(None, messages, "forward", None, None, True, keys, times)
 
 
 @dataclass(slots=True)
@@ -289,6 +315,21 @@ class ClosedWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockHolder:
+    """The source that a clock waits for, see `clock_scope`.
+
+    Attributes:
+        source: its name.
+        time: the largest event time that it had, ns; None before the first.
+        ahead: how far the source that is the furthest is beyond the clock, ns.
+    """
+
+    source: str
+    time: int | None
+    ahead: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
     """A line for the log: level (`WARN`, …), text and fields."""
 
@@ -315,6 +356,7 @@ class Status:
         closed: the windows that closed in this micro-batch, in order.
         log: lines to be logged.
         open_windows: how many windows are open, where that is not to be told from `open`.
+        clock_holder: the source that the clock waits for; None where it waits for none.
     """
 
     now: int
@@ -328,6 +370,7 @@ class Status:
     closed: tuple[ClosedWindow, ...]
     log: tuple[LogLine, ...]
     open_windows: int | None = None
+    clock_holder: ClockHolder | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as plain values, for JSON."""

@@ -28,6 +28,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     load        how late output is by the rate of events, up to the knee, for windows and a mapping
     growth      CPU for a million events by keys, shards and size of windows
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
+    aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
@@ -77,6 +78,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench import (
+    aggregates,
     cluster,
     compare,
     http_requests,
@@ -116,6 +118,7 @@ PARTS = (
     "load",
     "growth",
     "soak",
+    "aggregates",
     "stages",
 )
 APART = "compare", "soak"
@@ -236,6 +239,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "soak":
         rate = a.rate or 0.7 * ramp.knee(ramp.ramp(work / "ramp", loaded.WINDOWS, a.step)).rate
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
+    elif part == "aggregates":
+        aggregates.aggregates(min(a.events, 200_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "cluster":

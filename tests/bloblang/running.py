@@ -3,13 +3,16 @@
 from streamer.bloblang import compile_mapping
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
+from streamer.core.keyed_state import TransientState
 from streamer.core.message import Message
 
 NOW = 1_700_000_000_123_456_789
 
 
 def execution() -> Execution:
-    return Execution(now=lambda: NOW)
+    ex = Execution(now=lambda: NOW)
+    ex.keyed_state = TransientState()
+    return ex
 
 
 def run(mapping, *given, index=0, meta=None, ex=None, onto=False):

@@ -92,6 +92,14 @@ def test_the_traffic_light_mapping_keeps_one_message_of_a_batch():
         ("root = if this.a == 0 { this } else { deleted() }", None),
         ("root = if batch_index() == 0 { this } else { this.x }", None),
         ("root = this\nroot = if batch_index() == 0 { this } else { deleted() }", None),
+        ("let a = this.a\nroot = if batch_index() == 1 { $a } else { deleted() }", 1),
+        ("root = if batch_index() == 1 { this } else { deleted() }\nmeta a = this.a", 1),
+        ('let c = count("c")\nroot = if batch_index() == 0 { $c } else { deleted() }', None),
+        ("root = if batch_index() == 0 { this } else { deleted() }\nroot.a = 1", None),
+        (
+            "root = if batch_index() == 0 { 1 } else { deleted() }\nif this.a == 1 { root = 2 }",
+            None,
+        ),
     ],
 )
 def test_that_only_one_index_is_kept_is_claimed_only_when_proved(mapping, index):

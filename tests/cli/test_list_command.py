@@ -39,7 +39,8 @@ def data(listed: Run) -> Callable[..., Any]:
 def test_lists_are_printed_as_benthos_prints_them(listed: Run) -> None:
     assert listed("scanners", "buffers") == (
         0,
-        "Buffers:\n  - count_window\n  - hopping_window\n  - memory\n  - none\n"
+        "Buffers:\n  - count_window\n  - global_window\n  - hopping_window\n  - keyed_state\n"
+        "  - memory\n  - none\n"
         "  - session_window\n  - sliding_window\n  - system_window\n  - tumbling_window\n"
         "  - window_join\n\n"
         "Scanners:\n"

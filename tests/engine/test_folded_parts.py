@@ -22,6 +22,7 @@ pipeline:
   processors:
     %s
     - mapping: |
+        %s
         root = if batch_index() == 0 {
           [ %s ]
         } else { deleted() }
@@ -82,6 +83,18 @@ ENDS = [
     ".top_k(2, x -> x.string().length())",
     ".top_k(3, x -> 0 - x)",
     ".top_k(1, x -> x.p)",
+    ".avg()",
+    ".stddev_pop()",
+    ".stddev_samp()",
+    ".median()",
+    ".percentile(0.9)",
+    ".percentile_disc(0.3)",
+    ".percentile_approx(0.7)",
+    ".approx_count_distinct()",
+    ".min_by(x -> x.p | x)",
+    ".max_by(x -> x.p | x)",
+    ".slice(0, 2)",
+    ".slice(-2)",
 ]
 PARTS = st.one_of(
     st.builds(
@@ -154,17 +167,51 @@ def test_a_folded_part_is_what_the_messages_make_it(
     monkeypatch_module.chdir(directory)
     steps = sorted(steps, key=lambda step: step[0])
     asked = ", ".join(f"({around.format(part)}).catch(this)" for part, around in parts)
-    text = CONFIG % (slide, group, asked, shards)
+    text = CONFIG % (slide, group, "", asked, shards)
     folded = outcome(directory, text, steps, folds=True)
     whole = outcome(directory, text, steps, folds=False)
     assert rounded(folded, places) == rounded(whole, places)
+
+
+ARRAYS = st.builds(
+    lambda source, steps: f"{source}.from_all(){''.join(steps)}",
+    st.sampled_from(SOURCES),
+    st.lists(st.sampled_from(STEPS), max_size=1),
+)
+READ_PARTS = st.builds(
+    lambda variable, steps, end: f"${variable}{''.join(steps)}{end}",
+    st.sampled_from(["all", "some"]),
+    st.lists(st.sampled_from(STEPS), max_size=1),
+    st.sampled_from(ENDS),
+)
+
+
+@settings(max_examples=examples(10, 200), deadline=None)
+@given(
+    arrays=st.tuples(ARRAYS, st.sampled_from(["$all", "$all.filter(x -> x != $two)"]) | ARRAYS),
+    parts=st.lists(st.tuples(READ_PARTS, st.sampled_from(AROUND)), min_size=1, max_size=4),
+    steps=STEPS_OF_STREAM,
+)
+def test_an_array_that_a_variable_holds_folds_like_the_expression(
+    tmp_path_factory, monkeypatch_module, arrays, parts, steps
+):
+    directory = tmp_path_factory.mktemp("stream")
+    monkeypatch_module.chdir(directory)
+    steps = sorted(steps, key=lambda step: step[0])
+    first, second = arrays
+    lets = f"let two = 2\n        let all = {first}\n        let some = {second}"
+    asked = ", ".join(f"({around.format(part)}).catch(this)" for part, around in parts)
+    text = CONFIG % ('""', GROUPS, lets, asked, 1)
+    folded = outcome(directory, text, steps, folds=True)
+    whole = outcome(directory, text, steps, folds=False)
+    assert rounded(folded, places=True) == rounded(whole, places=True)
 
 
 def test_an_error_that_holds_bytes_is_kept_as_any_other(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = 'json("plate").hash("sha1").from_all().map_each(x -> x.string())'
     asked = ", ".join(f"{values}.{end}().catch(this)" for end in ("max", "sum", "min"))
-    text = CONFIG % ('""', "", asked, 1)
+    text = CONFIG % ('""', "", "", asked, 1)
     steps = [(1, [{"plate": plate, "ts": T + 1}], 1) for plate in "xy"] + [(10, [], 1)]
     folded = outcome(tmp_path, text, steps, folds=True)
     assert folded == outcome(tmp_path, text, steps, folds=False)
@@ -175,7 +222,7 @@ def test_an_error_that_holds_bytes_is_kept_as_any_other(tmp_path, monkeypatch):
 def test_what_is_not_a_number_is_like_nothing_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     values = 'json("p").log().from_all().unique()'
-    text = CONFIG % ('""', "", f"{values}, {values}.length()", 1)
+    text = CONFIG % ('""', "", "", f"{values}, {values}.length()", 1)
     steps = [(second, [{"p": p, "ts": T + 1} for p in (-1, -2, 1)], 1) for second in (1, 2)]
     steps.append((10, [], 1))
     for folds in (True, False):

@@ -134,9 +134,8 @@ def test_it_says_which_expression_stops_a_mapping_from_folding():
     place = "pipeline.processors.1: line 2, column 88"
     assert f"keeps       messages whole; {place}: sort() needs all values at once" in said
     said = explained(REDUCED.replace("batch_index() == 0", "this.first") % "1")
-    assert (
-        "keeps       messages whole; pipeline.processors.1: it does not say that it keeps" in said
-    )
+    place = "pipeline.processors.1: line 1, column 1"
+    assert f"keeps       messages whole; {place}: it does not say that it keeps" in said
     said = explained("buffer: {system_window: {size: 10s}}\n")
     assert "keeps       messages whole; there is no mapping that makes one of many" in said
 

@@ -29,7 +29,7 @@ from streamer.service.monitoring.text_format import render_text
 
 WINDOW = "input: { label: in, stdin: {} }\nbuffer: { system_window: { size: 10s } }\n"
 NOW = StreamState(
-    Snapshot(7, 2, 5, 1_500_000_000, {"late": 1, "expired": 0}, False, 4, 80, 3),
+    Snapshot(7, 2, 5, 1_500_000_000, {"late": 1, "expired": 0}, False, 4, 80, 3, state_keys=6),
     {("input_received", ()): 7, ("output_dropped", (("reason", "path"),)): 3},
 )
 
@@ -68,6 +68,7 @@ def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
         "window_messages": 5.0,
         "window_closed": 3.0,
         "state_bytes": 80.0,
+        "state_keys": 6.0,
         "window_next_close_timestamp_seconds": 1.5,
         "micro_batch": 4.0,
         "stream_running": 1.0,

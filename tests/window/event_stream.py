@@ -102,8 +102,11 @@ class EventStream(stages.Stages[Event, Batch]):
             compile_mapping(key) if self.window.keyed else None,
             compile_mapping(self.chance.choice(FILTERS)) if self._filtered else None,
         )
-        origin = PieceOrigin(arrival, str(group[0].partition).encode())
+        origin = PieceOrigin(arrival, self.partition_name(group[0]))
         return Packer(self.window, len(self.stores), asked, origin, self._keeps_dropped, self._fold)
+
+    def partition_name(self, event: Event) -> bytes:
+        return str(event.partition).encode()
 
     def raw(self, event: Event) -> bytes:
         """The message; a key that fails is one that is not there."""

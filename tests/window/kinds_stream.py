@@ -16,7 +16,7 @@ from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import Count as CountKind
-from streamer.window.settings.window_types import EventTimeSettings, Tumbling
+from streamer.window.settings.window_types import EventTimeSettings, Global, Tumbling
 from streamer.window.settings.window_types import Join as JoinKind
 from streamer.window.settings.window_types import Session as SessionKind
 from streamer.window.settings.window_types import Sliding as SlidingKind
@@ -31,8 +31,13 @@ from tests.window.oracle.join import Join, Joined
 from tests.window.oracle.session import Session
 from tests.window.oracle.sliding import Sliding
 from tests.window.oracle.sliding_kafka import KafkaSliding
+from tests.window.oracle.unbounded import Unbounded
 
 Rules = Fields | Count
+
+# What `oracle.unbounded` has as `id_of` and `is_delete`.
+LATEST_BY = "root = this.id.slice(1).number() % 3"
+DELETE_WHEN = "this.id.slice(1).number() % 4 == 0"
 
 
 def window_of(rules: Rules, mode: str = "forward") -> EventWindow:
@@ -48,6 +53,8 @@ def _kind(rules: Fields, mode: str) -> Any:
         return Tumbling(rules.size, rules.hop, rules.offset, rules.timezone)
     if isinstance(rules, Session):
         return SessionKind(rules.gap, rules.max_duration, rules.by_message)
+    if isinstance(rules, Unbounded):
+        return Global(LATEST_BY if rules.latest else "", DELETE_WHEN if rules.deletes else "")
     if isinstance(rules, KafkaSliding):
         return SlidingKind(rules.size, "kafka")
     if isinstance(rules, Join):

@@ -7,7 +7,7 @@ date, message by message, and brought together from several readers' parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from streamer.bloblang import tree
@@ -42,6 +42,16 @@ AggregateKind = Literal[
     "counts",
     "top",
     "top distinct",
+    "avg",
+    "stddev_pop",
+    "stddev_samp",
+    "values",
+    "histogram",
+    "approximate distinct",
+    "min_by",
+    "max_by",
+    "first values",
+    "last values",
 ]
 
 _PLAIN_METHODS: Final[dict[str, AggregateKind]] = {
@@ -49,15 +59,41 @@ _PLAIN_METHODS: Final[dict[str, AggregateKind]] = {
     "sum": "sum",
     "min": "min",
     "max": "max",
+    "avg": "avg",
+    "stddev_pop": "stddev_pop",
+    "stddev_samp": "stddev_samp",
+    "approx_count_distinct": "approximate distinct",
 }
+_SHARED_METHODS: Final[dict[str, AggregateKind]] = {
+    "median": "values",
+    "percentile": "values",
+    "percentile_disc": "values",
+    "percentile_approx": "histogram",
+}
+"""Methods that stay as they are, and are given what is kept instead of the array.
+
+Several of one array share it."""
+
 _QUERY_METHODS: Final[dict[str, AggregateKind]] = {
     "any": "any",
     "all": "all",
     "count_by": "counts",
     "top_k": "top",
+    "min_by": "min_by",
+    "max_by": "max_by",
 }
 _INDEX_KINDS: Final[dict[int, AggregateKind]] = {0: "first", -1: "last"}
-_FIELD_KINDS: Final = ("count", "sum", "min", "max", "distinct", "unique")
+_FIELD_KINDS: Final = (
+    *("count", "sum", "min", "max", "distinct", "unique", "avg", "stddev_pop", "stddev_samp"),
+    *("values", "histogram", "approximate distinct"),
+)
+_NUMBERED_KINDS: Final[dict[str, str]] = {
+    "top": "top",
+    "top distinct": "top",
+    "first values": "first",
+    "last values": "last",
+}
+"""Kinds with a number, by the word that it comes after when they are described."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +105,14 @@ class Aggregate:
             the `unique` ones in the order of their first message; the `first` and the `last`;
             whether `any` or `all` pass a test; the `counts` by key; the `top` ones in descending
             order, or the `top distinct` ones; what an expression gives for the `latest` message,
-            whatever it gives for others.
+            whatever it gives for others; the mean and the standard deviations; all `values` in
+            ascending order, or a `histogram` of them; about how many distinct ones there are; the
+            one for which a query gives the least or the most; so many `first values`, or last.
         path: the field whose values they are, as `json()` takes it; empty for the document.
         origin: what Benthos's error texts call the array of values.
         expression: what each message brings, where that is not just the field.
         query: what is asked of each value: the test, the key, or what it is ordered by.
-        number: how many of the `top`.
+        number: how many of the `top`, `first values` or `last values`.
         identity: what tells the part from others, when that is not all that stands above.
         text: the part as the mapping has it, when it is not just a field that it looks at.
     """
@@ -92,7 +130,10 @@ class Aggregate:
         if self.text:
             return self.text
         name = ".".join(self.path)
-        kind = self.kind.replace("top", f"top {self.number}")
+        kind: str = self.kind
+        if kind in _NUMBERED_KINDS:
+            word = _NUMBERED_KINDS[kind]
+            kind = kind.replace(word, f"{word} {self.number}")
         return f"{kind} of {name}" if self.path else kind
 
 
@@ -113,9 +154,47 @@ def find_aggregate(node: tree.Node, text: str) -> Aggregate | None:
     if node.name == "from" and literal_argument(node, 0) == -1:
         return _find_latest(node, text)
     kind, array, question, number = _parse_final_method(node)
-    if kind is None or (split := split_from_all(array)) is None:
+    if kind is None or split_from_all(array) is None:
         return None
+    return _make_aggregate(node, kind, array, question, number, text)
+
+
+def find_shared_aggregate(node: tree.Node, text: str) -> Aggregate | None:
+    """Return what a method needs of an array of all messages; None when it is not of that kind.
+
+    The method is then evaluated on what is kept. Arguments and errors are `find_aggregate`'s.
+    """
+    if not isinstance(node, tree.Method) or node.name not in _SHARED_METHODS:
+        return None
+    kind = _SHARED_METHODS[node.name]
+    if split_from_all(node.target) is None:
+        return None
+    return _make_aggregate(node, kind, node.target, None, 0, text)
+
+
+def aggregate_array(array: tree.Method, text: str) -> Aggregate:
+    """Return what fails as an array of all messages does: their number.
+
+    Raises:
+        NotAggregatableError: the array looks at what it may not look at.
+    """
+    return _make_aggregate(array, "count", array, None, 0, text)
+
+
+def _make_aggregate(
+    node: tree.Method,
+    kind: AggregateKind,
+    array: tree.Node,
+    question: tree.Node | None,
+    number: int,
+    text: str,
+) -> Aggregate:
+    split = split_from_all(array)
+    assert split is not None
     source, steps = split
+    if steps:
+        # What a variable is called makes no difference to the values that it holds.
+        steps = (*steps[:-1], replace(steps[-1], alias=""))
     if (stop := find_message_dependence(source)) is not None:
         raise _make_dependence_error(stop, "the expression before from_all()")
     for step in steps:
@@ -127,6 +206,11 @@ def find_aggregate(node: tree.Node, text: str) -> Aggregate | None:
     plain = path is not None and not steps
     if plain and kind in _FIELD_KINDS:
         return Aggregate(kind, path or (), describe_expression(array))
+    shared = node is array or node.name in _SHARED_METHODS
+    whole = array if shared else node
+    assert isinstance(whole, tree.Method)
+    described = not plain or question is not None
+    snippet = extract_snippet(whole, text) if described else ""
     return Aggregate(
         kind,
         path or (),
@@ -134,8 +218,8 @@ def find_aggregate(node: tree.Node, text: str) -> Aggregate | None:
         MessageExpression(path, source, steps),
         None if question is None else ElementQuery(question),
         number,
-        "" if plain and question is None else repr(describe_shape(node)),
-        "" if plain and question is None else extract_snippet(node, text),
+        repr(describe_shape(whole)) if described else "",
+        f"{kind} of {snippet}" if snippet and shared else snippet,
     )
 
 
@@ -156,6 +240,9 @@ def _parse_final_method(
     array = node.target
     if node.name == "index":
         return _INDEX_KINDS.get(literal_argument(node, 0)), array, None, 0
+    if node.name == "slice":
+        sliced, length = _parse_slice(node)
+        return sliced, array, None, length
     if node.name in _QUERY_METHODS:
         last = node.bound.arguments[-1]
         question = last.node if isinstance(last, QueryArgument) else None
@@ -172,6 +259,16 @@ def _parse_final_method(
         assert isinstance(array, tree.Method)
         return "distinct", array.target, None, 0
     return _PLAIN_METHODS.get(node.name), array, None, 0
+
+
+def _parse_slice(node: tree.Method) -> tuple[AggregateKind | None, int]:
+    """Return what `slice(0, n)` and `slice(-n)` ask of an array, and the number."""
+    match node.bound.arguments:
+        case [StaticArgument(value=0), StaticArgument(value=int(high))] if high > 0:
+            return "first values", high
+        case [StaticArgument(value=int(low)), StaticArgument(value=None)] if low < 0:
+            return "last values", -low
+    return None, 0
 
 
 def _is_unique(node: tree.Node) -> bool:

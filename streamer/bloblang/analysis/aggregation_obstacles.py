@@ -10,8 +10,9 @@ from streamer.bloblang.arguments import StaticArgument
 
 _STEP_METHODS: Final = ("map_each", "filter")
 AGGREGATE_METHODS: Final = (
-    "sum(), min(), max(), length(), unique(), count_by(), top_k(), any(), all(), index(0) or "
-    "index(-1), with map_each() and filter() before them"
+    "a method that aggregates, such as sum(), avg(), max(), length(), percentile(), unique(), "
+    'count_by(), max_by() or index(0) (all are in "What a window keeps"), with map_each() and '
+    "filter() before it"
 )
 
 
@@ -42,6 +43,22 @@ class NotAggregatableError(Exception):
     def __init__(self, place: tree.Place, reason: str) -> None:
         self.obstacle = Obstacle(place, reason)
         super().__init__(str(self.obstacle))
+
+
+def explain_kept_messages(program: tree.Program) -> Obstacle:
+    """Return why it is not certain that a mapping keeps the first message of a batch only."""
+    keeping = "root = if batch_index() == 0 { … } else { deleted() }"
+    assigned = [part for part in tree.walk(program.statements) if isinstance(part, tree.Assign)]
+    if not assigned:
+        reason = "it assigns nothing to root, so it keeps all messages"
+        return Obstacle(None, f"{reason}; {keeping} keeps the first only")
+    last = assigned[-1]
+    if len(assigned) > 1 or last.path:
+        target = ".".join(("root", *last.path))
+        reason = f"it assigns {target}, so it may keep more messages than the first"
+        return Obstacle(last.place, f"{reason}; one statement {keeping} keeps that only")
+    reason = "it does not say that it keeps the first message only"
+    return Obstacle(last.place, f"{reason}; {keeping} does")
 
 
 def split_from_all(array: tree.Node) -> tuple[tree.Node, tuple[tree.Method, ...]] | None:
@@ -87,7 +104,12 @@ def refuse_batch_access(node: tree.Method | tree.Call) -> None:
 def _refuse_final_method(node: tree.Method) -> None:
     if split_from_all(node.target) is None or node.name in _STEP_METHODS:
         return
-    if node.name == "fold":
+    if node.name in ("sort", "sort_by"):
+        reason = (
+            f"{node.name}() needs all values at once; median(), percentile(), top_k(), min_by() "
+            "and max_by() give what is usually taken from sorted ones, and can be aggregated"
+        )
+    elif node.name == "fold":
         reason = (
             "fold() goes from message to message in order of arrival, and what it comes to for "
             "some of them cannot be brought together with what it comes to for others"
@@ -95,6 +117,9 @@ def _refuse_final_method(node: tree.Method) -> None:
     elif node.name in ("index", "top_k"):
         literal = "0 or -1" if node.name == "index" else "a literal number"
         reason = f"{node.name}() of from_all() can be aggregated for {literal}"
+    elif node.name == "slice":
+        reason = "slice() of from_all() can be aggregated as slice(0, n) and slice(-n), "
+        reason += "for a literal number"
     elif node.name == "unique":
         reason = "unique() of from_all() can be aggregated without an argument; "
         reason += "map_each() can stand before it"

@@ -6,25 +6,33 @@ from streamer.bloblang import tree
 from streamer.core.value import DELETED
 
 
-def find_only_index(program: tree.Program) -> int | None:
+def find_only_index(program: tree.Program, impure: bool) -> int | None:
     """Return the index of a batch that a mapping keeps when it provably deletes all others.
 
     Seen: `root = if batch_index() == N { … } else { deleted() }`, the same turned around, with
-    `> 0` and the like for 0, and as a `match`.
+    `> 0` and the like for 0, and as a `match`. Other statements may assign variables and metadata:
+    what they say of a message that is deleted is not asked.
+
+    Args:
+        program: the mapping.
+        impure: whether it does something outside of its messages, which it does for each of them.
     """
-    if len(program.statements) != 1:
+    if impure and len(program.statements) > 1:
         return None
-    statement = program.statements[0]
-    if not isinstance(statement, tree.Assign) or statement.path:
+    roots = [each for each in program.statements if isinstance(each, tree.Assign)]
+    if len(roots) != 1 or roots[0].path:
         return None
-    value = statement.value
+    others = [each for each in program.statements if each is not roots[0]]
+    if any(isinstance(part, tree.Assign) for part in tree.walk(others)):
+        return None
+    value = roots[0].value
     if isinstance(value, tree.If):
         return _find_index_of_if(value.branches, value.otherwise)
     if isinstance(value, tree.Match) and value.subject is None:
         tests = [(test, then) for test, then in value.cases if test is not None]
-        others = [then for test, then in value.cases if test is None]
+        defaults = [then for test, then in value.cases if test is None]
         if len(tests) == len(value.cases) - 1 and value.cases[-1][0] is None:
-            return _find_index_of_if(tests, others[0]) if tests else None
+            return _find_index_of_if(tests, defaults[0]) if tests else None
     return None
 
 

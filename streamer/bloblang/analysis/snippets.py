@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ def extract_snippet(node: tree.Method, text: str) -> str:
         node: the method.
         text: the mapping.
     """
-    places = [part.place for part in tree.walk(node)]
+    places = [part.place for part in _walk_written(node)]
     begin = min(places, key=lambda place: (place.line, place.column))
     start = _text_offset(text, begin)
     end = _find_call_end(text, _text_offset(text, node.end or node.place))
@@ -36,6 +37,14 @@ def extract_snippet(node: tree.Method, text: str) -> str:
         if start < 0:
             break
     return " ".join(text[max(start, 0) : end].split())
+
+
+def _walk_written(node: Any) -> Iterator[Any]:
+    """Return the parts of an expression that are written where it stands."""
+    yield node
+    if not (isinstance(node, tree.Method) and node.alias):
+        for part in tree.list_children(node):
+            yield from _walk_written(part)
 
 
 def _find_brackets(text: str) -> list[str]:

@@ -158,6 +158,8 @@ def _run_arguments(
             arguments.append(code.original_meta())
         elif need in ("message", "index"):
             arguments.append(getattr(code.scope, need))
+        elif need == "call_name":
+            continue  # it is the first of the call's own arguments
         else:
             arguments.append(_RUN_VARIABLES[need])
     return arguments
@@ -174,7 +176,8 @@ def _emit_argument(code: Code, argument: Any, caller: str, emit: Emit) -> str:
                 return repr(value)
             return code.add_constant(value)
         case QueryArgument(node=node):
-            return emit_query(code, node, emit, rebind=caller.startswith("method"))
+            rebind = caller.startswith("method") or isinstance(node, tree.Lambda)
+            return emit_query(code, node, emit, rebind)
         case DynamicArgument(node=node, param=param):
             prefix = f"{caller}: failed to extract input arg '{param.name}': "
             with code.with_steps(Prefix(prefix)):

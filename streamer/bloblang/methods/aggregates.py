@@ -1,7 +1,8 @@
 """Methods that make little of an array: our own, for what other systems aggregate windows with.
 
-What they give does not depend on where in the array equal elements stand, but for the order of
-those that `top_k` finds equal; so windows can keep it up to date (`analysis.pre_aggregation`).
+What they give does not depend on where in the array equal elements stand, but for those that
+`top_k`, `min_by` and `max_by` find equal; so windows can keep it up to date
+(`analysis.pre_aggregation`).
 """
 
 from __future__ import annotations
@@ -139,3 +140,65 @@ def top_k(value: Any, count: int, query: Query | None) -> list[Any]:
     if len({type(each) is str for each in ranks}) > 1:
         raise QueryError(MIXED_TYPES_ERROR)
     return [array[at] for at in find_largest(ranks, count)]
+
+
+def find_extreme(ranks: Sequence[Any], greatest: bool) -> int:
+    """Return the place of the first of the least ranks, or of the last of the greatest.
+
+    So they are the first and the last of a stable order.
+
+    Args:
+        ranks: all numbers or all texts, one at least. What is not a number (NaN) is passed over
+            while there is any that is.
+        greatest: return that of the greatest.
+    """
+    numbers = [at for at, rank in enumerate(ranks) if rank == rank] or list(range(len(ranks)))
+    if greatest:
+        numbers.reverse()
+    return (max if greatest else min)(numbers, key=ranks.__getitem__)
+
+
+def _choose_by(value: Any, query: Query, greatest: bool) -> Any:
+    array = array_of(value)
+    if not array:
+        raise QueryError("the array was empty")
+    ranks = _evaluate_each(array, query, sort_key)
+    if len({type(each) is str for each in ranks}) > 1:
+        raise QueryError(MIXED_TYPES_ERROR)
+    return array[find_extreme(ranks, greatest)]
+
+
+@declare(
+    "max_by",
+    _CATEGORY,
+    Param("query", "query"),
+    examples=(
+        Example(
+            "root = this.max_by(o -> o.total).id",
+            '[{"id":1,"total":5},{"id":2,"total":9},{"id":3,"total":9}]',
+            "3",
+        ),
+    ),
+    origin=STREAMER,
+)
+def max_by(value: Any, query: Query) -> Any:
+    """The element for which a query gives the most; of several, the last one of the array."""
+    return _choose_by(value, query, greatest=True)
+
+
+@declare(
+    "min_by",
+    _CATEGORY,
+    Param("query", "query"),
+    examples=(
+        Example(
+            "root = this.min_by(o -> o.total).id",
+            '[{"id":1,"total":9},{"id":2,"total":5},{"id":3,"total":5}]',
+            "2",
+        ),
+    ),
+    origin=STREAMER,
+)
+def min_by(value: Any, query: Query) -> Any:
+    """The element for which a query gives the least; of several, the first one of the array."""
+    return _choose_by(value, query, greatest=False)

@@ -20,6 +20,7 @@ from streamer.cli.blobl.output import Printer
 from streamer.cli.options import gather_options
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
+from streamer.core.keyed_state import TransientState
 from streamer.tools.playground.apply import DocumentStyle, apply_to_all
 from streamer.tools.playground.mapping_environment import substitute_variables
 from streamer.tools.playground.split_documents import SPLITS, Readable, Split, split_documents
@@ -141,6 +142,7 @@ def _print_all(
     printer = Printer()
     if _needs_one_process(mapping, threads):
         ex = Execution(time.time_ns)
+        ex.keyed_state = TransientState()
         for documents in batches:
             printer.print(apply_to_all(mapping, documents, style, ex))
     else:
@@ -160,7 +162,7 @@ def _open_input(source: str | None) -> AbstractContextManager[Readable]:
 
 def _needs_one_process(mapping: Mapping, threads: int) -> bool:
     """Whether one process does it: what documents share is not shared between processes."""
-    if threads > 1 and mapping.uses.batch:
+    if threads > 1 and (mapping.uses.batch or mapping.uses.keyed_state):
         click.echo("the mapping counts across documents, so one process applies it", err=True)
         return True
     return threads == 1

@@ -14,6 +14,7 @@ from streamer.sdk.window_buffer.event_time import (
     WindowBuffer,
     build_buffer,
     find_key_problems,
+    find_state_ttl_problems,
 )
 from streamer.sdk.window_buffer.fields import (
     EVERY,
@@ -21,6 +22,7 @@ from streamer.sdk.window_buffer.fields import (
     HAVING_FIELD,
     KEY_FIELD,
     LATE_OUTPUT_FIELD,
+    STATE_TTL_FIELD,
 )
 from streamer.window.settings.window_types import Count
 
@@ -29,6 +31,7 @@ COUNT: Final = "count"
 
 def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_key_problems(parsed)
+    yield from find_state_ttl_problems(parsed)
     count, every = parsed[COUNT], parsed[EVERY]
     if every is not None and every > count:
         text = f"is {every}, but it must not be more than count, {count}"
@@ -73,6 +76,7 @@ SPEC: Final = Spec(
         FILTER_FIELD,
         HAVING_FIELD,
         LATE_OUTPUT_FIELD,
+        STATE_TTL_FIELD,
     ),
     check=_check,
     examples=(

@@ -14,8 +14,13 @@ from typing import ClassVar, Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
-from streamer.sdk.window_buffer.event_time import find_retention_problems
-from streamer.sdk.window_buffer.fields import RETENTION, RETENTION_FIELD, RETENTION_PACKAGES
+from streamer.sdk.window_buffer.event_time import find_retention_problems, find_state_ttl_problems
+from streamer.sdk.window_buffer.fields import (
+    RETENTION,
+    RETENTION_FIELD,
+    RETENTION_PACKAGES,
+    STATE_TTL_FIELD,
+)
 from streamer.window.settings.system_window import SystemWindow, find_system_window_problems
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
@@ -42,6 +47,7 @@ def _check(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
     # Lint puts the field's name in front.
     yield from ((name, text.removeprefix(f"{name} ")) for name, text in problem_list)
     yield from find_retention_problems(parsed)
+    yield from find_state_ttl_problems(parsed)
 
 
 _FIELDS: Final = (
@@ -122,6 +128,7 @@ _FIELDS: Final = (
         advanced=True,
     ),
     RETENTION_FIELD,
+    STATE_TTL_FIELD,
 )
 
 SPEC: Final = Spec(

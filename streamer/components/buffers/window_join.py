@@ -17,9 +17,11 @@ from streamer.sdk.window_buffer.event_time import (
     find_key_problems,
     find_lateness_problems,
     find_non_positive,
+    find_source_clock_problems,
 )
 from streamer.sdk.window_buffer.fields import (
     CLOCK,
+    CLOCK_SCOPE,
     END_FIELD,
     FILTER_FIELD,
     IDLE_TIMEOUT,
@@ -27,6 +29,7 @@ from streamer.sdk.window_buffer.fields import (
     LATE_OUTPUT_FIELD,
     LATENESS_FIELD,
     MAX_AHEAD_FIELD,
+    SOURCE_IDLE_FIELD,
     TIMESTAMP_FIELD,
     TIMESTAMP_MAPPING,
 )
@@ -46,6 +49,7 @@ def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
     yield from find_non_positive(parsed, IDLE_TIMEOUT, "leave it out to wait for the clock")
+    yield from find_source_clock_problems(parsed)
     for name in (LEFT, RIGHT):
         if not parsed[name]:
             yield name, "is empty; expected the label of one of the inputs"
@@ -156,6 +160,17 @@ SPEC: Final = Spec(
             default="stream",
             options=("stream", "system"),
         ),
+        Field(
+            CLOCK_SCOPE,
+            "string",
+            "Whose event times move the stream clock: `stream`, those of both sides, so that the "
+            "side that is ahead says what is late; `input`, those of the side that is behind; or "
+            "`partition`, those of the Kafka partition that is the furthest behind. With the last "
+            "two, a side that lags for hours loses nothing.",
+            default="stream",
+            options=("stream", "partition", "input"),
+        ),
+        SOURCE_IDLE_FIELD,
         duration_field(
             IDLE_TIMEOUT,
             "A message waits for a partner no longer than this by the time of day, though the "
@@ -223,7 +238,6 @@ SPEC: Final = Spec(
         "having": "leave messages out in the pipeline: `root = if … { deleted() }`",
         "size": "within, or before and after, say how far apart the times of a pair may be",
         "gap": "within, or before and after, say how far apart the times of a pair may be",
-        "clock_scope": "a join has one clock for all keys; clock: system does not wait for any",
     },
 )
 

@@ -32,7 +32,14 @@ SPEC: Final = Spec(
         "`ttl` that is given with one has no effect, and nothing is ever removed but by `delete`. "
         "A key that leads out of the directory is an error."
     ),
-    fields=(Field(DIRECTORY, "string", "The directory; it must exist.", access=Access.FILE),),
+    fields=(
+        Field(
+            DIRECTORY,
+            "string",
+            "The directory; it is made when the first value is stored. In Benthos it must exist.",
+            access=Access.FILE,
+        ),
+    ),
     categories=("Local",),
     limits="one for each machine; nothing expires",
 )
@@ -58,15 +65,19 @@ class FileCache:
     def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Write the key's file, or write it anew."""
         path = self._path(key)
-        with _map_errors(path), _temporary_value_file(path, value) as made:
-            os.replace(made, path)
+        with _map_errors(path):
+            _make_parent(path)
+            with _temporary_value_file(path, value) as made:
+                os.replace(made, path)
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Write the key's file, which must not be there."""
         path = self._path(key)
         try:
-            with _map_errors(path), _temporary_value_file(path, value) as made:
-                os.link(made, path)
+            with _map_errors(path):
+                _make_parent(path)
+                with _temporary_value_file(path, value) as made:
+                    os.link(made, path)
         except FileExistsError:
             raise KeyAlreadyExistsError from None
 
@@ -82,6 +93,14 @@ class FileCache:
         if "\0" in key or not way.startswith(inside):
             raise CacheError(f"the key {key!r} is no path of a file below {self._directory}")
         return Path(self._permissions.file(way))
+
+
+def _make_parent(path: Path) -> None:
+    """Make the directory of a value's file, where it is not there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise CacheError(f"open {path}: {path.parent} is not a directory") from None
 
 
 @contextmanager

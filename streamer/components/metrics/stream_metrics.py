@@ -72,6 +72,15 @@ WINDOW_METRICS: Final = (
         "Of an event-time window it stands still when no newer events come.",
     ),
     Metric(
+        "window_clock_held_seconds",
+        _G,
+        ("source",),
+        "seconds",
+        "How far the partition or input that is the furthest ahead is beyond the windows' clock; "
+        "`source` is the one that the clock waits for (`clock_scope: partition` or `input`).",
+        "Look why that one is behind, or silent: source_idle_timeout leaves it out.",
+    ),
+    Metric(
         "event_time_lag_seconds",
         _G,
         (),
@@ -85,8 +94,16 @@ WINDOW_METRICS: Final = (
         _G,
         (),
         "bytes",
-        "What open windows hold: their payloads, or the aggregates of these.",
+        "What open windows hold: their payloads, or the aggregates of these; and the state by key.",
         "Shorter windows, fewer keys, a pipeline that pre-aggregates; see spark.conf for the heap.",
+    ),
+    Metric(
+        "state_keys",
+        _G,
+        (),
+        "keys",
+        "Keys of which the pipeline keeps state (lag, accumulate, throttle, …).",
+        "Set state_ttl of the buffer: it grows with every new key without it.",
     ),
     Metric(
         "table_age_seconds",

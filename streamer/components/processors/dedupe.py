@@ -53,7 +53,8 @@ SPEC: Final = Spec(
         Field(
             DROP_ON_ERR,
             "bool",
-            "Drop messages when the cache cannot be reached; else they pass, marked as failed.",
+            "Drop messages when the cache cannot be reached; else they pass, marked as failed. "
+            "What is dropped is in the log and in the metric `processor_error`.",
             default=True,
         ),
     ),
@@ -132,7 +133,7 @@ class DedupeProcessor:
             return message
         line = f"Cache error: {outcome}"
         if self._drop_on_error:
-            self._origin.log(ex, "ERROR", line)
+            self._origin.fail(message, str(outcome), ex, f"{line}; the message is dropped")
             return None
         return self._origin.fail(message, str(outcome), ex, line)
 

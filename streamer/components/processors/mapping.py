@@ -58,11 +58,14 @@ class MappingProcessor:
         self._mapping = mapping
         self._origin = origin
         self._documents = mapping.uses.document
+        self._keeps_state = mapping.uses.keyed_state
         # What is asked of all messages is asked of each: then parsing them together pays off.
         self._all_documents = self._documents and (mapping.uses.batch or mapping.only_index is None)
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return one batch of what the mapping makes, or none when it filters every message."""
+        if self._keeps_state and ex.keyed_state is not None:
+            ex.keyed_state.scope = self._origin.state_scope
         only = self._mapping.only_index
         if only is not None:
             # All others are deleted whatever they hold: the usual end of a window's group.
@@ -84,6 +87,8 @@ class MappingProcessor:
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Map messages that are batches by themselves."""
+        if self._keeps_state and ex.keyed_state is not None:
+            ex.keyed_state.scope = self._origin.state_scope
         if self._documents and messages and not messages[0].has_doc():
             parse_batch(messages)
         return self._mapping.apply_each(messages, ex, self._origin.fail)

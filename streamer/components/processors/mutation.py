@@ -56,9 +56,11 @@ class MutationProcessor:
     def __init__(self, mapping: Mapping, origin: ComponentRef) -> None:
         self._mapping = mapping
         self._origin = origin
+        self._keeps_state = mapping.uses.keyed_state
 
     def process(self, batch: Batch, ex: Execution) -> list[Batch]:
         """Return one batch of the changed messages, or none when all were deleted."""
+        self._enter_state(ex)
         seen = list(batch)
         made: Batch = []
         for index in range(len(batch)):
@@ -70,8 +72,13 @@ class MutationProcessor:
 
     def process_each(self, messages: list[Message], ex: Execution) -> list[Message]:
         """Change messages that are batches by themselves."""
+        self._enter_state(ex)
         results = (self._mutate([message], 0, ex) for message in messages)
         return [result for result in results if result is not None]
+
+    def _enter_state(self, ex: Execution) -> None:
+        if self._keeps_state and ex.keyed_state is not None:
+            ex.keyed_state.scope = self._origin.state_scope
 
     def _mutate(self, batch: Batch, index: int, ex: Execution) -> Message | None:
         try:

@@ -275,6 +275,15 @@ _ALL_RULES: Final = (
         chilled=True,
     ),
     Rule(
+        "no_keyed_state",
+        "A function or processor that keeps state by key (`lag`, `accumulate`, `throttle`, …) "
+        "stands where messages have no key, or where nothing is kept: it would fail on every "
+        "message.",
+        "Put it into a mapping of `pipeline.processors`, behind the buffer `keyed_state` or one "
+        "with windows; see [State by key](state.md).",
+        ignorable=False,
+    ),
+    Rule(
         "order_of_arrival",
         "`having`, `index(0)`, `index(-1)`, `from(0)` or `from(-1)` looks at one message of a "
         "window by event time. A window's messages are in order of arrival unless its buffer says "

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from streamer.core.execution import Execution
 from streamer.core.log_format import LogLine
@@ -21,6 +21,7 @@ from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
 from streamer.engine.report.stream_metrics import Snapshot
+from streamer.engine.stage.clock_sources import name_clock_source
 from streamer.engine.stage.output_stage import reject_failed
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStage
@@ -83,12 +84,19 @@ class ScriptedStream:
     b'{"sum":2}'
     """
 
-    def __init__(self, plan: Plan, log: LogLine = lambda level, text, fields: None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        log: LogLine = lambda level, text, fields: None,
+        known: Iterable[ScriptedMessage] = (),
+    ) -> None:
         """Make a stream that has never run.
 
         Args:
             plan: the stream's plan.
             log: takes log lines, as far as the plan's level lets them through.
+            known: messages that will come: their partitions and inputs are known from the start,
+                so that a clock that waits for them does.
         """
         bare = replace(plan.input, processors=())
         self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
@@ -97,9 +105,18 @@ class ScriptedStream:
         self._delivery = Delivery(
             [], log, lambda: False, stream=DeliveredStream(endpoint_labels=EndpointLabels.of(plan))
         )
+        self._clock_sources = self._list_clock_sources(known)
         self._starts = 0
         self._ended = False
         self._now = 0
+
+    def _list_clock_sources(self, known: Iterable[ScriptedMessage]) -> tuple[str, ...]:
+        pieces = [
+            SourcePiece(_SOURCE, 0, [one], partition=_SOURCE.partition_of([one]), label=one.input)
+            for one in known
+        ]
+        names = (name_clock_source(self._task_plan, piece) for piece in pieces)
+        return tuple(dict.fromkeys(name for name in names if name))
 
     @property
     def now(self) -> int:
@@ -117,6 +134,14 @@ class ScriptedStream:
         """The last instant of the newest window of a grid that holds messages, ns, or None."""
         ends = [status.get("newest_end") for status in self._delivery.statuses.values()]
         return max((end for end in ends if end is not None), default=None)
+
+    def processor_counts(self) -> Iterator[tuple[str, int, int]]:
+        """Yield for each processor that has run its path, and the messages it got and gave."""
+        counts = self._delivery.metrics.counts
+        for (name, labels), received in sorted(counts.items()):
+            if name == "processor_received":
+                path = dict(labels).get("path", "")
+                yield path, int(received), int(counts.get(("processor_sent", labels), 0))
 
     def restart(self) -> None:
         """Stop and start the program: the state stays, and a new input may follow."""
@@ -160,7 +185,12 @@ class ScriptedStream:
             return
         # A jump of the clock is a blocked stream.
         pressure = BackPressure(((before, self._now),), 0, self._now - before)
-        reading = MicroBatchInfo(self._now, str(self._starts), ended=self._ended, pressure=pressure)
+        reading = MicroBatchInfo(
+            *(self._now, str(self._starts)),
+            ended=self._ended,
+            pressure=pressure,
+            sources=self._clock_sources,
+        )
         rows = list(make_clock_rows(plan, reading))
         pack_stage = PackStage(task_plan)
         for number, content in enumerate(pieces):
@@ -201,7 +231,13 @@ class _CapturedOutput:
 
 
 class _MessageSource:
-    """A source whose pieces are messages, each a batch of its own as from a line-based input."""
+    """A source whose pieces are messages, each a batch of its own as from a line-based input.
+
+    Attributes:
+        has_partitions: a clock may wait for each of its partitions.
+    """
+
+    has_partitions: ClassVar = True
 
     def read(self, piece: list[ScriptedMessage], ex: Execution) -> Iterator[Chunk]:
         """Give the messages."""

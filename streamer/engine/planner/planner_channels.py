@@ -188,11 +188,14 @@ class MicroBatchOffset:
             fields["folded"] = self.aggregates_from
         return fields
 
-    def batch_info(self, ends: Sequence[Offsets] = ()) -> MicroBatchInfo:
+    def batch_info(
+        self, ends: Sequence[Offsets] = (), sources: tuple[str, ...] = ()
+    ) -> MicroBatchInfo:
         """Return the facts about the micro-batch for shards.
 
         Args:
             ends: where it ends in Kafka, for each of the inputs.
+            sources: the partitions or inputs that the clock waits for.
         """
         return MicroBatchInfo(
             self.batch_time,
@@ -202,6 +205,7 @@ class MicroBatchOffset:
             lag=self.lag,
             pressure=self.pressure,
             suspended=self.suspended,
+            sources=sources,
         )
 
 

@@ -106,11 +106,15 @@ class Snapshot:
         dropped: messages dropped, by reason.
         ended: the input has ended.
         batch: number of the newest micro-batch; -1 before the first.
-        size: bytes of the payloads in open windows.
+        size: bytes of the payloads in open windows, and of the state by key.
         closed: windows that each key has of its own and that came out, since the checkpoint's
             beginning.
         closed_until: every window that ends at or before it has closed, Unix ns; None before the
             first.
+        clock_source: the partition or input that the clock waits for; empty where it waits for
+            none.
+        clock_ahead: how far the source that is the furthest is beyond the clock, ns.
+        state_keys: keys of which the pipeline keeps something.
     """
 
     messages: int = 0
@@ -123,6 +127,9 @@ class Snapshot:
     size: int = 0
     closed: int = 0
     closed_until: int | None = None
+    clock_source: str = ""
+    clock_ahead: int = 0
+    state_keys: int = 0
 
     @classmethod
     def of(cls, statuses: Iterable[Mapping[str, Any]], counts: Counts, batch: int) -> Snapshot:
@@ -142,6 +149,8 @@ class Snapshot:
         closed_until = [status.get("closed_until") for status in statuses]
         known = [end for end in closed_until if end is not None]
         due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
+        # All shards see the same clocks.
+        holder = next((one for s in statuses if (one := s.get("clock_holder"))), None) or {}
         return cls(
             messages=messages
             + sum(
@@ -153,9 +162,15 @@ class Snapshot:
             dropped=dict(dropped),
             ended=bool(statuses) and all(status["ended"] for status in statuses),
             batch=batch,
-            size=sum(status.get("held_bytes") or 0 for status in statuses),
+            size=sum(
+                (status.get("held_bytes") or 0) + status.get("state_bytes", 0)
+                for status in statuses
+            ),
             closed=sum(map(_closed_key_windows, statuses)),
             closed_until=min(known) if known and len(known) == len(closed_until) else None,
+            clock_source=holder.get("source", ""),
+            clock_ahead=holder.get("ahead", 0),
+            state_keys=sum(status.get("state_keys", 0) for status in statuses),
         )
 
 

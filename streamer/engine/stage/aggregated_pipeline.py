@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamer.bloblang import Mapping
 from streamer.components.processors.mapping import MappingProcessor
@@ -52,16 +52,20 @@ class AggregatedPipeline:
         messages = [message for message in self.apply_mapping(groups) if message is not None]
         return run_each(self._rest, messages, ex)
 
-    def run_groups_singly(self, groups: Sequence[AggregatedGroup]) -> Iterator[list[Batch]]:
+    def run_groups_singly(self, groups: Sequence[AggregatedGroup]) -> Iterator[Iterable[Batch]]:
         """Run groups as `run` does, and give for each what has become of it.
 
-        Behind the mapping that is known only of one at a time, which takes longer.
+        Behind the mapping that is known only of one at a time, which takes longer. The processors
+        there run while a group's batches are taken.
         """
         if self._ex.strict:
-            yield from (self.run([group]) for group in groups)
+            yield from (self._run_lazily(group) for group in groups)
             return
         for message in self.apply_mapping(groups):
-            yield [] if message is None else run_each(self._rest, [message], self._ex)
+            yield () if message is None else run(self._rest, [[message]], self._ex)
+
+    def _run_lazily(self, group: AggregatedGroup) -> Iterator[Batch]:
+        yield from self.run([group])
 
     def apply_mapping(self, groups: Sequence[AggregatedGroup]) -> list[Message | None]:
         """Apply a mapping to the groups pre-aggregated for it; None for a deleted message."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -149,7 +149,12 @@ class KafkaMessageReader:
     """Reads the stretches of one Kafka input in one micro-batch.
 
     Numbers of pieces and of arrivals are the same whenever the micro-batch is run again.
+
+    Attributes:
+        has_partitions: its partitions come side by side, so that a clock may wait for each.
     """
+
+    has_partitions: ClassVar = True
 
     def __init__(
         self, input_place: KafkaInputRef, micro_batch: PlannedBatch, needed: NeededColumns

@@ -20,12 +20,12 @@ from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
+from streamer.engine.stage.clock_sources import name_clock_source
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.task_input import (
-    InputProcessors,
+    PieceReader,
     SourcePiece,
     TaskPlan,
-    observe_input,
     run_chunk,
 )
 from streamer.plan import Plan
@@ -36,6 +36,7 @@ from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
 REPORT_ROWS = {
@@ -62,7 +63,7 @@ class PackStage:
         """Take the plan of a stream with windows."""
         self._task_plan = task_plan
         self._plan = task_plan.plan
-        self._processors = InputProcessors(self._plan.context())
+        self._reader = PieceReader(task_plan, self._plan.context())
 
     def rows(
         self, piece: SourcePiece, batch_time: int, aggregates_from: AggregatesFrom = FROM_THE_START
@@ -88,17 +89,19 @@ class PackStage:
         task = self._task_plan.begin_report(plan.input)
         ex = task.execution
         ex.crashes = make_crash_search(piece.number, piece.first_arrival)
-        piece_input = self._task_plan.input_of(piece)
-        processors = self._processors.of(piece_input)
-        row_kind = _row_kind_of(piece.label or piece_input.component.label, window)
-        origin = PieceOrigin(piece.first_arrival, piece.partition.encode(), row_kind)
+        opened = self._reader.open_piece(piece, task)
+        processors = opened.processors
+        row_kind = _row_kind_of(opened.label, window)
+        partition = piece.partition.encode()
+        if clock_source := name_clock_source(self._task_plan, piece):
+            partition += SOURCE_SEPARATOR + clock_source.encode()
+        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
         packer = self._make_packer(origin, aggregates_from)
-        chunks = piece.source.read(piece.content, ex)
         packing = _Packing(packer, processors, ex, batch_time, piece.first_arrival)
         tally = ex.stats_of(ComponentRef(plan.buffer).key)
         watched = bool(processors) and window.expire_delay is not None
         with packing.clock.measure() if watched else nullcontext():
-            for chunk in observe_input(chunks, plan.input, task, piece_input.inner):
+            for chunk in opened.chunks:
                 taken, batches = packing.add(chunk)
                 tally.received += taken
                 tally.batches_received += batches
@@ -107,7 +110,7 @@ class PackStage:
         if watched and packing.work:
             work_body = TaskWork(BEFORE_WINDOWS, packing.work, 0).to_json()
             yield ShuffleRow(0, REPORT_ROWS[FrameKind.WORK], 0, piece.number, work_body)
-        _note_event_time(plan, packing.newest, batch_time, ex)
+        _note_event_time(plan, packing.newest_message, batch_time, ex)
         for kind, body in task.frames():
             # Nobody waits for what is kept in a window.
             if kind in REPORT_ROWS:
@@ -149,7 +152,6 @@ class _Packing:
     Attributes:
         clock: measures the processors while somebody lets it run.
         work: how long processors have worked by that clock, ns.
-        newest: the last message; None without any.
     """
 
     def __init__(
@@ -169,14 +171,13 @@ class _Packing:
         self._arrival = arrival
         self.clock = RunningClock()
         self.work = 0
-        self.newest: Message | None = None
+        self._newest: Message | RawMessages | None = None
 
     def add(self, chunk: Chunk) -> tuple[int, int]:
         """Process and pack a chunk; return how many messages and batches the buffer gets."""
         packer, batch_time, batch_ex = self._packer, self._batch_time, self._batch_ex
         if isinstance(chunk, RawMessages) and not self._processors:
-            if chunk.raws:
-                self.newest = Message(chunk.raws[-1], chunk.meta)
+            self._newest = chunk if chunk.raws else self._newest
             packer.add_raws(chunk.raws, chunk.meta, self._arrival, batch_time, batch_ex)
             taken = batches = len(chunk.raws)
             if self._ex.read_counter is not None:
@@ -187,10 +188,17 @@ class _Packing:
             self.work += self.clock.since(began)
             messages = [message for batch in made for message in batch]
             packer.add_messages(messages, self._arrival, batch_time, batch_ex)
-            self.newest = messages[-1] if messages else self.newest
+            self._newest = messages[-1] if messages else self._newest
             taken, batches = len(messages), len(made)
         self._arrival += taken
         return taken, batches
+
+    @property
+    def newest_message(self) -> Message | None:
+        """The last message; None without any."""
+        if isinstance(newest := self._newest, RawMessages):
+            return Message(newest.raws[-1], newest.meta)
+        return newest
 
 
 def _note_event_time(plan: Plan, newest: Message | None, batch_time: int, ex: Execution) -> None:

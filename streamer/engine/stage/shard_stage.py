@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import orjson
@@ -23,6 +24,10 @@ from streamer.engine.stage.task_input import TaskPlan
 from streamer.engine.stage.window_pipeline import WindowPipeline
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import Emission, MicroBatchInfo, RowKind, Shard, ShuffleRow, StateStore
+
+if TYPE_CHECKING:
+    from streamer.engine.stage.keyed_routes import EmissionKeys
+    from streamer.window.state.keyed_values import KeyedValues
 
 _LARGE_BYTES = 256 << 20
 """A quarter of the heap that Spark's JVM has by default."""
@@ -85,15 +90,22 @@ class ShardStage:
         assert plan.window is not None
         watch = None if plan.window.expire_delay is None else Stopwatch(RunningClock())
         outputs = self._outputs or [OutputStage(plan, *one) for one in enumerate(plan.outputs)]
-        pipeline = self._make_pipeline(outputs, ex)
+        values = self._open_keyed_values(store)
+        keys = self._make_keys(values, kernel_rows)
+        ex.keyed_state = values
+        pipeline = self._make_pipeline(outputs, ex, keys)
         with attribute_errors(ComponentRef(plan.output).fields):
             emissions = attribute_iteration_errors(step, ComponentRef(plan.buffer).fields)
             emitted = make_frames(_run_outputs(pipeline, emissions, outputs, watch), shard)
             yield from _warn_of_large_windows(emitted, partial(self._warn, task))
+        kept: dict[str, Any] = {}
+        if values is not None:
+            values.commit()
+            kept = {"state_keys": values.key_count, "state_bytes": values.byte_count}
         status = step.status
         for line in status.log:
             ex.log(line.level, line.text, line.fields)
-        body = orjson.dumps({**status.as_dict(), "ended": ended})
+        body = orjson.dumps({**status.as_dict(), **kept, "ended": ended})
         yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
         if watch is not None:
             work = split_work(watch.work, plan.processors, ex).to_json()
@@ -119,9 +131,33 @@ class ShardStage:
     def _warn(self, task: TaskReport, text: str) -> None:
         task.log_sender.send_now("WARN", text, ComponentRef(self._task_plan.plan.buffer).fields)
 
-    def _make_pipeline(self, outputs: Sequence[Stage], ex: Execution) -> WindowPipeline:
+    def _open_keyed_values(self, store: StateStore) -> KeyedValues | None:
+        state = self._task_plan.plan.keyed_state
+        if not state.users:
+            return None
+        # Imported here: most streams keep no state by key.
+        from streamer.window.state.keyed_values import KeyedValues
+
+        return KeyedValues(store, state.ttl)
+
+    def _make_keys(
+        self, values: KeyedValues | None, rows: Sequence[ShuffleRow]
+    ) -> EmissionKeys | None:
+        if values is None:
+            return None
+        from streamer.engine.stage.keyed_routes import EmissionKeys
+
+        clocks = [row.body for row in rows if row.kind == RowKind.CLOCK]
         plan = self._task_plan.plan
-        return WindowPipeline(plan, plan.context().build_all(plan.processors), outputs, ex)
+        return EmissionKeys(
+            values, MicroBatchInfo.from_rows(clocks).batch_time, plan.key is not None
+        )
+
+    def _make_pipeline(
+        self, outputs: Sequence[Stage], ex: Execution, keys: EmissionKeys | None
+    ) -> WindowPipeline:
+        plan = self._task_plan.plan
+        return WindowPipeline(plan, plan.context().build_all(plan.processors), outputs, ex, keys)
 
 
 def _warn_of_large_windows(

@@ -16,11 +16,10 @@ from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskR
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
 from streamer.engine.stage.task_input import (
-    InputProcessors,
+    PieceReader,
     SourcePiece,
     TaskPlan,
     count_messages,
-    observe_input,
     run_chunk,
 )
 from streamer.sdk.component_ref import ComponentRef
@@ -49,7 +48,7 @@ class StatelessStage:
         self._task_plan = task_plan
         self._plan = plan = task_plan.plan
         context = plan.context()
-        self._input_processors = InputProcessors(context)
+        self._reader = PieceReader(task_plan, context)
         self._buffer = context.build(plan.buffer)
         self._processors = context.build_all(plan.processors)
         self._output = output or OutputStage(plan, 0, plan.output)
@@ -87,10 +86,8 @@ class StatelessStage:
 
     def _payloads(self, piece: SourcePiece, task: TaskReport) -> Iterator[Payload]:
         ex = task.execution
-        piece_input = self._task_plan.input_of(piece)
-        processors = self._input_processors.of(piece_input)
-        chunks = piece.source.read(piece.content, ex)
-        read = _count_input(observe_input(chunks, self._plan.input, task, piece_input.inner), ex)
+        opened = self._reader.open_piece(piece, task)
+        processors, read = opened.processors, _count_input(opened.chunks, ex)
         made = (
             self._run_directly([*processors, *self._processors], read, ex)
             if self._plan.buffer.name == "none"

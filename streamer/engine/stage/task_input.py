@@ -111,7 +111,10 @@ class TaskPlan:
 
     def input_of(self, piece: SourcePiece) -> PieceInput:
         """Return the input that a piece is from."""
-        path = source_path_of(piece.content)
+        return self.input_at(source_path_of(piece.content))
+
+    def input_at(self, path: InputPath) -> PieceInput:
+        """Return the input that a source is of, by the numbers of the sources down to it."""
         while path not in self.inputs:
             path = path[:-1]  # sources inside of an input that is no broker
         return self.inputs[path]
@@ -142,21 +145,39 @@ class TaskPlan:
         return TaskReport.of(self.plan, now, tracing, replay_rules)
 
 
-class InputProcessors:
-    """Builds the processors of each input once for a task."""
+class OpenedPiece(NamedTuple):
+    """A piece that a task reads.
 
-    def __init__(self, context: BuildContext) -> None:
-        """Take what builds components."""
+    Attributes:
+        label: of the input that it is from.
+        processors: what its messages go through before the buffer.
+        chunks: what it gives.
+    """
+
+    label: str
+    processors: list[Processor]
+    chunks: Iterator[Chunk]
+
+
+class PieceReader:
+    """Reads the pieces of a task, with the processors of each input built once."""
+
+    def __init__(self, task_plan: TaskPlan, context: BuildContext) -> None:
+        """Take the plan, and what builds components."""
+        self._task_plan = task_plan
         self._context = context
         self._built: dict[InputPath, list[Processor]] = {}
 
-    def of(self, piece_input: PieceInput) -> list[Processor]:
-        """Return the processors that messages of an input go through before the buffer."""
+    def open_piece(self, piece: SourcePiece, task: TaskReport) -> OpenedPiece:
+        """Open a piece; reading it is reported to a task."""
+        piece_input = self._task_plan.input_of(piece)
         processors = self._built.get(piece_input.path)
         if processors is None:
             processors = self._context.build_all(piece_input.component.processors)
             self._built[piece_input.path] = processors
-        return processors
+        chunks = piece.source.read(piece.content, task.execution)
+        observed = observe_input(chunks, self._task_plan.plan.input, task, piece_input.inner)
+        return OpenedPiece(piece.label or piece_input.component.label, processors, observed)
 
 
 def run_chunk(

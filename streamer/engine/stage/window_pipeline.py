@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from streamer.core.execution import Execution
-from streamer.core.message import Message
+from streamer.core.message import Batch, Message
 from streamer.engine.report.emission_stats import EmissionStats
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.aggregated_pipeline import AggregatedPipeline
@@ -46,6 +46,7 @@ from streamer.window.contract import EmptyWindow
 from streamer.window.fire.emission_batch import EmissionBatch
 
 if TYPE_CHECKING:
+    from streamer.engine.stage.keyed_routes import EmissionKeys
     from streamer.engine.stage.result_capture import ResultCapture
 
 
@@ -87,7 +88,12 @@ class WindowPipeline:
     """Takes the batches that one shard emits in a micro-batch."""
 
     def __init__(
-        self, plan: Plan, processors: Sequence[Processor], stages: Sequence[Stage], ex: Execution
+        self,
+        plan: Plan,
+        processors: Sequence[Processor],
+        stages: Sequence[Stage],
+        ex: Execution,
+        keys: EmissionKeys | None = None,
     ) -> None:
         """Choose a strategy for each route.
 
@@ -96,8 +102,10 @@ class WindowPipeline:
             processors: those of its pipeline, built.
             stages: its outputs, built, by their numbers.
             ex: the run in which all is counted.
+            keys: takes the state by key from batch to batch; None where none is kept.
         """
         self._plan = plan
+        self._keys = keys
         self._processors = processors
         self._stages = stages
         self._ex = ex
@@ -163,7 +171,7 @@ class WindowPipeline:
         }
         strategies[Route.AGGREGATED_BATCH] = SplitBatchRoute(self._run_emissions)
         if ex.crashes is None:
-            strategies[Route.SINGLE] = SingleRoute(self._processors, self._stages[0], stats, ex)
+            strategies[Route.SINGLE] = self._make_single_route()
         if len(self._stages) > 1:
             strategies[Route.DROPPED] = DroppedRoute(self._stages[1], ex)
         if plain is not None:
@@ -173,24 +181,51 @@ class WindowPipeline:
                 strategies[Route.AGGREGATED_BATCH] = PlainBatchRoute(aggregated, plain, stats, ex)
         return strategies
 
+    def _make_single_route(self) -> RouteStrategy:
+        output = self._stages[0]
+        if self._keys is not None:
+            # Imported here: most streams keep no state by key.
+            from streamer.engine.stage.keyed_routes import StatefulSingleRoute
+
+            return StatefulSingleRoute(self._processors, output, self._keys, self._stats, self._ex)
+        return SingleRoute(self._processors, output, self._stats, self._ex)
+
     def _make_processing(self) -> dict[Route, EmissionProcessing]:
         ex, aggregated, processors = self._ex, self._aggregated, self._processors
+        empty = EmptyWindows(self._plan, processors, ex)
         if ex.crashes is not None:
+            mark = self._mark_keys if self._keys is not None else None
+            groups = GroupsPastCrashes(aggregated, ex, mark)
+            whole = PastCrashes(processors, ex, mark_keys=mark)
+            grouped = PastCrashes(processors[1:], ex, mark_keys=mark)
             return {
-                Route.EMPTY: self._wrap_processing(EmptyWindows(self._plan, processors, ex)),
-                Route.SINGLE: PastCrashes(processors, ex, splits_messages=True),
-                Route.AGGREGATED: self._wrap_processing(GroupsPastCrashes(aggregated, ex)),
-                Route.WHOLE: self._wrap_processing(PastCrashes(processors, ex)),
-                Route.GROUPED: self._wrap_processing(PastCrashes(processors[1:], ex)),
+                Route.EMPTY: self._wrap_processing(self._with_keys(empty)),
+                Route.SINGLE: PastCrashes(processors, ex, splits_messages=True, mark_keys=mark),
+                Route.AGGREGATED: self._wrap_processing(groups),
+                Route.WHOLE: self._wrap_processing(whole),
+                Route.GROUPED: self._wrap_processing(grouped),
             }
         return {
-            Route.EMPTY: self._wrap_processing(EmptyWindows(self._plan, processors, ex)),
+            Route.EMPTY: self._wrap_processing(self._with_keys(empty)),
             Route.AGGREGATED: MappedGroups(self._make_mapping())
             if aggregated.ends_with_mapping
-            else self._wrap_processing(AggregatedWindows(aggregated)),
-            Route.WHOLE: self._wrap_processing(WholeWindows(processors, ex)),
-            Route.GROUPED: self._wrap_processing(WholeWindows(processors[1:], ex)),
+            else self._wrap_processing(self._with_keys(AggregatedWindows(aggregated))),
+            Route.WHOLE: self._wrap_processing(self._with_keys(WholeWindows(processors, ex))),
+            Route.GROUPED: self._wrap_processing(self._with_keys(WholeWindows(processors[1:], ex))),
         }
+
+    def _with_keys(self, processing: SingleProcessing) -> SingleProcessing:
+        if self._keys is None:
+            return processing
+        from streamer.engine.stage.keyed_routes import StatefulProcessing
+
+        return StatefulProcessing(processing, self._keys)
+
+    def _mark_keys(self, emissions: Sequence[Emission], batches: Sequence[Batch]) -> Processor:
+        from streamer.engine.stage.keyed_routes import KeyMarker
+
+        assert self._keys is not None
+        return KeyMarker(self._keys, emissions, batches)
 
     def _wrap_processing(self, processing: SingleProcessing) -> EmissionProcessing:
         return processing if self._capture is None else self._capture.wrap_processing(processing)

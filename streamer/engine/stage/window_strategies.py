@@ -52,6 +52,9 @@ Outcome = tuple[Emission, Iterable[Batch]]
 ApplyMapping = Callable[[Sequence[Emission]], list[Message | None]]
 """Applies the mapping that groups were aggregated for; None stands for a deleted message."""
 
+MarkKeys = Callable[[Sequence[Emission], Sequence[Batch]], Processor]
+"""Gives a processor that tells the state by key which batch comes next; see `keyed_routes`."""
+
 
 class RouteStrategy(Protocol):
     """Takes emissions to an output."""
@@ -243,11 +246,14 @@ class EmptyWindows:
             assert isinstance(window, EmptyWindow)
             yield emission, self._run_window(window)
 
-    def _run_window(self, window: EmptyWindow) -> Iterable[Batch]:
+    def _run_window(self, window: EmptyWindow) -> Iterator[Batch]:
+        # Not before it is iterated: only then is its key's state at hand.
         if self._mapping is None:
-            return run(self._processors, [[window.message]], self._ex)
+            yield from run(self._processors, [[window.message]], self._ex)
+            return
         (made,) = self._mapping.apply_firsts([window], self._ex, self._origin.fail)
-        return () if made is None else run(self._processors[1:], [[made]], self._ex)
+        if made is not None:
+            yield from run(self._processors[1:], [[made]], self._ex)
 
 
 class PastCrashes:
@@ -258,12 +264,25 @@ class PastCrashes:
     """
 
     def __init__(
-        self, processors: Sequence[Processor], ex: Execution, *, splits_messages: bool = False
+        self,
+        processors: Sequence[Processor],
+        ex: Execution,
+        *,
+        splits_messages: bool = False,
+        mark_keys: MarkKeys | None = None,
     ) -> None:
-        """Take the processors and the run; `splits_messages` makes each message a batch."""
+        """Take the processors and the run.
+
+        Args:
+            processors: what batches go through.
+            ex: the run.
+            splits_messages: each message of an emission is a batch.
+            mark_keys: gives the processor that goes ahead where state is kept by key.
+        """
         self._processors = processors
         self._ex = ex
         self._splits_messages = splits_messages
+        self._mark_keys = mark_keys
 
     def run(self, emissions: Iterable[Emission]) -> Iterator[Batch]:
         """Run emissions through the processors."""
@@ -287,6 +306,8 @@ class PastCrashes:
         if self._splits_messages:
             batches = [[message] for messages in batches for message in messages]
         processors = self._processors_of(some)
+        if self._mark_keys is not None:
+            processors = [self._mark_keys(some, batches), *processors]
         crashes = self._ex.crashes
         batches_of_each: Iterator[list[Batch]] = crashes.run_each_batch(
             processors, batches, self._ex, _CRASH_STAGE
@@ -300,8 +321,10 @@ class PastCrashes:
 class GroupsPastCrashes(PastCrashes):
     """Runs groups through their mapping and the processors that follow it, past crashes."""
 
-    def __init__(self, aggregated: AggregatedPipeline, ex: Execution) -> None:
-        super().__init__((), ex)
+    def __init__(
+        self, aggregated: AggregatedPipeline, ex: Execution, mark_keys: MarkKeys | None = None
+    ) -> None:
+        super().__init__((), ex, mark_keys=mark_keys)
         self._aggregated = aggregated
 
     def _processors_of(self, some: Sequence[Emission]) -> Sequence[Processor]:

@@ -54,6 +54,8 @@ RULINGS: Final[dict[str, Ruling]] = {
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
+    "latest_by": Ruling(Effect.RESET, "what is kept has the ids that the former one gave"),
+    "delete_when": Ruling(Effect.IN_PLACE),
     "within": _OTHER,
     "before": _OTHER,
     "after": _OTHER,
@@ -61,7 +63,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     "left": _OTHER,
     "right": _OTHER,
     f.CLOCK: _CLOCK,
-    f.CLOCK_SCOPE: _CLOCK,
+    f.SOURCE_IDLE_TIMEOUT: Ruling(Effect.MIGRATE),
     f.MAX_AHEAD: _FROM_NOW,
     f.FILTER: _FROM_NOW,
     f.LATE_OUTPUT: _FROM_NOW,
@@ -76,12 +78,15 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.KEY_RETENTION: Ruling(
         Effect.MIGRATE, "keys that are known now may be kept as long as before"
     ),
+    f.STATE_TTL: Ruling(Effect.MIGRATE, "holds for state that is written from now on"),
     "expire_after": _AT_CLOSE,
     "on_expired": _AT_CLOSE,
 }
 """The effect of a change of a field, whatever its values."""
 
-BY_VALUE: Final = frozenset({f.ALLOWED_LATENESS, f.EMPTY_WINDOWS, f.IDLE_TIMEOUT, f.EMIT})
+BY_VALUE: Final = frozenset(
+    {f.ALLOWED_LATENESS, f.EMPTY_WINDOWS, f.IDLE_TIMEOUT, f.EMIT, f.CLOCK_SCOPE}
+)
 """Fields of which both values decide; see `rule_on_field`."""
 
 
@@ -102,6 +107,10 @@ def rule_on_field(
         return _rule_on_idle_timeout(old[name], new[name], strategies, "left" in new)
     if name == f.EMPTY_WINDOWS:
         return _rule_on_empty_windows(strategies)
+    if name == f.CLOCK_SCOPE:
+        if "key" in (old[name], new[name]):
+            return _CLOCK
+        return Ruling(Effect.MIGRATE, "the clock goes on from where it is, and never back")
     if name == f.EMIT:
         return _rule_on_emit(old[name], new[name], strategies)
     return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))

@@ -17,6 +17,7 @@ from streamer.plan.change_impact.differences import Difference, Side, compare_va
 from streamer.plan.change_impact.model import Change, ChangeImpact, Effect
 from streamer.plan.change_impact.renamed_labels import restore_labels
 from streamer.plan.change_impact.used_resources import find_used_resources
+from streamer.plan.keyed_state import find_lost_state
 from streamer.plan.plan import Plan, make_plan
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
@@ -97,6 +98,8 @@ class _Judge:
     def judge(self) -> ChangeImpact:
         changes = [self._make_change(one, rule) for one, rule in self._rulings()]
         changes += self._unexplained_changes(changes)
+        if not any(one.effect == Effect.RESET for one in changes):
+            changes += self._state_changes()
         keeps = not any(one.effect == Effect.RESET and _is_input_path(one.path) for one in changes)
         resets = any(one.effect == Effect.RESET for one in changes)
         losses = tuple(self._describe_losses(keeps)) if resets else ()
@@ -203,10 +206,25 @@ class _Judge:
                 place = self._new_as_given.path, 0
                 yield Change(name, "", *place, str(old[name]), str(new[name]), Effect.RESET, note)
 
+    def _state_changes(self) -> Iterator[Change]:
+        """Name what keeps state by key under another name than before, and so begins anew."""
+        old, new = (plan.keyed_state for plan in self._plans)
+        for user, calls in find_lost_state(old, new):
+            note = (
+                "its state by key is named by label (or path) and by what the call says: under a "
+                "new name it begins anew, and what was kept waits under the old one"
+            )
+            place = self._new_as_given.path, 0
+            yield Change(
+                user.path, user.label, *place, ", ".join(calls), None, Effect.MIGRATE, note
+            )
+
     def _describe_losses(self, keeps_input: bool) -> Iterator[str]:
         old = self._plans[0]
         if old.window is not None:
             yield f"the windows that are open: {old.window.describe()}"
+        if old.keyed_state.users:
+            yield "the state by key: " + ", ".join(user.path for user in old.keyed_state.users)
         if not keeps_input:
             yield f"how far the input {old.input.name} was read: the new one begins anew"
 

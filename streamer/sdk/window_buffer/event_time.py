@@ -11,7 +11,12 @@ from streamer.core.durations import format_duration
 from streamer.sdk.spec import ParsedFields
 from streamer.sdk.window_buffer import fields as f
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import KEY_RETENTION, EventTimeSettings, WindowType
+from streamer.window.settings.window_types import (
+    KEY_RETENTION,
+    SOURCE_IDLE_TIMEOUT,
+    EventTimeSettings,
+    WindowType,
+)
 
 FieldProblems = Iterable[tuple[str, str]]
 
@@ -61,7 +66,7 @@ def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
         key=_compile_optional_mapping(parsed, f.KEY_MAPPING),
         filter=_compile_optional_mapping(parsed, f.FILTER),
         having=_compile_optional_mapping(parsed, f.HAVING),
-        late_output=parsed[f.LATE_OUTPUT] or None,
+        late_output=parsed.get(f.LATE_OUTPUT) or None,
         gap=_compile_optional_mapping(parsed, f.GAP_MAPPING),
     )
 
@@ -83,13 +88,13 @@ def _compile_optional_mapping(parsed: ParsedFields, name: str) -> Mapping | None
 
 def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with the fields that all kinds have: the field, and the problem."""
-    if not parsed[f.TIMESTAMP_MAPPING].strip():
-        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
     yield from find_non_positive(parsed, f.IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from find_non_positive(parsed, f.KEY_RETENTION, "leave it out for a week")
     yield from find_retention_problems(parsed)
+    yield from find_state_ttl_problems(parsed)
     yield from _find_clock_scope_problems(parsed)
     if (
         parsed[f.EMIT].lower() == "forward"
@@ -100,6 +105,12 @@ def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
             "cannot judge a window with emit: forward, which passes messages on before their "
             "window is whole; choose messages with filter, or another emit",
         )
+
+
+def find_timestamp_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with the mapping of event times, beyond its syntax."""
+    if not parsed[f.TIMESTAMP_MAPPING].strip():
+        yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
 
 
 def find_key_problems(parsed: ParsedFields) -> FieldProblems:
@@ -138,7 +149,7 @@ def find_lateness_problems(parsed: ParsedFields) -> FieldProblems:
         f.MAX_AHEAD: "0s allows no event to be ahead of the clock",
     }
     for name, hint in hints.items():
-        value = parsed[name]
+        value = parsed.get(name)
         if value is not None and value < 0:
             yield name, f"is {format_duration(value)}, but it must not be negative; {hint}"
 
@@ -156,6 +167,11 @@ def find_retention_problems(parsed: ParsedFields) -> FieldProblems:
     yield from find_non_positive(parsed, f.RETENTION, "leave it out to keep no results")
 
 
+def find_state_ttl_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what is wrong with how long state by key is kept."""
+    yield from find_non_positive(parsed, f.STATE_TTL, "leave it out to keep state for ever")
+
+
 def find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProblems:
     """Return what is wrong with a duration that must be longer than nothing where it is set."""
     value = parsed[name]
@@ -163,8 +179,23 @@ def find_non_positive(parsed: ParsedFields, name: str, hint: str) -> FieldProble
         yield name, f"is {format_duration(value)}, but it must be longer than 0s; {hint}"
 
 
+def find_source_clock_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return where a clock is to wait for sources that it cannot wait for."""
+    scope, timeout = parsed[f.CLOCK_SCOPE].lower(), parsed[f.SOURCE_IDLE_TIMEOUT]
+    if scope not in ("partition", "input"):
+        if timeout not in (None, SOURCE_IDLE_TIMEOUT):
+            text = "has no meaning without clock_scope: partition or input"
+            yield f.SOURCE_IDLE_TIMEOUT, f"{text}; remove it, or add one of them"
+    elif parsed[f.CLOCK].lower() == "system":
+        text = f"is {scope}, but with clock: system windows wait for no event time"
+        yield f.CLOCK_SCOPE, f"{text}; leave it out, or use clock: stream"
+    if timeout is not None and timeout < 0:
+        yield f.SOURCE_IDLE_TIMEOUT, "is negative; 0s waits for ever"
+
+
 def _find_clock_scope_problems(parsed: ParsedFields) -> FieldProblems:
     """Return where clocks of keys are asked for that cannot be, or would be all the same."""
+    yield from find_source_clock_problems(parsed)
     if parsed[f.CLOCK_SCOPE].lower() != "key":
         if parsed[f.KEY_RETENTION] not in (None, KEY_RETENTION):
             text = "has no meaning without clock_scope: key, since no key has a clock of its own"

@@ -24,6 +24,7 @@ TIMEZONE: Final = "timezone"
 CLOCK: Final = "clock"
 CLOCK_SCOPE: Final = "clock_scope"
 KEY_RETENTION: Final = "key_retention"
+SOURCE_IDLE_TIMEOUT: Final = "source_idle_timeout"
 ALLOWED_LATENESS: Final = "allowed_lateness"
 MAX_AHEAD: Final = "max_ahead"
 IDLE_TIMEOUT: Final = "idle_timeout"
@@ -34,6 +35,7 @@ HAVING: Final = "having"
 LATE_OUTPUT: Final = "late_output"
 RETENTION: Final = "retention"
 END_OF_INPUT: Final = "end_of_input"
+STATE_TTL: Final = "state_ttl"
 
 TIMESTAMP_FIELD: Final = Field(
     TIMESTAMP_MAPPING,
@@ -112,6 +114,15 @@ END_FIELD: Final = Field(
     advanced=True,
 )
 
+SOURCE_IDLE_FIELD: Final = duration_field(
+    SOURCE_IDLE_TIMEOUT,
+    "With `clock_scope: partition` or `input`: how long a partition or input may be silent before "
+    "the clock goes on without it, by the time of day; `0s` waits for ever. Time while the program "
+    "is down or catches up does not count. What comes from it later may be late.",
+    default="1m",
+    advanced=True,
+    examples=("5m",),
+)
 _CLOCK_FIELDS: Final = (
     Field(
         CLOCK,
@@ -125,13 +136,16 @@ _CLOCK_FIELDS: Final = (
     Field(
         CLOCK_SCOPE,
         "string",
-        "Whose event times move the stream clock: `stream`, those of all messages; or `key`, only "
-        "those of the same key, so that a key that is behind loses nothing, and a key that is "
-        "silent keeps its windows open until `idle_timeout`.",
+        "Whose event times move the stream clock: `stream`, those of all messages, so that the "
+        "furthest ahead closes windows; `partition` or `input`, those of the Kafka partition or "
+        "the input that is the furthest behind, as in Flink, so that one that lags loses nothing; "
+        "or `key`, only those of the same key, so that a key that is behind loses nothing, and a "
+        "key that is silent keeps its windows open until `idle_timeout`. With `partition`, an "
+        "input that is no Kafka counts as one.",
         default="stream",
-        options=("stream", "key"),
-        advanced=True,
+        options=("stream", "partition", "input", "key"),
     ),
+    SOURCE_IDLE_FIELD,
     duration_field(
         KEY_RETENTION,
         "How long a key's own clock is kept after its last message (`clock_scope: key`); then the "
@@ -182,6 +196,16 @@ RETENTION_FIELD: Final = duration_field(
 RETENTION_PACKAGES: Final = (Package("duckdb", RETENTION),)
 """What a buffer with `RETENTION_FIELD` needs."""
 
+STATE_TTL_FIELD: Final = duration_field(
+    STATE_TTL,
+    "How long the pipeline's state by key is kept (`lag`, `accumulate`, …) after it was last "
+    "written: by the ends of windows, without windows by event time, and by the time of day where "
+    "there is neither. For ever when empty.",
+    default="",
+    advanced=True,
+    examples=("7d",),
+)
+
 
 def event_time_fields(*own: Field) -> tuple[Field, ...]:
     """Return the fields of a kind of window: its own ones among those that all have."""
@@ -191,4 +215,5 @@ def event_time_fields(*own: Field) -> tuple[Field, ...]:
         *_CLOCK_FIELDS,
         *(FILTER_FIELD, HAVING_FIELD, ORDER_FIELD, _EMIT_FIELD),
         *(LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
+        STATE_TTL_FIELD,
     )

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from streamer.core.durations import SECOND
 from streamer.core.timestamps import format_rfc3339
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import make_plan
 from streamer.plan.explain import explain
 from streamer.service.api import schemas as s
@@ -106,6 +108,7 @@ class ReadEndpoints:
                 "open_windows": snapshot.open_windows,
                 "held": snapshot.held,
                 "next_close": None if due is None else format_rfc3339(due),
+                "clock_waits_for": _describe_clock(snapshot),
                 "rejected": status["rejected"],
                 "restarts": status["restarts"],
                 "active": status["active"],
@@ -195,3 +198,11 @@ def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:
         "judgement": managed.redact_value(revision.judgement),
         "current": revision.number == managed.revision.number,
     }
+
+
+def _describe_clock(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the partition or input that the windows' clock waits for; None where it does not."""
+    if not snapshot.clock_source:
+        return None
+    ahead = round(snapshot.clock_ahead / SECOND, 3)
+    return {"source": snapshot.clock_source, "others_ahead_seconds": ahead}

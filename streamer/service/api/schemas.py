@@ -93,6 +93,7 @@ PROGRESS: Final = object_schema(
     open_windows=INTEGER,
     held=INTEGER,
     next_close=MAYBE_STRING,
+    clock_waits_for=MAYBE_OBJECT,
     rejected=MAYBE_OBJECT,
     restarts=INTEGER,
     active=BOOLEAN,

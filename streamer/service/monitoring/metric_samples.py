@@ -152,8 +152,12 @@ def _window_figures(view: StreamView, now: StreamState) -> _Figures:
     yield "window_messages", {}, snapshot.held
     yield "window_closed", {}, snapshot.closed + counts.get(series_key("window_closed", {}), 0)
     yield "state_bytes", {}, snapshot.size
+    yield "state_keys", {}, snapshot.state_keys
     if snapshot.closed_until is not None:
         yield "window_watermark_timestamp_seconds", {}, snapshot.closed_until / SECOND
+    if snapshot.clock_source:
+        source = {"source": snapshot.clock_source}
+        yield "window_clock_held_seconds", source, snapshot.clock_ahead / SECOND
     if snapshot.next_close is not None:
         yield "window_next_close_timestamp_seconds", {}, snapshot.next_close / SECOND
     name = "window_close_delay_seconds"

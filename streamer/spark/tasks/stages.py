@@ -27,6 +27,7 @@ from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.result_frame import Frame
+from streamer.engine.stage.clock_sources import list_clock_sources
 from streamer.engine.stage.crash_search import (
     CRASH_INSTRUCTIONS,
     CrashInstructions,
@@ -165,7 +166,8 @@ def make_pack_stage(
             if number == 0:
                 planned = current_planned_batch()
                 ends = planned.ends if planned is not None else ()
-                for row in make_clock_rows(plan, offset.batch_info(ends)):
+                sources = list_clock_sources(task_plan, source, ends)
+                for row in make_clock_rows(plan, offset.batch_info(ends, sources)):
                     yield row._replace(shard=names[row.shard])
 
     return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)

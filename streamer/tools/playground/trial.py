@@ -17,6 +17,7 @@ from streamer.bloblang.methods.parsing import indent_json
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.execution import Execution
 from streamer.core.json.dump import dump_json
+from streamer.core.keyed_state import TransientState
 from streamer.core.message import Message
 from streamer.tools.playground.apply import DocumentStyle, format_failure, format_result
 from streamer.tools.playground.mapping_environment import (
@@ -116,6 +117,7 @@ def run_trial(request: Request, impure: bool) -> Answer:
         return {"problem": make_problem(str(e))}
     style = DocumentStyle(request.get("raw", False), not request.get("compact", False))
     ex = Execution(time.time_ns)
+    ex.keyed_state = TransientState()
     results: list[Result] = []
     shown = 0
     for document in _split_input(request["input"].encode(errors="replace"), style.raw):

@@ -8,7 +8,7 @@ from typing import Any
 from streamer.core.json.dump import dump_json
 from streamer.core.json.parse import parse_json
 from streamer.core.log_format import escape_controls
-from streamer.core.message import Batch, Message
+from streamer.core.message import Batch, Message, describe_failure
 from streamer.tools.tap.stages import Stage
 from streamer.tools.text_style import Style, keep_text
 
@@ -67,7 +67,7 @@ def _format_message(message: Message, style: Style, width: int, pad: str) -> Ite
         )
         yield style(_shorten_text(f"{pad}  {escape_controls(entries)}", width), "meta")
     if message.error is not None:
-        error = escape_controls(f"failed: {message.error}")
+        error = escape_controls(f"failed: {describe_failure(message.error)}")
         yield style(_shorten_text(f"{pad}  {error}", width), "error")
 
 

@@ -27,7 +27,11 @@ Expected = Sequence[Sequence[ParsedFields]]
 
 
 def check_batches(
-    expected: Expected, received: Sequence[Batch], directory: Path, ex: Execution, hint: str = ""
+    expected: Expected,
+    received: Sequence[Batch],
+    directory: Path,
+    ex: Execution,
+    hint: Sequence[Line] = (),
 ) -> Iterator[Failure]:
     """Return what is wrong with batches; they are counted from 0, as in Benthos.
 
@@ -36,11 +40,11 @@ def check_batches(
         received: what came out.
         directory: where the files are that conditions name.
         ex: what mappings may ask for.
-        hint: what may tell why there are too few.
+        hint: lines that may say why there are too few.
     """
     if len(received) < len(expected):
         counts = f"expected {len(expected)}, got {len(received)}"
-        yield make_failure(f"wrong batch count, {counts}", [Line(f"  {hint}")] if hint else [])
+        yield make_failure(f"wrong batch count, {counts}", hint)
     for number, batch in enumerate(received):
         if number >= len(expected):
             yield make_failure(f"unexpected batch {number}", format_batch(batch))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 from streamer.core.json.dump import dump_json
-from streamer.core.message import Batch, Message
+from streamer.core.message import Batch, Message, describe_failure
 
 Tone = Literal["plain", "expected", "received"]
 
@@ -63,7 +63,7 @@ def format_message(message: Message) -> str:
     if message.meta:
         text += f" metadata: {dump_json(dict(message.meta)).decode()}"
     if message.error is not None:
-        text += f" failed: {message.error}"
+        text += f" failed: {describe_failure(message.error)}"
     return text
 
 

@@ -13,6 +13,7 @@ from streamer.components.catalog import build_context
 from streamer.components.processors.mapping import MappingProcessor
 from streamer.config.unit_tests.definitions import Case
 from streamer.core.errors import StreamerError
+from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.processing import run_processor
@@ -22,6 +23,7 @@ from streamer.tools.unit_tests.batches import check_batches
 from streamer.tools.unit_tests.failure import Failure
 from streamer.tools.unit_tests.files import read_relative_file
 from streamer.tools.unit_tests.messages import make_batch
+from streamer.tools.unit_tests.run_log import RunLog, Throughput
 from streamer.tools.unit_tests.suite_environment import SuiteEnvironment
 
 _INLINE_MAPPING = re.compile(r"\n|=|^\s*(map|let|import|from)\b")
@@ -44,11 +46,19 @@ def check_processors(case: Case, environment: SuiteEnvironment) -> Iterator[Fail
     if parsed["input_batch"]:
         incoming.append(parsed["input_batch"])
     batches = [batch for one in incoming if (batch := make_batch(one, environment.directory))]
-    ex = environment.make_execution()
+    log = RunLog(environment.log_redacted)
+    ex = environment.make_execution(log.add)
     with use_local_tables(resources, build_context(resources)):
         for processor in processors:
             batches = run_processor(processor, batches, ex)
-    yield from check_batches(parsed["output_batches"] or (), batches, environment.directory, ex)
+    expected = parsed["output_batches"] or ()
+    hint = log.describe(_throughputs(ex)) if len(batches) < len(expected) else []
+    yield from check_batches(expected, batches, environment.directory, ex, hint)
+
+
+def _throughputs(ex: Execution) -> Iterator[Throughput]:
+    for (_, _, path), stats in ex.component_stats.items():
+        yield Throughput(path, stats.received, stats.sent)
 
 
 def _open_processors(case: Case, environment: SuiteEnvironment) -> tuple[Sequence[Any], Resources]:

@@ -14,8 +14,9 @@ from streamer.plan import make_plan
 from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.batches import Expected, check_batches, check_messages
-from streamer.tools.unit_tests.failure import Failure, add_place, format_pair, make_failure
+from streamer.tools.unit_tests.failure import Failure, Line, add_place, format_pair, make_failure
 from streamer.tools.unit_tests.hints import DroppedLines, describe_open_windows, find_dropped
+from streamer.tools.unit_tests.run_log import RunLog, Throughput
 from streamer.tools.unit_tests.steps import ScriptStep, read_steps
 from streamer.tools.unit_tests.suite_environment import SuiteEnvironment
 
@@ -27,9 +28,12 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
         StreamerError: the case cannot be run: there is something wrong with the config, a mock or
             a file.
     """
-    plan = make_plan(environment.open_config(case).build_config(), environment.level)
+    level = RunLog.plan_level(environment.level)
+    plan = make_plan(environment.open_config(case).build_config(), level)
     script = list(read_steps(case.parsed, environment.directory))
-    run = _CaseRun(ScriptedStream(plan, environment.log_redacted), environment.directory)
+    sent = [message for step in script for message in step.messages]
+    log = RunLog(environment.log_redacted)
+    run = _CaseRun(ScriptedStream(plan, log.add, sent), environment.directory, log)
     with use_local_tables(plan.resources, plan.context()):
         for step in script:
             yield from run.run_step(step)
@@ -39,9 +43,10 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
 class _CaseRun:
     """One test on its way."""
 
-    def __init__(self, stream: ScriptedStream, directory: Path) -> None:
+    def __init__(self, stream: ScriptedStream, directory: Path, log: RunLog) -> None:
         self._stream = stream
         self._directory = directory
+        self._log = log
         self._ex = Execution(lambda: stream.now)
         self._all: list[Batch] = []
         self._checked_count = 0
@@ -82,7 +87,13 @@ class _CaseRun:
             yield from _check_dropped(case["dropped"] or {}, counts, drops)
 
     def _compare_batches(self, expected: Expected, batches: list[Batch]) -> Iterator[Failure]:
-        hint = describe_open_windows(self._stream) if len(batches) < len(expected) else ""
+        hint: list[Line] = []
+        if len(batches) < len(expected):
+            counts = [Throughput(*one) for one in self._stream.processor_counts()]
+            hint = [
+                Line(f"  {describe_open_windows(self._stream)}"),
+                *self._log.describe(counts),
+            ]
         return check_batches(expected, batches, self._directory, self._ex, hint)
 
     def _check_late_output(self, expected: tuple[ParsedFields, ...]) -> Iterator[Failure]:

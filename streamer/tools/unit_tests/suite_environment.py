@@ -14,6 +14,7 @@ from streamer.config.unit_tests.definitions import Case
 from streamer.config.unit_tests.tested_config import TestedConfig, open_tested_config
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
+from streamer.core.keyed_state import TransientState
 from streamer.core.log_format import LogLine
 from streamer.tools.unit_tests.redaction import SecretRedactor
 
@@ -69,9 +70,14 @@ class SuiteEnvironment:
         """The directory of the files that tests name."""
         return Path(self.config).parent
 
-    def make_execution(self) -> Execution:
-        """Return what processors may ask for; their clock is the real one, as in Benthos."""
-        return Execution(time.time_ns, self.log_redacted)
+    def make_execution(self, log: LogLine) -> Execution:
+        """Return what processors may ask for; their clock is the real one, as in Benthos.
+
+        All messages of a case have one key, which is new.
+        """
+        ex = Execution(time.time_ns, log)
+        ex.keyed_state = TransientState()
+        return ex
 
     def merge_variables(self, case: Case) -> Mapping[str, str]:
         """Return the variables of the process, and the case's own."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamer.bloblang.analysis.aggregates import Aggregate
 from streamer.bloblang.errors import QueryError, UnplacedError
-from streamer.bloblang.methods import aggregates, arrays, numbers, objects
+from streamer.bloblang.methods import aggregates, arrays, numbers, objects, statistics
 
 _METHODS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
     "count": objects.length,
@@ -23,7 +23,22 @@ _METHODS: Final[Mapping[str, Callable[[list[Any]], Any]]] = {
     "counts": lambda array: aggregates.count_by(array, None),
     "top": lambda array: aggregates.top_k(array, 1, None),
     "top distinct": lambda array: aggregates.top_k(array, 1, None),
+    "avg": statistics.avg,
+    "stddev_pop": statistics.stddev_pop,
+    "stddev_samp": statistics.stddev_samp,
+    # Their methods are given the array.
+    "values": list,
+    "histogram": list,
+    "approximate distinct": statistics.approx_count_distinct,
+    "min_by": lambda array: aggregates.min_by(array, _refuse_element),
+    "max_by": lambda array: aggregates.max_by(array, _refuse_element),
+    "first values": list,
+    "last values": list,
 }
+
+
+def _refuse_element(element: Any) -> Any:
+    raise AssertionError("there is no element")
 
 
 def empty_result(part: Aggregate) -> Any:

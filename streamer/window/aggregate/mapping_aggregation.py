@@ -40,6 +40,7 @@ class MappingAggregation:
 
     Attributes:
         text: the mapping.
+        parts: what it asks of all messages.
     """
 
     def __init__(self, text: str) -> None:
@@ -50,7 +51,7 @@ class MappingAggregation:
         """
         self.text = text
         aggregation = aggregation_for(text)
-        self._parts = aggregation.aggregates
+        self.parts = aggregation.aggregates
         self._fields = FieldReader(aggregation)
         self._accumulators = self._fields.accumulators
         self._adds = [each.add for each in self._accumulators]
@@ -123,7 +124,7 @@ class MappingAggregation:
         Raises:
             UnplacedError: it fails, in Benthos's words.
         """
-        if broken is not None and self._parts[part].expression is None and self._parts[part].origin:
+        if broken is not None and self.parts[part].expression is None and self.parts[part].origin:
             raise RecordedError(broken, sealed=False)
         return self._results_of[part](states[part])
 

@@ -42,7 +42,8 @@ class RankedValues(NamedTuple):
             return -self.ranks
         places = np.empty(len(self.ranks), np.int64)
         texts = self.find_texts()
-        places[texts] = _rank_texts(self.ranks[texts])
+        if texts.any():
+            places[texts] = _rank_texts(self.ranks[texts])
         places[~texts] = _rank_numbers(self.ranks[~texts].tolist())
         return places
 

@@ -9,11 +9,17 @@ from streamer.bloblang.analysis.aggregates import Aggregate, AggregateKind
 from streamer.bloblang.message_expression import ElementQuery
 from streamer.window.aggregate.accumulator import Accumulator
 from streamer.window.aggregate.any_all import AnyAllAccumulator
+from streamer.window.aggregate.approximate_distinct import ApproximateDistinctAccumulator
+from streamer.window.aggregate.bucket_counts import BucketCountAccumulator
 from streamer.window.aggregate.count import CountAccumulator
 from streamer.window.aggregate.count_by import CountByAccumulator
 from streamer.window.aggregate.distinct import DistinctAccumulator
+from streamer.window.aggregate.extreme_by import ExtremeByAccumulator
 from streamer.window.aggregate.filtered import FilteredAccumulator
 from streamer.window.aggregate.first_last import FirstLastAccumulator
+from streamer.window.aggregate.first_values import FirstValuesAccumulator
+from streamer.window.aggregate.moments import MomentsAccumulator
+from streamer.window.aggregate.sorted_numbers import SortedNumbersAccumulator
 from streamer.window.aggregate.sum_min_max import ExtremeAccumulator, SumAccumulator
 from streamer.window.aggregate.top_k import TopKAccumulator
 
@@ -38,6 +44,16 @@ ACCUMULATORS: Final[dict[AggregateKind, Callable[[Aggregate], Accumulator]]] = {
     "counts": lambda part: CountByAccumulator(part.origin, part.query),
     "top": lambda part: TopKAccumulator(part.number, part.origin, part.query),
     "top distinct": lambda part: TopKAccumulator(part.number, part.origin, None, distinct=True),
+    "avg": lambda part: MomentsAccumulator("avg", part.origin),
+    "stddev_pop": lambda part: MomentsAccumulator("stddev_pop", part.origin),
+    "stddev_samp": lambda part: MomentsAccumulator("stddev_samp", part.origin),
+    "values": lambda part: SortedNumbersAccumulator(part.origin),
+    "histogram": lambda part: BucketCountAccumulator(part.origin),
+    "approximate distinct": lambda part: ApproximateDistinctAccumulator(part.origin),
+    "min_by": lambda part: ExtremeByAccumulator(False, part.origin, part.query),
+    "max_by": lambda part: ExtremeByAccumulator(True, part.origin, part.query),
+    "first values": lambda part: FirstValuesAccumulator(part.number, last=False),
+    "last values": lambda part: FirstValuesAccumulator(part.number, last=True),
 }
 
 

@@ -14,10 +14,8 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.bloblang.errors import QueryError, TypeMismatch, UnplacedError
-from streamer.bloblang.golib.operations import NUMBER_TYPES
+from streamer.bloblang.errors import QueryError, UnplacedError
 from streamer.window.aggregate.accumulator import (
-    Accumulator,
     InvalidByGroup,
     InvalidValue,
     RowSpan,
@@ -26,9 +24,9 @@ from streamer.window.aggregate.accumulator import (
     encode_invalid,
     find_invalid,
     merge_invalid,
-    split_invalid,
     take_by_group,
 )
+from streamer.window.aggregate.number_columns import NumberColumnAccumulator
 from streamer.window.aggregate.value_codec import dump_value, load_value
 from streamer.window.settings.int_codec import Ints
 
@@ -43,28 +41,12 @@ class SumMinMaxState(NamedTuple):
     invalid: InvalidByGroup
 
 
-class _NumberAccumulator(Accumulator):
+class _NumberAccumulator(NumberColumnAccumulator):
     """Reduces numbers to one; a window's state is a number, `InvalidValue` or None."""
-
-    _neutral: float
-    """The number that stands for an invalid value in a column."""
 
     def _reduce(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
         """Return by group what its values, in order of arrival, are reduced to."""
         raise NotImplementedError
-
-    def make_column(self, values: list[Any]) -> ValueColumn:
-        """Return a column of int64 where all are integers of that size, else of float64."""
-        kinds, size = set(map(type, values)), 8 * len(values)
-        try:
-            if kinds == {int}:
-                return ValueColumn(np.array(values, np.int64), size=size)
-        except OverflowError:
-            pass
-        if kinds <= {int, float}:
-            return ValueColumn(np.array(values, np.float64), size=size)
-        numbers, invalid = split_invalid(self.prepare(values), self._neutral)
-        return ValueColumn(np.array(numbers, np.float64), invalid, size)
 
     def make_state(
         self, column: ValueColumn, groups: Ints, count: int, arrivals: Ints
@@ -107,12 +89,6 @@ class _NumberAccumulator(Accumulator):
             raise self._make_error(state.invalid[group])
         return float(state.values[group])
 
-    def prepare(self, values: list[Any]) -> Sequence[Any]:
-        """Return integers and floats as Python's own, and all else as `InvalidValue`."""
-        if set(map(type, values)) <= {int, float}:
-            return values
-        return [_prepare_number(value) for value in values]
-
     def result_of(self, state: Any) -> float:
         """Return a window's sum or extreme."""
         if type(state) is InvalidValue:
@@ -126,17 +102,10 @@ class _NumberAccumulator(Accumulator):
         return load_value(plain)
 
 
-def _prepare_number(value: Any) -> Any:
-    if type(value) not in NUMBER_TYPES:
-        return InvalidValue(0, 0, str(TypeMismatch(value, "number")))
-    return int(value) if isinstance(value, int) else float(value)
-
-
 class SumAccumulator(_NumberAccumulator):
     """The sum of numbers; its error is about the last value that is no number, as in Benthos."""
 
     _reports_last = True
-    _neutral = 0.0
     empty_state = 0
 
     def _reduce(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:

@@ -49,8 +49,8 @@ from streamer.window.settings.int_codec import (
     unpack_strings,
 )
 
-_HAS_NUMBERS: Final = 1
-_HAS_TEXTS: Final = 2
+HAS_NUMBERS: Final = 1
+HAS_TEXTS: Final = 2
 
 
 class TopKState(NamedTuple):
@@ -61,7 +61,7 @@ class TopKState(NamedTuple):
         ends: by group, where its entries end.
         entries: of group after group, in descending order.
         arrivals: likewise, those of their messages.
-        kinds: by group, `_HAS_NUMBERS` and `_HAS_TEXTS`, for all its values.
+        kinds: by group, `HAS_NUMBERS` and `HAS_TEXTS`, for all its values.
         invalid: the invalid values.
     """
 
@@ -82,7 +82,7 @@ class RankedEntry(NamedTuple):
 
 
 class TopKEntries(NamedTuple):
-    """A window's largest values in descending order; `_HAS_NUMBERS`, `_HAS_TEXTS` for all."""
+    """A window's largest values in descending order; `HAS_NUMBERS`, `HAS_TEXTS` for all."""
 
     kinds: int
     entries: tuple[RankedEntry, ...]
@@ -140,8 +140,8 @@ class TopKAccumulator(Accumulator):
         """Choose the largest values of each group."""
         entries: RankedValues = column.values.entries
         texts = entries.find_texts()
-        kinds = _HAS_NUMBERS * (np.bincount(groups[~texts], minlength=count) > 0)
-        kinds |= _HAS_TEXTS * (np.bincount(groups[texts], minlength=count) > 0)
+        kinds = HAS_NUMBERS * (np.bincount(groups[~texts], minlength=count) > 0)
+        kinds |= HAS_TEXTS * (np.bincount(groups[texts], minlength=count) > 0)
         invalid = find_invalid(column, groups, arrivals)
         return self._make_state(entries, groups, arrivals, kinds, invalid)
 
@@ -167,8 +167,8 @@ class TopKAccumulator(Accumulator):
         kinds: Ints,
         invalid: InvalidByGroup,
     ) -> TopKState:
-        descending = entries.descending_keys()
-        order = np.lexsort((arrivals, descending, groups))
+        descending, arrivals_before = self._order_keys(entries, arrivals)
+        order = np.lexsort((arrivals_before, descending, groups))
         if self._distinct and len(order):
             ranks, of = descending[order], groups[order]
             same = (ranks[1:] == ranks[:-1]) & (of[1:] == of[:-1])
@@ -179,6 +179,10 @@ class TopKAccumulator(Accumulator):
         counts = np.bincount(groups[order], minlength=len(kinds))
         ends = np.cumsum(counts)
         return TopKState(counts, ends, entries.take(order), arrivals[order], kinds, invalid)
+
+    def _order_keys(self, entries: RankedValues, arrivals: Ints) -> tuple[NDArray[Any], Ints]:
+        """Return by entry a number by which those to keep come first, and one for equal ones."""
+        return entries.descending_keys(), arrivals
 
     def take_groups(self, state: TopKState, indices: Ints) -> TopKState:
         """Return the state of some groups."""
@@ -252,7 +256,7 @@ class TopKAccumulator(Accumulator):
             return InvalidValue(place, arrival, value.text)
         ranked, item = value
         kinds, entries = state
-        kind = _HAS_TEXTS if type(ranked) is str else _HAS_NUMBERS
+        kind = HAS_TEXTS if type(ranked) is str else HAS_NUMBERS
         if kinds | kind == kinds and len(entries) == self._number and ranked <= entries[-1].rank:
             return state
         return self._keep_largest(kinds | kind, (*entries, RankedEntry(ranked, arrival, item)))
@@ -262,7 +266,7 @@ class TopKAccumulator(Accumulator):
         return self._keep_largest(one.kinds | other.kinds, tuple(entries))
 
     def _keep_largest(self, kinds: int, entries: tuple[RankedEntry, ...]) -> TopKEntries:
-        if kinds == _HAS_NUMBERS | _HAS_TEXTS:
+        if kinds == HAS_NUMBERS | HAS_TEXTS:
             return TopKEntries(kinds, ())
         kept_entries: list[RankedEntry] = []
         for at in find_largest([entry.rank for entry in entries], len(entries)):
@@ -278,7 +282,7 @@ class TopKAccumulator(Accumulator):
         return [entry.item for entry in state.entries]
 
     def _check_kinds(self, kinds: int) -> None:
-        if kinds == _HAS_NUMBERS | _HAS_TEXTS:
+        if kinds == HAS_NUMBERS | HAS_TEXTS:
             origin = "method unique" if self._distinct else self._origin
             raise UnplacedError(f"{origin}: {MIXED_TYPES_ERROR}")
 

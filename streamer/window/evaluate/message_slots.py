@@ -336,7 +336,7 @@ class EventTimeSlots(SlotAssigner):
         self._window = window
         self._origin = origin
         # A key's own watermark is known by the shards alone.
-        self._tracks_watermark = window.uses_event_time and window.time.clock_scope == "stream"
+        self._tracks_watermark = window.uses_event_time and window.time.clock_scope != "key"
         self._watermark = _MIN_TIME_NS
         self._max_event_time: int | None = None
         self._first_event_time: int | None = None

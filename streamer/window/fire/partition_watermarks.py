@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract import PIECE_BITS
+from streamer.window.contract import PIECE_BITS, ClockHolder
 from streamer.window.fire.step_io import Piece
 
 
@@ -18,7 +18,10 @@ class PartitionWatermarks:
 
     Attributes:
         watermark_after: the clock after it; None when there never was a message.
+        holder: the source that the clock waits for: None, since it waits for none.
     """
+
+    holder: ClockHolder | None = None
 
     def __init__(self, pieces: Iterable[Piece], clock: int | None) -> None:
         """Follow the pieces, which are in order.
@@ -53,6 +56,10 @@ class PartitionWatermarks:
             StreamerError: nothing was told of the message's piece.
         """
         return self._partitions[self._piece_number(arrival)]
+
+    def next_idle(self) -> int | None:
+        """Return when a source is waited for no more: None, since none is."""
+        return None
 
     def _piece_number(self, arrival: int) -> int:
         number = arrival >> PIECE_BITS

@@ -16,7 +16,14 @@ from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.state import Window
 from streamer.window.keyed.window_aggregate import WindowAggregate
 from streamer.window.pack.message_columns import DecodedMetadata
-from streamer.window.pack.window_metadata import WINDOW_MAX_TIME, make_window_metadata
+from streamer.window.pack.window_metadata import (
+    WINDOW_MAX_TIME,
+    make_unbounded_metadata,
+    make_window_metadata,
+)
+
+Bounds = tuple[int, int]
+"""Start and end of a window, ns."""
 
 
 class AggregateSnapshot(NamedTuple):
@@ -61,19 +68,19 @@ class AggregateBatches:
         """Create a builder.
 
         Args:
-            rows: messages, among them the first of each window.
+            rows: messages, among them the first of each window (of those without end, the last).
             keyed: whether windows have keys, which their messages then have as metadata.
             decoded: remembers decoded metadata.
         """
         self._rows = rows
         self._keyed = keyed
         self._decoded = decoded
-        self._firsts: dict[tuple[bytes, int, int, int], tuple[int, Message]] = {}
+        self._firsts: dict[tuple[bytes, int, Bounds | None], tuple[int, Message]] = {}
 
     def build_emission(
         self,
         key: bytes,
-        bounds: tuple[int, int],
+        bounds: Bounds | None,
         reason: WindowReason,
         snapshot: AggregateSnapshot,
         index: int | None = None,
@@ -82,7 +89,7 @@ class AggregateBatches:
 
         Args:
             key: the window's key.
-            bounds: the window's start and end, as in metadata, ns.
+            bounds: the window's start and end, as in metadata, ns; None if it has none.
             reason: why the batch is emitted.
             snapshot: the window's aggregate.
             index: index of its first message in the rows, if this is the window's only batch.
@@ -98,21 +105,25 @@ class AggregateBatches:
         batch = AggregatedGroup(
             message, aggregation.text, partial(aggregation.result_of, states, why), size
         )
-        return Emission(bounds[1], batch, reason, key if self._keyed else None, bounds[0])
+        start, end = bounds or (None, None)
+        return Emission(end, batch, reason, key if self._keyed else None, start)
 
     def _build_first_message(
-        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, index: int, max_time: int
+        self, key: bytes, bounds: Bounds | None, reason: WindowReason, index: int, max_time: int
     ) -> Message:
         """Build the first message of a window, with the window's metadata."""
         spelt_key = (self._rows.spelling_at(index) or key) if self._keyed else None
-        metadata = make_window_metadata(*bounds, reason, max_time, spelt_key)
+        if bounds is None:
+            metadata = make_unbounded_metadata(reason, max_time, spelt_key)
+        else:
+            metadata = make_window_metadata(*bounds, reason, max_time, spelt_key)
         return self._rows.build_message(index, metadata, self._decoded)
 
     def _repeat_first_message(
-        self, key: bytes, bounds: tuple[int, int], reason: WindowReason, arrival: int, max_time: int
+        self, key: bytes, bounds: Bounds | None, reason: WindowReason, arrival: int, max_time: int
     ) -> Message:
         """Build the first message of a window that may be emitted several times."""
-        place = (key, arrival, *bounds)
+        place = (key, arrival, bounds)
         known = self._firsts.get(place)
         if known is None:
             index = self._rows.find_index(key, arrival)

@@ -7,6 +7,7 @@ open: consecutive messages of this kind, a stretch, are assigned together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from streamer.window.contract import WindowReason
 from streamer.window.keyed.counting import CountRules
@@ -23,8 +24,11 @@ from streamer.window.keyed.message_rows import (
 )
 from streamer.window.keyed.session import MessageGapRules, SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER, EdgeMessage, KeyState, Window
+from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.keyed.window_rules import WindowRules
 from streamer.window.settings.window_types import EventTimeSettings
+
+_STRETCHING_RULES: Final = SessionRules | HoppingRules | UnboundedRules
 
 StretchFunction = Callable[[Window, Sequence[int], int, int, int], int]
 
@@ -76,7 +80,7 @@ class Assigner:
         self._needs_edges = isinstance(rules, HoppingRules) and rules.needs_edges
         if self._gap_rules is not None or self._needs_edges:
             pass  # the next message may bring another gap, or be the last of its window
-        elif isinstance(rules, SessionRules | HoppingRules) and rules.non_overlapping:
+        elif isinstance(rules, _STRETCHING_RULES) and rules.non_overlapping:
             self._stretch = None if by_key or self._reason is not None else rules.extend_over
         self.taken = 0
         self.late_messages = LateMessages()
@@ -125,6 +129,8 @@ class Assigner:
                 window.active = self._active
                 window.changed = True
                 window.last = arrivals[until - 1]
+                if self._rules.unbounded:
+                    window.first = window.last
                 if arrivals[row] < window.fresh:
                     window.fresh = arrivals[row]
                 state.oldest = min(state.oldest, min(span))

@@ -6,10 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from streamer.window.contract import MicroBatchInfo
-from streamer.window.fire.partition_watermarks import PartitionWatermarks
+from streamer.window.contract import ClockHolder, MicroBatchInfo
+from streamer.window.fire.source_clocks import (
+    SourceClocks,
+    SourceWatermarks,
+    cap_lags,
+    follow_pieces,
+)
 from streamer.window.fire.step_io import Piece
 from streamer.window.keyed.state import NEVER
+from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.window_types import EventTimeSettings
 
 
@@ -23,7 +29,8 @@ class ShardClocks:
         is_behind: whether the last micro-batch was working off a backlog.
         active: running time: how long the stream has been running without a backlog, ns.
         closing: the system clock up to which it has closed windows, ns.
-        stream: the largest event time taken, ns.
+        stream: the largest event time taken, ns, or what the clock waits at.
+        sources: the clocks of partitions or inputs; None where none is waited for.
     """
 
     now: int | None = None
@@ -32,6 +39,7 @@ class ShardClocks:
     active: int = 0
     closing: int = NEVER
     stream: int = NEVER
+    sources: SourceClocks | None = None
 
     def start_batch(self, info: MicroBatchInfo) -> int:
         """Begin a micro-batch; return its batch time, ns."""
@@ -60,7 +68,12 @@ class BatchClocks:
     """The watermark before each piece of a micro-batch, and the watermark after all of them."""
 
     def __init__(
-        self, settings: EventTimeSettings, unit: int, known: ShardClocks, pieces: Iterable[Piece]
+        self,
+        settings: EventTimeSettings,
+        unit: int,
+        known: ShardClocks,
+        pieces: Iterable[Piece],
+        info: MicroBatchInfo,
     ) -> None:
         """Order the pieces of a micro-batch.
 
@@ -69,13 +82,15 @@ class BatchClocks:
             unit: the system clock is rounded down to multiples of it, ns.
             known: the shard's clocks after `start_batch`; `finish` moves them.
             pieces: the pieces of the micro-batch, in order.
+            info: the facts about it.
         """
         self._known = known
         self._unit = unit
         self._system = settings.clock == "system"
         self._closing = known.closing
         self.is_per_key = settings.clock_scope == "key" and not self._system
-        self._pieces = PartitionWatermarks(pieces, None if known.stream == NEVER else known.stream)
+        before = None if known.stream == NEVER else known.stream
+        self._pieces, known.sources = follow_pieces(settings, pieces, before, known.sources, info)
 
     def watermark_before(self, arrival: int) -> int:
         """Return the watermark before the piece with an arrival number, ns; `NEVER` without any."""
@@ -87,6 +102,20 @@ class BatchClocks:
     def partition_of(self, arrival: int) -> bytes:
         """Return the source partition of the piece with an arrival number."""
         return self._pieces.partition_of(arrival)
+
+    def cap_lags(self, pack: Pack, arrival: int) -> None:
+        """Take from the lags of a pack what other sources keep the clock of its piece from."""
+        if isinstance(self._pieces, SourceWatermarks):
+            cap_lags(pack, self._pieces.cap(arrival))
+
+    @property
+    def holder(self) -> ClockHolder | None:
+        """The source that the clock waits for; None where it waits for none."""
+        return self._pieces.holder
+
+    def next_idle(self) -> int | None:
+        """Return the batch time at which the clock will wait for a source no more, ns, or None."""
+        return self._pieces.next_idle()
 
     def finish(self, backlog: bool) -> int:
         """Move the shard's clocks to the end of the micro-batch.

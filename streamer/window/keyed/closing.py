@@ -122,13 +122,17 @@ class KeyCloser:
     ) -> None:
         """Emit a window that this micro-batch has changed: whole, or its new messages alone."""
         reason: Literal["changes", "forward"]
+        since: int | None
         if self._settings.emit == "changes":
             reason, first, since = "changes", window.first, window.first
         elif window.fresh != FOREVER:
             reason, first, since = "forward", window.fresh, self._queue.first_arrival
         else:
             return
-        order = (ON_CHANGE, window.end, first, window.start)
+        end = window.end
+        if self._rules.unbounded:
+            end, since = FOREVER, None
+        order = (ON_CHANGE, end, first, window.start)
         self._queue.queue_emit(
             key, window, reason, order, since=since, excluded_ranges=excluded_ranges
         )
@@ -168,6 +172,8 @@ class KeyCloser:
             # A session that was closed before another's first message may lie among its times.
             queue.spared_arrivals.setdefault(key, set()).update(window.first for window in left)
         state.windows = left
+        if not left:
+            state.latest = {}
 
     def _close_reason(self, window: Window, clock: int) -> WindowReason | None:
         if clock >= self._rules.close_time(window):

@@ -15,6 +15,7 @@ class CountRules:
     non_overlapping = False
     count_based = True
     mergeable = False
+    unbounded = False
 
     def __init__(self, count: int, every: int) -> None:
         self._count = count

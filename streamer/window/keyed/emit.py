@@ -32,7 +32,12 @@ from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import decode_meta
-from streamer.window.pack.window_metadata import make_count_metadata, make_window_metadata
+from streamer.window.pack.window_metadata import (
+    make_count_metadata,
+    make_unbounded_metadata,
+    make_window_metadata,
+)
+from streamer.window.settings.event_time_window import EventWindow
 
 _MESSAGES_PER_PORTION: Final = 200_000
 _PER_EVENT_BATCHES_PER_PORTION: Final = 200_000
@@ -52,23 +57,22 @@ class BatchReader:
     def __init__(
         self,
         store: MessageStore,
-        keyed: bool,
+        window: EventWindow,
         unit: int,
         spared: Mapping[bytes, set[int]],
-        sorts_by_time: bool = False,
     ) -> None:
         """Create a reader for one micro-batch.
 
         Args:
             store: holds the messages.
-            keyed: whether windows have keys, which their messages then have as metadata.
+            window: the window's settings.
             unit: event times in metadata are rounded down to multiples of it, ns.
             spared: by key, arrival numbers of messages that are not freed.
-            sorts_by_time: give a batch's messages by event time, those of one time by arrival.
         """
         self._store = store
-        self._sorts_by_time = sorts_by_time
-        self._keyed = keyed
+        self._sorts_by_time = window.sorts_by_time
+        self._unbounded = window.unbounded
+        self._keyed = window.keyed
         self._unit = unit
         self._spared = spared
         self._decoded: DecodedMetadata = {}
@@ -98,7 +102,8 @@ class BatchReader:
                 snapshot = AggregateSnapshot(
                     aggregate, states, first_arrival, newest, size, arrival
                 )
-                yield build(key, (start, end), "each", snapshot)
+                bounds = None if self._unbounded else (start, end)
+                yield build(key, bounds, "each", snapshot)
 
     def _emit_portion(self, batches: list[PendingBatch]) -> Iterator[OrderedEmission]:
         key_ranges = _merge_ranges(
@@ -121,8 +126,10 @@ class BatchReader:
                 freed += indices if spared is None else _exclude(rows, indices, spared)
             if snapshot is not None:
                 is_first = bool(indices) and rows.arrivals[indices[0]] == snapshot.first
-                assert batch.start is not None and batch.end is not None
-                bounds, first = (batch.start, batch.end), indices[0] if is_first else None
+                first = indices[0] if is_first else None
+                bounds = None
+                if batch.start is not None and batch.end is not None:
+                    bounds = batch.start, batch.end
                 yield (
                     batch.order,
                     aggregates.build_emission(batch.key, bounds, batch.reason, snapshot, first),
@@ -154,11 +161,14 @@ class BatchReader:
             indices = sorted(indices, key=lambda index: times[index] // unit)
         key = batch.key if self._keyed else None
         spelt_key = key and (rows.spelling_at(indices[0]) or key)
-        if batch.start is None or batch.end is None:
-            metadata: Mapping[str, Any] = make_count_metadata(len(indices), spelt_key)
+        newest = max(rows.times[index] for index in indices)
+        newest -= newest % self._unit
+        metadata: Mapping[str, Any]
+        if self._unbounded:
+            metadata = make_unbounded_metadata(batch.reason, newest, spelt_key)
+        elif batch.start is None or batch.end is None:
+            metadata = make_count_metadata(len(indices), spelt_key)
         else:
-            newest = max(rows.times[index] for index in indices)
-            newest -= newest % self._unit
             metadata = make_window_metadata(batch.start, batch.end, batch.reason, newest, spelt_key)
         messages = rows.build_messages(indices, MessageBuilder(metadata, self._decoded))
         return Emission(batch.end, messages, batch.reason, key, batch.start)
@@ -195,6 +205,8 @@ def _select_rows(
     low, high = batch.low, batch.high
     if key_range != (low, high):
         indices = [index for index in indices if low <= times[index] <= high]
+    if batch.only is not None:
+        indices = [index for index in indices if arrivals[index] in batch.only]
     if batch.excluded:
         indices = _exclude(rows, indices, batch.excluded)
     if batch.arrivals is not None and len(indices) > batch.count:

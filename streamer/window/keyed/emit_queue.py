@@ -47,6 +47,7 @@ class PendingBatch:
         excluded_ranges: messages in its bounds that are in other windows, see
             `KeyState.excluded_ranges`.
         snapshot: its aggregate; None if its messages are kept.
+        only: the arrival numbers of its messages; None for all in its bounds.
         is_empty: whether it is a window without messages.
         stand_in: payload and encoded metadata of what stands in for these; None for nothing.
     """
@@ -66,6 +67,7 @@ class PendingBatch:
     arrivals: tuple[int, int] | None = None
     excluded_ranges: tuple[MessageRange, ...] = ()
     snapshot: AggregateSnapshot | None = None
+    only: frozenset[int] | None = None
     is_empty: bool = False
     stand_in: tuple[bytes, bytes] | None = None
 
@@ -107,7 +109,8 @@ class EmitQueue:
 
         Args:
             rules: the rules of the window kind.
-            forwards: free messages as soon as they are emitted (`emit: forward`).
+            forwards: free messages as soon as they are emitted (`emit: forward`, and windows that
+                hold none).
             first_arrival: the first arrival number of the micro-batch.
             next_arrival: the first arrival number of the next one.
         """
@@ -169,7 +172,9 @@ class EmitQueue:
         """Queue a batch of a window; see `PendingBatch` for the arguments."""
         rules = self._rules
         low, high = rules.message_bounds(window)
-        start, end = (None, None) if rules.count_based else (window.start, window.end)
+        start, end = (
+            (None, None) if rules.count_based or rules.unbounded else (window.start, window.end)
+        )
         arrivals = (window.first, window.last_arrival(self.first_arrival))
         self.batches.append(
             PendingBatch(
@@ -188,6 +193,7 @@ class EmitQueue:
                 arrivals if rules.mergeable else None,
                 excluded_ranges,
                 AggregateSnapshot.from_window(window, self._next_arrival),
+                window.only,
             )
         )
 
@@ -200,6 +206,21 @@ class EmitQueue:
         batch = PendingBatch(key, 0, 0, start, end, "empty", order, 0)
         batch.is_empty, batch.stand_in = True, stand_in
         self.batches.append(batch)
+
+    def queue_deleted(self, key: bytes, time: int, arrival: int, order: int) -> None:
+        """Queue a batch of the message that has taken the last one of a key out of its window.
+
+        Args:
+            key: the key.
+            time: the message's time, ns.
+            arrival: its arrival number.
+            order: first number of the batch's `order`.
+        """
+        place = (order, arrival) if order == PER_EVENT else (order, FOREVER, arrival)
+        only = frozenset((arrival,))
+        self.batches.append(
+            PendingBatch(key, time, time, None, None, "deleted", place, 1, only=only)
+        )
 
     def queue_free(self, key: bytes, low: int, high: int, until: int = FOREVER) -> None:
         """Free messages of a key after all batches are emitted.

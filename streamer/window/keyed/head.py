@@ -10,6 +10,7 @@ import orjson
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
 from streamer.window.contract import Counters
+from streamer.window.fire.source_clocks import SourceClocks
 from streamer.window.keyed.clocks import ShardClocks
 from streamer.window.keyed.columns.session_blocks import SessionBlocks
 from streamer.window.keyed.key_buckets import KeyBuckets
@@ -91,9 +92,12 @@ class KeyedHead:
         use_counts = fields.get("uses", [])
         if version == layout.KEYED_HEAD_VERSION_WITHOUT_USES:
             use_counts = [_UNKNOWN_USE_COUNT] * len(mappings)
+        clocks = ShardClocks.from_fields(fields["clocks"])
+        if "sources" in fields:
+            clocks.sources = SourceClocks.from_fields(fields["sources"])
         return cls(
             fingerprint,
-            ShardClocks.from_fields(fields["clocks"]),
+            clocks,
             fields["next_arrival"],
             Counters(**fields["counters"]),
             fields["open"],
@@ -140,6 +144,8 @@ class KeyedHead:
             fields["listed"] = self.listed
         if self.arrival_times is not None:
             fields["arrival_times"] = self.arrival_times
+        if self.clocks.sources is not None:
+            fields["sources"] = self.clocks.sources.to_fields()
         store.put(*HEAD_KEY, dump_json(fields))
 
     def save(

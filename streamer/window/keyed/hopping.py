@@ -17,6 +17,7 @@ class HoppingRules:
     per_event_reason = None
     count_based = False
     mergeable = False
+    unbounded = False
 
     def __init__(self, window: EventWindow, lateness: int) -> None:
         assert isinstance(window.kind, Tumbling)

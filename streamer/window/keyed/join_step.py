@@ -68,19 +68,19 @@ class JoinStep:
         head, shard_input = self._head, ShardInput(rows)
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
-        clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces)
+        clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, head.counters)
         self._store_arrivals(shard_input, clocks)
         clock = clocks.finish(info.backlog)
         yield from self._late_messages.drop_all(head.counters, self._keep_dropped)
         yield from self._emit_pairs()
         yield from self._emit_expired(clock, info.ended and self._settings.end_of_input == "flush")
-        next_due = self._next_due(now, clock)
+        next_due = self._next_due(now, clock, clocks)
         for side in SIDES:
             self._sides[side].store.commit()
         self._matched.write()
         self._save_head()
-        return self._make_status(now, next_due)
+        return self._make_status(now, next_due, clocks)
 
     def _open_arrival_times(self) -> ArrivalTimes:
         """Return when waiting messages were taken: now, of those from before `idle_timeout`."""
@@ -97,6 +97,7 @@ class JoinStep:
         for (body, shift, header), row in numbered:
             side = self._sides["right" if row.kind == RowKind.RIGHT else "left"]
             pack = Pack(body, shift)
+            clocks.cap_lags(pack, header.first)
             loaded = side.store.add_pack(pack, body, shift)
             late = self._rules.find_late(
                 loaded.times, pack.lags, clocks.watermark_before(header.first)
@@ -188,10 +189,12 @@ class JoinStep:
             return None
         return self._arrival_times.pop_idle(clocks.active, timeout, self._head.next_arrival)
 
-    def _next_due(self, now: int, clock: int) -> int | None:
+    def _next_due(self, now: int, clock: int, clocks: BatchClocks) -> int | None:
         """Return when a message comes out alone without new ones, as batch time, ns, or None."""
         rules, settings = self._rules, self._settings
-        dues = []
+        idle = clocks.next_idle()
+        is_waiting = any(self._sides[side].store.held_count for side in SIDES)
+        dues = [idle] if idle is not None and is_waiting else []
         if settings.clock == "system":
             for side in filter(rules.emits_unmatched, SIDES):
                 earliest = self._sides[side].earliest_time(rules.expires_before(side, clock))
@@ -202,7 +205,7 @@ class JoinStep:
             dues.append(now + oldest + settings.idle_timeout - self._head.clocks.active)
         return min(dues, default=None)
 
-    def _make_status(self, now: int, next_due: int | None) -> Status:
+    def _make_status(self, now: int, next_due: int | None, clocks: BatchClocks) -> Status:
         """Return the shard's status after the micro-batch."""
         stores = [self._sides[side].store for side in SIDES]
         held_count = sum(store.held_count for store in stores)
@@ -219,6 +222,7 @@ class JoinStep:
             log=self._late_messages.log_lines(),
             # Each message that waits has a window of its own, in which its match would be.
             open_windows=held_count,
+            clock_holder=clocks.holder,
         )
 
     def _save_head(self) -> None:

@@ -39,6 +39,7 @@ class KeyedAggregation:
         use_counts: list[int],
         held_count: int,
         mergeable: bool,
+        unbounded: bool = False,
     ) -> None:
         """Start from the head of the shard's state.
 
@@ -48,6 +49,7 @@ class KeyedAggregation:
             use_counts: the attribute, as the head has it.
             held_count: the attribute, as the head has it.
             mergeable: whether windows of a key may become one.
+            unbounded: whether windows never end: then their messages are not counted as held.
         """
         self.mappings, self.use_counts = mappings[:], use_counts[:]
         if text is not None and text not in mappings:
@@ -56,6 +58,7 @@ class KeyedAggregation:
         self.freed_count = 0
         self._new_window_mapping = None if text is None else self.mappings.index(text)
         self._mergeable = mergeable
+        self._unbounded = unbounded
         self._kept_rows: list[tuple[LoadedPack, int]] = []
         self._values_cache: dict[tuple[int, int], MessageValues] = {}
         self._current_pack: LoadedPack | None = None
@@ -92,7 +95,19 @@ class KeyedAggregation:
         """Decode the aggregates of a key's windows."""
         for window in state.windows:
             if window.aggregate is not None:
+                if self._unbounded:
+                    self._follow_mapping(window.aggregate)
                 window.aggregate.load(self._aggregation_of(window.aggregate.mapping_number))
+
+    def _follow_mapping(self, aggregate: WindowAggregate) -> None:
+        """Let a window without end go on for another mapping that asks the same of messages."""
+        old, new = aggregate.mapping_number, self._new_window_mapping
+        if new is None or old == new:
+            return
+        if self._aggregation_of(old).parts == self._aggregation_of(new).parts:
+            self.use_counts[old] -= 1
+            self.use_counts[new] += 1
+            aggregate.mapping_number = new
 
     def add(
         self,
@@ -140,6 +155,8 @@ class KeyedAggregation:
             )
             if broken and aggregate.unparsable is None and row in broken:
                 aggregate.unparsable = UnparsableMessage(arrival, broken[row])
+        if self._unbounded:
+            return
         if kept:
             self._kept_rows.append((loaded, row))
         elif (last := changed[0].aggregate) is not None:
@@ -172,8 +189,9 @@ class KeyedAggregation:
         if max_time > aggregate.max_event_time:
             aggregate.max_event_time = max_time
         aggregate.states = aggregation.add_all(aggregate.states, columns, span, window.count)
-        aggregate.absorbed_count += last - first
-        self.held_count += last - first
+        if not self._unbounded:
+            aggregate.absorbed_count += last - first
+            self.held_count += last - first
         if broken and aggregate.unparsable is None:
             bad = next((row for row in range(first, last) if row in broken), None)
             if bad is not None:
@@ -187,7 +205,7 @@ class KeyedAggregation:
 
     def drop_aggregated(self, loaded_packs: Iterable[LoadedPack]) -> None:
         """Free the messages of fresh packs that are held in aggregates only."""
-        if self.is_needed:
+        if self.is_needed and not self._unbounded:
             rows: dict[int, list[int]] = {}
             for loaded, row in self._kept_rows:
                 rows.setdefault(id(loaded), []).append(row)

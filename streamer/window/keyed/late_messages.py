@@ -26,19 +26,21 @@ class DroppedRow(NamedTuple):
 class LateMessages(list[DroppedRow]):
     """The late messages of a micro-batch."""
 
+    reason = "late"
+
     def drop_all(self, counters: Counters, sends_to_late_output: bool) -> Iterator[Emission]:
         """Count and free the messages; emit them if there is a `late_output`."""
         if not self:
             return
         self.sort(key=lambda dropped: dropped.arrival)
-        counters.count_dropped("late", len(self))
+        counters.count_dropped(self.reason, len(self))
         by_pack: dict[int, list[DroppedRow]] = {}
         for dropped in self:
             by_pack.setdefault(id(dropped.loaded), []).append(dropped)
         for same in by_pack.values():
             same[0].loaded.free(np.array([dropped.row for dropped in same], np.int64))
         if sends_to_late_output:
-            yield Emission(None, build_dropped_messages(self, "late"), "dropped")
+            yield Emission(None, build_dropped_messages(self, self.reason), "dropped")
 
     def log_lines(self) -> tuple[LogLine, ...]:
         """Return a warning that says how many messages were late, if any were."""

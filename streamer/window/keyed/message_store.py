@@ -137,6 +137,18 @@ class MessageStore:
         located.free(np.flatnonzero(freed))
         return int(freed.sum())
 
+    def free_messages(self, by_key: Mapping[bytes, Sequence[tuple[int, int]]]) -> int:
+        """Free single messages, by key given as time and arrival number; return how many."""
+        ranges = {key: (min(some)[0], max(some)[0]) for key, some in by_key.items()}
+        located = self.find(ranges)
+        freed = np.zeros(len(located.times), np.bool_)
+        for key, some in by_key.items():
+            first, last = located.bounds[key]
+            numbers = [arrival for _, arrival in some]
+            freed[first:last] = np.isin(located.arrivals[first:last], numbers)
+        located.free(np.flatnonzero(freed))
+        return int(freed.sum())
+
     def free_fresh(self) -> int:
         """Free all messages of this micro-batch; return how many had not been freed before."""
         count = self._fresh_count

@@ -21,6 +21,7 @@ class SessionRules:
     non_overlapping = True
     count_based = False
     mergeable = True
+    unbounded = False
 
     def __init__(self, gap: int, max_duration: int | None, lateness: int) -> None:
         self._gap = gap

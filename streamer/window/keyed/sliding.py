@@ -17,6 +17,7 @@ class ForwardSlidingRules:
     non_overlapping = False
     count_based = False
     mergeable = False
+    unbounded = False
 
     def __init__(self, size: int, lateness: int) -> None:
         self._size = size

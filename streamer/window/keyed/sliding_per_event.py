@@ -18,6 +18,7 @@ class PerEventSlidingRules:
     non_overlapping = False
     count_based = False
     mergeable = False
+    unbounded = False
 
     def __init__(self, size: int, lateness: int) -> None:
         self._size = size

@@ -84,6 +84,7 @@ class Window:
         aggregate: the aggregate of its messages; None if they are kept.
         last: the largest arrival number of this micro-batch in it; -1 without any.
         edges: its first and last message by event time, where they stand in for others; else None.
+        only: the arrival numbers of its messages, where not all in its bounds are; else None.
         reach: of a session whose messages bring their gaps, the time up to which another belongs
             to it, ns; None for others.
     """
@@ -99,6 +100,7 @@ class Window:
     excluded: set[int] | None = None
     aggregate: WindowAggregate | None = None
     last: int = -1
+    only: frozenset[int] | None = None
     reach: int | None = None
     edges: tuple[EdgeMessage, EdgeMessage] | None = None
 
@@ -165,6 +167,8 @@ class KeyState:
         total: number of messages so far, for count windows.
         fresh: messages of this micro-batch, for sliding windows.
         run: its windows that are emitted with messages and without; None for none of these.
+        latest: by id, as JSON, time and arrival number of its latest message, for windows without
+            end that hold these.
     """
 
     windows: list[Window] = field(default_factory=list)
@@ -176,6 +180,7 @@ class KeyState:
     total: int = 0
     fresh: list[FreshMessage] = field(default_factory=list)
     run: WindowRun | None = None
+    latest: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return the messages in the bounds of a session that are in other sessions of the key.
@@ -208,16 +213,19 @@ class KeyState:
     @property
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
-        known = self.windows or self.closed_bounds or self.marks or self.total or self.run
-        return not known and self.clock == NEVER
+        known = self.windows or self.closed_bounds or self.marks or self.total
+        return not (known or self.latest or self.run) and self.clock == NEVER
 
     def encode(self) -> bytes:
         """Encode the record as JSON."""
         windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
-        if self.clock != NEVER or self.closed_bounds or self.marks or self.total or self.run:
+        timed = self.clock != NEVER or self.closed_bounds or self.marks or self.total
+        if timed or self.latest or self.run:
             clock = None if self.clock == NEVER else self.clock
             fields += [clock, self.clock_moved_at, self.closed_bounds, self.marks, self.total]
+        if self.latest or self.run:
+            fields.append([[name, *latest] for name, latest in self.latest.items()])
         if self.run is not None:
             last = self.run.last
             fields += [self.run.next_start, self.run.until, last and last.to_fields()]
@@ -229,7 +237,9 @@ class KeyState:
         windows, oldest, *more = load_state_json(data)
         state = cls([_window_from_fields(*fields) for fields in windows], oldest)
         if more:
-            clock, state.clock_moved_at, remembered, marks, state.total, *run = more
+            clock, state.clock_moved_at, remembered, marks, state.total, *more = more
+            ids, *run = more or [()]
+            state.latest = {name: (time, arrival) for name, time, arrival in ids}
             if run:
                 next_start, until, last = run
                 message = None if last is None else EdgeMessage.from_fields(last)

@@ -36,7 +36,8 @@ from streamer.window.keyed.incomplete import drop_incomplete
 from streamer.window.keyed.key_buckets import Dues, KeyBuckets
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.late_messages import LateMessages
-from streamer.window.keyed.message_rows import Segment
+from streamer.window.keyed.latest import LatestMessages
+from streamer.window.keyed.message_rows import Segment, iterate_in_order
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.keyed.window_rules import make_rules
@@ -90,6 +91,7 @@ class KeyedStep:
             head.use_counts,
             head.aggregated_count,
             self._rules.mergeable,
+            self._rules.unbounded,
         )
         self._columns = SessionColumns(window, store, aggregated_mapping, head.has_columns)
 
@@ -99,7 +101,8 @@ class KeyedStep:
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
         now = head.clocks.start_batch(info)
-        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, shard_input.pieces)
+        pieces = shard_input.pieces
+        clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, pieces, info)
         yield from emit_passthrough(shard_input, counters)
         since = head.next_arrival
         arrivals = self._unpack_arrivals(shard_input, clocks)
@@ -107,24 +110,21 @@ class KeyedStep:
         clock = clocks.finish(info.backlog)
         self._begin_listed(shard_input.first_time, clock_before)
         segments, closed_sessions = self._take_columns(arrivals, clock, info.ended)
-        forwards = self._settings.emit == "forward"
+        forwards = self._settings.emit == "forward" or self._window.holds_nothing
         queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
-        late = self._process_keys(segments, clocks.is_per_key, info, clock, now, queue)
+        latest = self._make_latest(queue, now)
+        late = self._process_keys(segments, clocks.is_per_key, info, clock, queue, latest)
         self._aggregation.drop_aggregated(self._messages.fresh_packs)
         yield from late.drop_all(counters, self._keep_dropped)
+        if latest is not None:
+            yield from latest.without_id.drop_all(counters, self._keep_dropped)
         counters.released += queue.free_lapsed(self._messages)
         having = (
             None
             if self._having_query is None
             else HavingFilter(self._having_query, now, self._report)
         )
-        reader = BatchReader(
-            self._messages,
-            self._window.keyed,
-            self._rules.unit,
-            queue.spared_arrivals,
-            self._window.sorts_by_time,
-        )
+        reader = BatchReader(self._messages, self._window, self._rules.unit, queue.spared_arrivals)
         closed = yield from emit_batches(
             queue, reader, closed_sessions, having, counters, self._batch_emissions
         )
@@ -135,12 +135,22 @@ class KeyedStep:
             queue.incomplete_arrivals, self._messages, counters, self._keep_dropped
         )
         counters.released += queue.free_unneeded(self._messages)
+        if latest is not None:
+            counters.released += self._messages.free_messages(latest.replaced)
         self._messages.commit()
         self._buckets.resize()
-        status = self._make_status(now, closed, (*late.log_lines(), *self._report.log_lines()))
+        log = (*late.log_lines(), *(latest.log_lines() if latest else ()))
+        status = self._make_status(now, closed, (*log, *self._report.log_lines()), clocks)
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
+
+    def _make_latest(self, queue: EmitQueue, now: int) -> LatestMessages | None:
+        """Return what keeps the latest message of each id; None for windows of all messages."""
+        window = self._window
+        if not window.unbounded or window.holds_nothing:
+            return None
+        return LatestMessages(window, queue, now, self._head.clocks.active)
 
     def _unpack_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> list[UnpackedPack]:
         """Number and unpack the packs that came in."""
@@ -151,7 +161,9 @@ class KeyedStep:
                 clocks.watermark_before(header.first),
                 clocks.partition_of(header.first),
             )
-            unpacked.append(UnpackedPack(Pack(body, shift), body, shift, watermark, partition))
+            pack = Pack(body, shift)
+            clocks.cap_lags(pack, header.first)
+            unpacked.append(UnpackedPack(pack, body, shift, watermark, partition))
         return unpacked
 
     def _begin_listed(self, first_time: int | None, closing: int) -> None:
@@ -230,13 +242,13 @@ class KeyedStep:
         by_key: bool,
         info: MicroBatchInfo,
         clock: int,
-        now: int,
         queue: EmitQueue,
+        latest: LatestMessages | None,
     ) -> LateMessages:
         """Process every key that has messages or is due; return the late messages."""
         head, buckets, aggregation = self._head, self._buckets, self._aggregation
         rules, settings = self._rules, self._settings
-        active, ended = head.clocks.active, info.ended
+        active, ended, now = head.clocks.active, info.ended, head.clocks.now or 0
         follow = self._messages.is_fresh_in_order
         taking = Assigner(rules, settings, aggregation, queue, now, active, by_key, follow)
         idle = None if head.clocks.is_behind else active
@@ -260,7 +272,9 @@ class KeyedStep:
                 if by_key:
                     taking.reset_expired_clock(key, state)
                 mine = segments.get(key)
-                if mine is not None:
+                if mine is not None and latest is not None:
+                    latest.assign(key, state, iterate_in_order(mine))
+                elif mine is not None:
                     taking.assign(key, state, mine)
                 when = closing.close_due(key, state)
                 head.open_count += len(state.windows) - windows
@@ -269,10 +283,16 @@ class KeyedStep:
                 bucket.put(key, state, when)
             buckets.save(number, bucket, before)
         head.counters.taken += taking.taken
+        if latest is not None:
+            head.counters.taken += latest.taken
         return taking.late_messages
 
     def _make_status(
-        self, now: int, closed: tuple[ClosedWindow, ...], log: tuple[LogLine, ...]
+        self,
+        now: int,
+        closed: tuple[ClosedWindow, ...],
+        log: tuple[LogLine, ...],
+        clocks: BatchClocks,
     ) -> Status:
         """Return the shard's status after the micro-batch."""
         records = sum(self._buckets.sizes.values()) if self._aggregation.is_needed else 0
@@ -284,17 +304,20 @@ class KeyedStep:
             held=self._messages.held_count + self._aggregation.held_count + blocks.held_count,
             held_bytes=self._messages.held_bytes + records + blocks.held_bytes,
             open=(),
-            next_due=self._next_due(now),
+            next_due=self._next_due(now, clocks),
             newest_end=None,
             closed=closed,
             log=log,
             open_windows=self._head.open_count,
+            clock_holder=clocks.holder,
         )
 
-    def _next_due(self, now: int) -> int | None:
+    def _next_due(self, now: int, batch_clocks: BatchClocks) -> int | None:
         """Return when a window closes without new messages, as batch time, ns; None for never."""
         clocks = self._head.clocks
         dues = [FOREVER]
+        if self._head.open_count and (idle := batch_clocks.next_idle()) is not None:
+            dues.append(idle)
         if self._settings.clock == "system" and self._columns.next_due is not None:
             dues.append(self._columns.next_due)
         for clock, active, _ in self._buckets.earliest_dues.values():

@@ -11,8 +11,16 @@ from streamer.window.keyed.session import MessageGapRules, SessionRules
 from streamer.window.keyed.sliding import ForwardSlidingRules, KafkaSlidingRules
 from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
 from streamer.window.keyed.state import KeyState, Window
+from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import Count, Session, Sliding, Tumbling
+from streamer.window.settings.window_types import (
+    Count,
+    Global,
+    KeyedMessages,
+    Session,
+    Sliding,
+    Tumbling,
+)
 
 
 class WindowRules(Protocol):
@@ -37,6 +45,10 @@ class WindowRules(Protocol):
     @property
     def count_based(self) -> bool:
         """Whether windows know no time; arrival numbers stand for times then."""
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and have no bounds in metadata."""
 
     @property
     def mergeable(self) -> bool:
@@ -78,6 +90,10 @@ def make_rules(window: EventWindow) -> WindowRules:
         return rules(kind.gap, kind.max_duration, lateness)
     if isinstance(kind, Count):
         return CountRules(kind.count, kind.every)
+    if isinstance(kind, Global):
+        return UnboundedRules()
+    if isinstance(kind, KeyedMessages):
+        return CountRules(1, 1)
     if isinstance(kind, Sliding) and kind.mode == "event":
         return PerEventSlidingRules(kind.size, lateness)
     if isinstance(kind, Sliding):

@@ -134,7 +134,9 @@ class KeyGroups(dict[str, int]):
 
 
 def encode_key(value: Any) -> bytes:
-    """Return the key that a mapping's result is, as JSON."""
+    """Return a value as JSON, equal for values that are equal as keys; empty for none."""
+    if value is DELETED or value is NOTHING:
+        return b""
     return dump_json(_normalise_numbers(value))
 
 

@@ -143,6 +143,19 @@ def make_count_metadata(count: int, key: bytes | None = None) -> Mapping[str, An
     return entries
 
 
+def make_unbounded_metadata(
+    reason: WindowReason, max_time: int, key: bytes | None
+) -> dict[str, Any]:
+    """Return the metadata of the messages of a window without end.
+
+    Args:
+        reason: why it comes.
+        max_time: the largest event time in it, ns.
+        key: as `WindowMetadata.for_key` takes it.
+    """
+    return _add_key({WINDOW_EMIT: reason}, max_time, key)
+
+
 def format_key(key: bytes) -> str:
     """Return a key as `window_key` shows it: a string as it is, anything else as JSON.
 

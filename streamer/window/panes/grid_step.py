@@ -19,7 +19,14 @@ from typing import Final, Literal, NamedTuple
 from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
-from streamer.window.contract import ClosedWindow, Emission, MicroBatchInfo, ShuffleRow, Status
+from streamer.window.contract import (
+    ClockHolder,
+    ClosedWindow,
+    Emission,
+    MicroBatchInfo,
+    ShuffleRow,
+    Status,
+)
 from streamer.window.fire.fire_sorted import fire_sorted
 from streamer.window.fire.fire_window import (
     MAX_CACHED_MESSAGES,
@@ -94,6 +101,8 @@ class GridStep(ABC):
         self._closed_until = 0
         self._closed: list[ClosedWindow] = []
         self._report = StepReport()
+        self._clock_holder: ClockHolder | None = None
+        self._next_idle: int | None = None
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
         """Run the step: yield emissions, return the status."""
@@ -104,7 +113,7 @@ class GridStep(ABC):
         self._closed_until = self._initial_closed_until() if head.horizon is None else head.horizon
 
         yield from emit_passthrough(shard_input, head.counters)
-        yield from self._take_messages(shard_input)
+        yield from self._take_messages(shard_input, info)
         if under_back_pressure and info.pressure is not None:
             yield from self._expire_windows(info.pressure)
         yield from self._close_due(info)
@@ -121,7 +130,7 @@ class GridStep(ABC):
         """Return `closed_until` at the very first start."""
 
     @abstractmethod
-    def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+    def _take_messages(self, shard_input: ShardInput, info: MicroBatchInfo) -> Iterator[Emission]:
         """Keep what is not late."""
 
     def _expire_windows(self, pressure: BackPressure) -> Iterator[Emission]:
@@ -244,10 +253,11 @@ class GridStep(ABC):
             open=tuple(
                 list_open_windows(self._index, self._grid, self._closed_until, self.bound_offset)
             ),
-            next_due=None if oldest is None else self._due_time(oldest),
+            next_due=None if oldest is None else self._due_time(oldest) or self._next_idle,
             newest_end=None if newest is None else self._grid.last_end(newest),
             closed=tuple(self._closed),
             log=self._report.log_lines(),
+            clock_holder=self._clock_holder,
         )
 
 
@@ -261,7 +271,7 @@ class SystemStep(GridStep):
     def _initial_closed_until(self) -> int:
         return self._window.initial_closed_until(self._now)
 
-    def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+    def _take_messages(self, shard_input: ShardInput, info: MicroBatchInfo) -> Iterator[Emission]:
         grid, head, closed_until = self._window.grid, self._head, self._closed_until
         newest = shard_input.newest_end(grid, self._now, closed_until)
         if newest is not None:

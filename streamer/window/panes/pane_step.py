@@ -12,16 +12,19 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract import Emission, RowKind
+from streamer.window.contract import Emission, MicroBatchInfo, RowKind
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
+from streamer.window.fire.source_clocks import SourceClocks, SourceWatermarks, follow_pieces
 from streamer.window.fire.step_io import ShardInput, emit_to_late_output
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import WindowMetadata
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.panes.split_pack import split_by_closed_windows
+from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
+from streamer.window.settings.window_types import EventTimeSettings
 from streamer.window.state.pane_store import IncomingPack
 from streamer.window.state_store import StateStore
 
@@ -58,6 +61,7 @@ class PaneStep(GridStep):
     ) -> None:
         super().__init__(window, store, keep_dropped)
         self._uses_event_time = window.uses_event_time
+        self._time = window.time if isinstance(window, EventWindow) else EventTimeSettings()
         self._having_query = having
         self._having: HavingFilter | None = None
         self._deferred: list[DeferredPacks] = []
@@ -66,13 +70,15 @@ class PaneStep(GridStep):
     def _initial_closed_until(self) -> int:
         return _NONE_CLOSED
 
-    def _take_messages(self, shard_input: ShardInput) -> Iterator[Emission]:
+    def _take_messages(self, shard_input: ShardInput, info: MicroBatchInfo) -> Iterator[Emission]:
         if self._having_query is not None:
             self._having = HavingFilter(self._having_query, self._now, self._report)
         head = self._head
-        clocks = PartitionWatermarks(
-            shard_input.pieces, head.stream if self._uses_event_time else None
-        )
+        before = head.stream if self._uses_event_time else None
+        known = None if head.sources is None else SourceClocks.from_fields(head.sources)
+        clocks, known = follow_pieces(self._time, shard_input.pieces, before, known, info)
+        head.sources = None if known is None else known.to_fields()
+        self._clock_holder, self._next_idle = clocks.holder, clocks.next_idle()
         for piece in shard_input.pieces:
             end = self._grid.last_end(piece.max_event_time)
             head.newest = end if head.newest is None else max(head.newest, end)
@@ -121,8 +127,10 @@ class PaneStep(GridStep):
                 closed_until = max(closed_until, self._window.closed_until(base))
             if row.kind == RowKind.DISORDERED:
                 ends = self._grid.windows_of(row.pane)
+                cap = clocks.cap(row.arrival) if isinstance(clocks, SourceWatermarks) else None
+                closes = map(self._window.due_time, ends)
                 for closed, part in split_by_closed_windows(
-                    pack, base, map(self._window.due_time, ends), self._window.sorts_by_time
+                    pack, base, closes, self._window.sorts_by_time, cap
                 ):
                     at = ends[closed - 1] if closed else closed_until
                     packs[row.pane, max(at, closed_until)].append(part)

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from streamer.window.fire.source_clocks import cap_lags
 from streamer.window.pack.message_columns import distinct_metadata
 from streamer.window.pack.pack_codec import Pack, PackColumns, encode_pack, read_header
 from streamer.window.settings.int_codec import Ints
@@ -16,7 +17,11 @@ _MAX_TIME_NS: Final = 2**63 - 1
 
 
 def split_by_closed_windows(
-    incoming: IncomingPack, base: int | None, closes: Iterable[int], keep_times: bool = False
+    incoming: IncomingPack,
+    base: int | None,
+    closes: Iterable[int],
+    keep_times: bool = False,
+    cap: int | None = None,
 ) -> Iterator[tuple[int, IncomingPack]]:
     """Part the messages of a pack by how many of its windows had closed before each of them came.
 
@@ -25,12 +30,14 @@ def split_by_closed_windows(
         base: the clock before the piece; None when there was none.
         closes: the clocks at which the pane's windows close, ascending.
         keep_times: keep the event times of all messages, and not the largest of each group alone.
+        cap: how far other sources let the clock go in the piece; None for any.
 
     Returns:
         How many had closed, and a pack of the messages for which it was so many.
     """
     pack = Pack(incoming.body, incoming.shift)
     assert pack.times is not None
+    cap_lags(pack, cap)
     clocks = pack.times if pack.lags is None else pack.times + pack.lags
     if base is not None:
         clocks = np.maximum(clocks, base)

@@ -11,6 +11,7 @@ from streamer.window.rescale.keyed_shards import rescale_keyed_shards
 from streamer.window.rescale.pane_shards import rescale_pane_shards
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
+from streamer.window.state.keyed_values import rescale_keyed_values
 from streamer.window.state_store import StateStore
 
 
@@ -63,6 +64,7 @@ def rescale(
     check_rescalable(window)
     is_spread = window.keyed or (keyed and window.spreads_groups)
     shard_of = make_shard_function(len(into)) if is_spread else _first_shard
+    rescale_keyed_values(shard_of, stores, into)
     if isinstance(window, EventWindow) and window.strategy == "keys":
         return RescaleResult(*rescale_keyed_shards(window, shard_of, stores, into))
     return RescaleResult(

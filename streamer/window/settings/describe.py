@@ -10,7 +10,9 @@ from streamer.window.settings.window_types import (
     Count,
     EmptyWindows,
     EventTimeSettings,
+    Global,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -43,8 +45,12 @@ def headline_of(kind: WindowType) -> str:
             return format_duration(kind.gap)
         case Count():
             return str(kind.count)
+        case Global():
+            return "endless"
         case Join():
             return format_duration(max(kind.before, kind.after))
+        case KeyedMessages():
+            return "1"
 
 
 def spacing_of(kind: WindowType) -> int:
@@ -56,7 +62,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | Join():
+        case Count() | Global() | Join() | KeyedMessages():
             return MINUTE
 
 
@@ -87,8 +93,13 @@ def describe_type(kind: WindowType) -> str:
         case Count():
             text = f"windows of {kind.count:,} messages"
             return f"{text} every {kind.every:,}" if kind.every != kind.count else text
+        case Global():
+            kept = " of the latest messages by id" if kind.latest_by else ""
+            return f"one window{kept} without end"
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
+        case KeyedMessages():
+            return "no windows, messages go on at once"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -123,8 +134,19 @@ def describe_bounds(kind: WindowType) -> str:
             return f"size {format_duration(kind.size)}, {kind.mode}: {bound}"
         case Count():
             return f"count {kind.count:,}, every {kind.every:,}"
+        case Global():
+            if not kind.latest_by:
+                return "one window without end"
+            return f"one window without end, of the latest by {_shorten_mapping(kind.latest_by)}"
         case Join():
             return f"{kind.type}, {describe_type(kind)}"
+        case KeyedMessages():
+            return "no windows: each message is a batch by itself"
+
+
+def _shorten_mapping(text: str) -> str:
+    """Return a mapping in one line, without `root =`."""
+    return " ".join(text.removeprefix("root =").split())
 
 
 def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]:
@@ -132,8 +154,21 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
     if isinstance(kind, Count):
         yield "closes by its number of messages"
         return
+    if isinstance(kind, Global):
+        timeout = time.idle_timeout
+        never = "never closes"
+        yield (
+            never if timeout is None else f"ends when nothing came for {format_duration(timeout)}"
+        )
+        yield EMIT_TEXTS[time.emit]
+        return
+    if isinstance(kind, KeyedMessages):
+        yield "messages go on at once, those of a key in order of arrival"
+        return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
+    if time.waits_for_sources:
+        clock += f" of the {time.clock_scope} that is the furthest behind"
     gap = ""
     if isinstance(kind, Session):
         gap = " + its gap" if kind.by_message else f" + {format_duration(kind.gap)}"
@@ -142,10 +177,12 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield "pairs come out with their second message"
         by = f" by {wait}" if time.allowed_lateness else ""
         yield f"messages wait until the {clock} has passed their last possible match{by}"
+        yield from _describe_silent_sources(time)
         if time.idle_timeout is not None:
             yield f"messages wait for {format_duration(time.idle_timeout)} at most"
         return
     yield f"closes by the {clock} at its end{gap} + {wait}"
+    yield from _describe_silent_sources(time)
     if time.idle_timeout is not None:
         yield f"closes when nothing came for {format_duration(time.idle_timeout)}"
     if time.emit in EMIT_TEXTS:
@@ -160,3 +197,10 @@ def _describe_empty(empty: EmptyWindows) -> str:
     duration = format_duration(empty.duration)
     text = f"without messages too, for {' and '.join(keys)}, {duration} from the last one on"
     return f"{text}{_FILL_TEXTS[empty.fill]}"
+
+
+def _describe_silent_sources(time: EventTimeSettings) -> Iterator[str]:
+    if time.waits_for_sources:
+        timeout = time.source_idle_timeout
+        after = f" that is silent for {format_duration(timeout)}" if timeout else ""
+        yield f"the clock {'goes on without' if timeout else 'waits for'} any{after}"

@@ -26,7 +26,9 @@ from streamer.window.settings.local_days import LocalDays
 from streamer.window.settings.window_types import (
     Count,
     EventTimeSettings,
+    Global,
     Join,
+    KeyedMessages,
     Session,
     Sliding,
     Tumbling,
@@ -67,7 +69,7 @@ class EventWindow:
     def strategy(self) -> Literal["panes", "keys"]:
         """Way of shards with windows: whole panes, or key by key."""
         time = self.time
-        shared = time.clock_scope == "stream" and time.idle_timeout is None
+        shared = time.clock_scope != "key" and time.idle_timeout is None
         if isinstance(self.kind, Tumbling) and shared and time.emit == "final":
             # Windows without messages are those of a key.
             return "panes" if self.kind.empty is None else "keys"
@@ -77,6 +79,21 @@ class EventWindow:
     def count_based(self) -> bool:
         """Whether windows hold a number of messages, and have no times."""
         return isinstance(self.kind, Count)
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and so have no bounds."""
+        return isinstance(self.kind, Global)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether windows aggregate every message at once, and hold none."""
+        return isinstance(self.kind, Global) and not self.kind.latest_by
+
+    @property
+    def passes_messages(self) -> bool:
+        """Whether there are no windows, and each message goes on at once."""
+        return isinstance(self.kind, KeyedMessages)
 
     @property
     def join(self) -> Join | None:
@@ -128,7 +145,11 @@ class EventWindow:
     @property
     def aggregation_obstacle(self) -> str | None:
         """Reason why windows of this kind keep messages, whatever the mapping; None for none."""
-        if not isinstance(self.kind, Tumbling | Session):
+        if isinstance(self.kind, KeyedMessages):
+            return "keyed_state gives messages on as they come, and keeps none"
+        if isinstance(self.kind, Global) and self.kind.latest_by:
+            return "a later one replaces it"
+        if not isinstance(self.kind, Tumbling | Session | Global):
             return "messages leave sliding and count windows again, and joins pair them one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"
@@ -139,7 +160,9 @@ class EventWindow:
     @cached_property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        scope = f",{self.time.clock},{self.time.clock_scope}"
+        # How a shared clock goes on is no matter of what is kept.
+        scope = "key" if self.time.clock_scope == "key" else "stream"
+        scope = f",{self.time.clock},{scope}"
         return f"{self.kind.fingerprint}{scope},{self.strategy}{',keyed' if self.keyed else ''}"
 
     @cached_property
@@ -233,7 +256,9 @@ class EventWindow:
         """Return the lines of a plan: the shape of windows, then what closes them."""
         yield describe_bounds(self.kind)
         yield from describe_closing(self.kind, self.time)
-        if self.count_based:
+        if isinstance(self.kind, KeyedMessages):
+            end = "nothing is left"
+        elif self.count_based:
             end = "drops what does not fill a window (incomplete)"
         elif self.time.emit in EMIT_TEXTS and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"

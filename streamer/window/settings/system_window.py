@@ -58,9 +58,12 @@ class SystemWindow:
     uses_event_time: ClassVar[bool] = False
     brackets: ClassVar[tuple[str, str]] = ("(", "]")
     join: ClassVar[None] = None
+    passes_messages: ClassVar[bool] = False
     max_ahead: ClassVar[None] = None
     aggregation_obstacle: ClassVar[None] = None
     sorts_by_time: ClassVar[bool] = False
+    unbounded: ClassVar[bool] = False
+    holds_nothing: ClassVar[bool] = False
 
     @property
     def epoch(self) -> int:

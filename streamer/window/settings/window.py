@@ -39,6 +39,10 @@ class Window(Protocol):
         """Whether windows hold a number of messages, and have no times."""
 
     @property
+    def passes_messages(self) -> bool:
+        """Whether there are no windows, and each message goes on at once."""
+
+    @property
     def join(self) -> Join | None:
         """Settings of a join of two inputs; None for windows of one stream."""
 
@@ -93,6 +97,14 @@ class Window(Protocol):
     @property
     def retention(self) -> int | None:
         """Time that results are kept for queries after their window's end; None for not at all."""
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether windows never end, and so have no bounds."""
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether windows aggregate every message at once, and hold none."""
 
     @property
     def sorts_by_time(self) -> bool:

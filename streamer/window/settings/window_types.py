@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from streamer.core.durations import DAY, format_duration
+from streamer.core.durations import DAY, MINUTE, format_duration
 
 Clock = Literal["stream", "system"]
-ClockScope = Literal["stream", "key"]
+ClockScope = Literal["stream", "key", "partition", "input"]
 Emit = Literal["final", "changes", "each", "forward"]
 Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
@@ -21,6 +21,7 @@ Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
 
 KEY_RETENTION: Final = 7 * DAY
+SOURCE_IDLE_TIMEOUT: Final = MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class EventTimeSettings:
 
     Attributes:
         clock: what closes windows: the largest event time seen, or the micro-batch's time.
-        clock_scope: whether all keys share one clock, or each has its own.
+        clock_scope: whether all share one clock, or each key has its own; a shared one is the
+            largest event time of all, or that of the partition or input that is the furthest back.
         key_retention: ns of system time that a key's own clock is kept after its last event.
         allowed_lateness: ns that a window stays open after its end.
         max_ahead: ns that an event may be ahead of the system clock; None for any.
@@ -39,6 +41,8 @@ class EventTimeSettings:
         retention: ns that emitted results are kept for queries; None for not at all.
         end_of_input: what becomes of open windows when a bounded input has ended.
         order: of a window's messages; those of one event time are in order of arrival.
+        source_idle_timeout: ns of running time without a message after which the clock does not
+            wait for a partition or input; 0 for never.
     """
 
     clock: Clock = "stream"
@@ -51,6 +55,12 @@ class EventTimeSettings:
     retention: int | None = None
     end_of_input: EndOfInput = "flush"
     order: Order = "arrival"
+    source_idle_timeout: int = SOURCE_IDLE_TIMEOUT
+
+    @property
+    def waits_for_sources(self) -> bool:
+        """Whether the clock waits for the partition or input that is the furthest back."""
+        return self.clock == "stream" and self.clock_scope in ("partition", "input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,25 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Global:
+    """One window for each key, which never ends.
+
+    Attributes:
+        latest_by: a mapping that gives the id of a message: of each id the window holds the latest
+            message only. Empty for a window that aggregates, and holds no message.
+        delete_when: a query; a message for which it is true takes its id out. Empty for none.
+    """
+
+    latest_by: str = ""
+    delete_when: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "global(latest)" if self.latest_by else "global"
+
+
+@dataclass(frozen=True, slots=True)
 class Join:
     """Pairs of events of two inputs, of the same key and close in time.
 
@@ -195,5 +224,15 @@ class Join:
         return f"join({self.left},{self.right},{bounds},{self.type})"
 
 
-WindowType = Tumbling | Sliding | Session | Count | Join
+@dataclass(frozen=True, slots=True)
+class KeyedMessages:
+    """No windows: each message goes on at once, in order of arrival for each key."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "keyed_state"
+
+
+WindowType = Tumbling | Sliding | Session | Count | Global | Join | KeyedMessages
 """The settings of any of the kinds."""

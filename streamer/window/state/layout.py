@@ -33,6 +33,8 @@ FREED_ROWS_SEQ: Final = -4
 MATCHED_BITS_SEQ: Final = -5
 SESSION_BLOCK_SEQ: Final = -5
 SESSION_BLOCKS_HEAD_KEY: Final = (0, -6)
+KEYED_VALUES_SEQ: Final = -7
+KEYED_VALUES_HEAD_KEY: Final = (0, -8)
 
 PACK_PANE: Final = 0
 """Pane of all packs of a shard of kind `keys` or `join`."""
@@ -61,6 +63,8 @@ KEY_BUCKET_VERSION: Final = 1
 MATCHED_BITS_VERSION: Final = 2
 SESSION_BLOCK_VERSION: Final = 1
 SESSION_BLOCKS_HEAD_VERSION: Final = 1
+KEYED_VALUES_VERSION: Final = 1
+KEYED_VALUES_HEAD_VERSION: Final = 1
 
 _SHIFT_STRUCT: Final = struct.Struct("<q")
 
@@ -123,6 +127,14 @@ LAYOUT: Final = (
         ("keys",), 0, _at(SESSION_BLOCKS_HEAD_KEY[1]),
         "json", (SESSION_BLOCKS_HEAD_VERSION,), "keyed.columns.session_blocks",
         "by block of sessions its earliest end and its totals"),
+    StateValue(
+        ("panes", "keys", "join"), "bucket", _at(KEYED_VALUES_SEQ),
+        "binary", (KEYED_VALUES_VERSION,), "state.keyed_values",
+        "values that the pipeline keeps of the keys with one hash, and when they expire"),
+    StateValue(
+        ("panes", "keys", "join"), 0, _at(KEYED_VALUES_HEAD_KEY[1]),
+        "json", (KEYED_VALUES_HEAD_VERSION,), "state.keyed_values",
+        "names of these values, their clock; by bucket when the first key expires"),
     StateValue(
         ("panes",), "pane", (0, MAX_SEQ), "pack", (1, 2, 3), "state.pane_store",
         "a pack of the pane's messages, or of its pre-aggregated groups"),

@@ -95,6 +95,7 @@ class PaneHead:
         expired: ends of windows that were dropped, as runs [first, last], as long as they matter.
         counters: since the checkpoint began.
         buckets: by number, its oldest and newest pane, messages and bytes.
+        sources: `SourceClocks.to_fields`; None where the clock waits for no source.
     """
 
     fingerprint: str
@@ -106,6 +107,7 @@ class PaneHead:
     expired: list[list[int]] = field(default_factory=list)
     counters: Counters = field(default_factory=Counters)
     buckets: dict[int, list[int]] = field(default_factory=dict)
+    sources: list[Any] | None = None
 
 
 class PaneIndex:
@@ -224,6 +226,8 @@ def _decode_bucket(data: bytes | None) -> dict[int, Pane]:
 def _encode_head(head: PaneHead) -> bytes:
     fields = asdict(head)
     fields["buckets"] = [[number, *sums] for number, sums in head.buckets.items()]
+    if head.sources is None:
+        del fields["sources"]
     return orjson.dumps({"version": PANE_INDEX_VERSION, **fields})
 
 

@@ -17,6 +17,7 @@ from streamer.window.settings.window_types import (
     Count,
     EmptyWindows,
     EventTimeSettings,
+    Global,
     Join,
     Session,
     Sliding,
@@ -61,6 +62,8 @@ def buffer(yaml: str, more: str = "") -> Any:
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 1}", Count(5, 1)),
+        ("global_window: {latest_by: root = this.id}", Global("root = this.id")),
+        ("global_window: {latest_by: this.id, delete_when: this.d}", Global("this.id", "this.d")),
     ],
 )
 def test_a_window_has_the_settings_of_its_kind(yaml: str, window: Any) -> None:
@@ -216,6 +219,14 @@ def test_empty_mappings_are_none() -> None:
         ("session_window: {gap: 1s, gap_mapping: random_int()}", "leaves the gap to chance"),
         ("session_window: {gap: 1s, clock_scope: key}", "clock_scope is key, but messages have no"),
         ("session_window: {gap: 1s, emit: forward, having: this.a}", "having cannot judge"),
+        ("global_window: {idle_timeout: 0s, latest_by: this.id}", "leave it out to keep every key"),
+        ("global_window: {delete_when: this.d}", "delete_when has no meaning without latest_by"),
+        ("global_window: {order: event_time}", "no message is kept that could be sorted"),
+        (
+            "global_window: {order: event_time, latest_by: this.id, delete_when: this.d}",
+            "would bring it back; use order: arrival",
+        ),
+        ("global_window: {}", "there is no mapping that makes one message of many"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(yaml: str, text: str) -> None:

@@ -192,9 +192,21 @@ def test_file_refuses_keys_that_lead_out_of_the_directory(
         kept.get(key, a_run.ex)
 
 
-def test_file_says_when_its_directory_is_missing(cache: Caches, tmp_path: Path, a_run: Run) -> None:
-    kept = cache(f"file: {{directory: {tmp_path}/none}}")
-    with pytest.raises(CacheError, match=r"^open .*/none/a: no such file or directory$"):
+def test_file_makes_its_directory(cache: Caches, tmp_path: Path, a_run: Run) -> None:
+    kept = cache(f"file: {{directory: {tmp_path}/none/yet}}")
+    with pytest.raises(KeyNotFoundError):
+        kept.get("a", a_run.ex)
+    kept.add("a", b"1", None, a_run.ex)
+    kept.set("b/c", b"2", None, a_run.ex)
+    with pytest.raises(KeyAlreadyExistsError):
+        kept.add("a", b"", None, a_run.ex)
+    assert (kept.get("a", a_run.ex), kept.get("b/c", a_run.ex)) == (b"1", b"2")
+
+
+def test_file_says_when_its_directory_is_none(cache: Caches, tmp_path: Path, a_run: Run) -> None:
+    (tmp_path / "taken").touch()
+    kept = cache(f"file: {{directory: {tmp_path}/taken}}")
+    with pytest.raises(CacheError, match=r"^open .*/taken/a: .*/taken is not a directory$"):
         kept.set("a", b"", None, a_run.ex)
     assert a_run.counted == [("cache_error", "set")]
 
@@ -237,6 +249,7 @@ def test_multilevel_gives_a_value_that_cannot_be_brought_near(
 ) -> None:
     (tmp_path / "far" / "a").write_bytes(b"one")
     (tmp_path / "near").rmdir()
+    (tmp_path / "near").symlink_to("nowhere")
     assert levels.get("a", a_run.ex) == b"one"
     [(level, text)] = a_run.logged
     assert level == "ERROR"

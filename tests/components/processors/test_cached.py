@@ -125,6 +125,7 @@ def test_what_is_cut_short_is_no_stored_form(length: int) -> None:
 
 
 def test_what_cannot_be_stored_goes_on_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "none").symlink_to("nowhere")
     through = built(
         "pipeline: {processors: [{cached: {cache: c, key: none/k, processors: [noop: {}]}}]}\n"
         f"cache_resources: [{{label: c, file: {{directory: {tmp_path}}}}}]\n"

@@ -272,6 +272,32 @@ def test_every_section_is_judged_on_purpose() -> None:
     assert {field.name for field in spark.children} == set(SPARK_RULINGS)
 
 
+ENDLESS = """
+input: {stdin: {}}
+buffer: {global_window: {key_mapping: root = this.k}}
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {
+          { "n": batch_size(), "sum": json("v").from_all().sum() }
+        } else { deleted() }
+"""
+
+
+def test_a_mapping_of_windows_without_end_may_change_what_it_makes_of_the_same() -> None:
+    found = judged(ENDLESS, ENDLESS.replace('"n": batch', '"key": this.k, "count": batch'))
+    assert found.effect == IN_PLACE
+
+
+def test_one_that_asks_for_something_else_begins_anew() -> None:
+    found = judged(ENDLESS, ENDLESS.replace(".sum()", ".max()"))
+    assert found.effect == RESET
+    assert found.losses == (
+        "the windows that are open: one window without end, for each key, "
+        "emitted whenever they change",
+    )
+
+
 def test_a_table_takes_effect_in_place_whoever_looks_it_up() -> None:
     table = "table_resources: [{label: cities, csv: {path: %s.csv, key: city}}]\n"
     (found,) = judged(BASE + table % "a", BASE + table % "b").changes

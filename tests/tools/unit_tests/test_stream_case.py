@@ -117,22 +117,29 @@ def test_a_step_lists_what_came_out_since_the_last_list(run: Run) -> None:
 
 def test_too_few_batches_are_explained_by_what_is_open(run: Run) -> None:
     too_few = "wrong batch count, expected 1, got 0"
+    late = (
+        "  WARN late messages were dropped: 1; the newest of their windows ended at "
+        "2026-01-01T09:00:00Z, and all up to 2026-01-01T09:59:40Z have closed"
+    )
     found = texts(run(SENT + "output_batches: [[{}], [{}]]\n"))
     assert found == [
         "wrong batch count, expected 2, got 1",
         "  the clock is 2026-01-01T10:00:10Z, no window is open",
+        late,
     ]
     early = SENT.replace("10s", "9s") + "    output_batches: [[{}]]\n"
     assert texts(run(early)) == [
         f"step 1 [line 11]: {too_few}",
         "  the clock is 2026-01-01T10:00:09Z, 1 window with 1 message is open, "
         "the next one closes at 2026-01-01T10:00:10Z",
+        late,
     ]
     keeps = BUFFER.replace("10s", "10s, slide: 5s")
     two = SENT.replace("10s", "1s") + "output_batches: [[{}]]\n"
     assert texts(run(two, keeps))[1:] == [
         "  the clock is 2026-01-01T10:00:01Z, 2 windows with 1 message are open, "
-        "the next one closes at 2026-01-01T10:00:05Z"
+        "the next one closes at 2026-01-01T10:00:05Z",
+        late.replace("09:00:00Z", "09:00:05Z").replace("09:59:40Z", "09:59:50Z"),
     ]
 
 
@@ -267,3 +274,60 @@ def test_a_micro_batch_that_strict_error_handling_rejects_is_a_failure(run: Run)
     [found] = texts(run(SENT, strict + BUFFER + failing))
     assert found.startswith("step 1 [line 13]: 1 message has failed and must not be written to ")
     assert found.endswith("by mapping at pipeline.processors.0: failed assignment (line 1): no")
+
+
+DROPPING = """\
+pipeline:
+  processors:
+    - mapping: root.n = this.n.number()
+    - dedupe: { cache: seen, key: '${! json("n") }' }
+cache_resources:
+  - label: seen
+    file: { directory: taken }
+"""
+FOUR = """\
+steps:
+  - send: [{ json_content: { n: 1 } }, { json_content: { n: 2 } }, { json_content: {} }]
+"""
+
+
+def test_too_few_batches_are_explained_by_what_was_logged(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    found = texts(run(FOUR + "    output_batches: [[{}], [{}]]\n", DROPPING))
+    assert found[:3] == [
+        "step 0 [line 13]: wrong batch count, expected 2, got 0",
+        "  the clock is 2026-01-01T10:00:00Z, no window is open",
+        "  pipeline.processors.1 got 3 and gave none",
+    ]
+    lines = [line.strip() for line in found[3:]]
+    assert lines[0].startswith("ERROR pipeline.processors.0: failed assignment (line 1): ")
+    assert lines[1] == (
+        "ERROR pipeline.processors.1: Cache error: open taken/1: taken is not a directory; "
+        "the message is dropped"
+    )
+
+
+def test_processors_that_give_too_little_say_why(tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    text = DROPPING + (
+        "tests:\n  - name: few\n    target_processors: /pipeline/processors\n"
+        "    input_batch: [{ json_content: { n: 1 } }]\n    output_batches: [[{}]]\n"
+    )
+    (tmp_path / "y.yaml").write_text(text.replace("taken", f"{tmp_path}/taken"))
+    [suite] = find_suites([str(tmp_path / "y.yaml")])
+    found = texts(run_suite(suite, SuiteEnvironment(suite.config)))
+    assert found[0] == "wrong batch count, expected 1, got 0"
+    assert any("Cache error: " in line for line in found[1:])
+
+
+def test_a_failed_message_shows_its_first_failure_too(run: Run) -> None:
+    config = """\
+pipeline:
+  processors:
+    - mapping: root = this.n.number()
+    - unarchive: { format: json_array }
+"""
+    case = "steps:\n  - send: [{ json_content: {} }]\n    output_batches: [[]]\n"
+    [line] = [line for line in texts(run(case, config)) if "failed:" in line]
+    assert "failed: failed to parse message into JSON array" in line
+    assert "(the first failure of pipeline.processors.0: failed assignment (line 1): " in line

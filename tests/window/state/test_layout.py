@@ -13,7 +13,9 @@ import pytest
 import streamer.window
 from streamer.window.pack import pack_codec
 from streamer.window.state import layout
+from streamer.window.state.keyed_values import KeyedValues
 from streamer.window.state.layout import LAYOUT, ShardKind, StateValue
+from streamer.window.state_store import StateStore
 from tests.window.keyed.columns.stream import FoldedSessions
 from tests.window.kinds_stream import EventStream
 from tests.window.oracle.events import Event, MicroBatch
@@ -40,6 +42,8 @@ def test_the_table_lists_all_keys_and_formats() -> None:
         ("join", "block", (-5, -5), (2,), "keyed.matched_bits"),
         ("keys", "block", (-5, -5), (1,), "keyed.columns.session_blocks"),
         ("keys", 0, (-6, -6), (1,), "keyed.columns.session_blocks"),
+        ("join", "keys", "panes", "bucket", (-7, -7), (1,), "state.keyed_values"),
+        ("join", "keys", "panes", 0, (-8, -8), (1,), "state.keyed_values"),
         ("panes", "pane", (0, 2**63 - 1), (1, 2, 3), "state.pane_store"),
         ("keys", 0, (0, 2**63 - 1), (1, 3), "keyed.pack_store"),
         ("join", 0, (0, 2**30 - 1), (1, 3), "keyed.pack_store"),
@@ -115,6 +119,8 @@ def test_the_state_of_a_shard_holds_what_the_table_says(kind: ShardKind) -> None
     for stream in _streams(kind):
         for number in range(6):
             stream.step(MicroBatch(number, _events(kind, number)))
+            for store in stream.stores:
+                _keep_value(store, number)
             for (pane, seq), data in chain.from_iterable(
                 store.values.items() for store in stream.stores
             ):
@@ -124,6 +130,14 @@ def test_the_state_of_a_shard_holds_what_the_table_says(kind: ShardKind) -> None
                     assert _version(values[at], data) in values[at].versions
                 seen.add(at)
     assert [value.content for n, value in enumerate(values) if n not in seen] == []
+
+
+def _keep_value(store: StateStore, number: int) -> None:
+    """Keep a value of a key, as a pipeline behind the windows does it."""
+    values = KeyedValues(store, None)
+    values.begin(b"%d" % number, number)
+    values.put("name", number)
+    values.commit()
 
 
 def _version(value: StateValue, data: bytes) -> int:

@@ -33,7 +33,8 @@ export async function show(root, { params, api, onLeave }) {
     const behind = waiting ? `${short(waiting)} messages wait` : "nothing waits";
     figures.show("Lag", lasting(now.event_time_lag), now.event_time_lag === null ? behind : `event time; ${behind}`);
     const due = now.next_close ? `${short(now.held)} messages; next closes ${clock(Date.parse(now.next_close))}` : "";
-    figures.show("Open windows", whole(now.open_windows), due);
+    const held = now.clock_waits_for ? `the clock waits for ${now.clock_waits_for.source}` : "";
+    figures.show("Open windows", whole(now.open_windows), [due, held].filter(Boolean).join("; "));
     figures.show("Micro-batch", now.micro_batch < 0 ? "–" : whole(now.micro_batch), dropped(now.dropped));
   }
 

@@ -1,0 +1,95 @@
+"""`keyed_state`: no windows; the pipeline behind it keeps state by key.
+
+Flink's keyed streams (`keyBy`) and their state. Messages go on at once, each as a batch of one, and
+those of a key in order of arrival; what mappings and processors keep of a key is in the checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
+from streamer.sdk.window_buffer.event_time import (
+    FieldProblems,
+    WindowBuffer,
+    build_buffer,
+    find_key_problems,
+    find_lateness_problems,
+    find_state_ttl_problems,
+    find_timestamp_problems,
+)
+from streamer.sdk.window_buffer.fields import (
+    FILTER_FIELD,
+    KEY_FIELD,
+    LATE_OUTPUT_FIELD,
+    MAX_AHEAD_FIELD,
+    STATE_TTL_FIELD,
+    TIMESTAMP_FIELD,
+)
+from streamer.window.settings.window_types import KeyedMessages
+
+
+def _check(parsed: ParsedFields) -> FieldProblems:
+    yield from find_timestamp_problems(parsed)
+    yield from find_key_problems(parsed)
+    yield from find_lateness_problems(parsed)
+    yield from find_state_ttl_problems(parsed)
+
+
+SPEC: Final = Spec(
+    Kind.BUFFER,
+    "keyed_state",
+    "Passes messages on at once, and lets the pipeline keep state by key.",
+    description=(
+        "There are no windows: each message is a batch by itself. Those of a key go through the "
+        "pipeline one after the other, in order of arrival, whatever partition they are from. "
+        "There the functions `lag`, `latest`, `had_changed`, `acc_sum` and the like, and "
+        "`accumulate` keep values of the key, and the processors `throttle` and `deduplicate` "
+        "decide by what came before. All of it is in the checkpoint: after a restart or a replay "
+        "the answers are the same. See [State by key](../../state.md).\n\n"
+        "Time is the event time, if `timestamp_mapping` gives one, and never runs backwards: a "
+        "message out of order counts as of the largest time before it."
+    ),
+    status="beta",
+    fields=(
+        KEY_FIELD,
+        TIMESTAMP_FIELD,
+        STATE_TTL_FIELD,
+        FILTER_FIELD,
+        MAX_AHEAD_FIELD,
+        LATE_OUTPUT_FIELD,
+    ),
+    check=_check,
+    examples=(
+        Example(
+            "How much a meter has risen since its last reading",
+            "buffer:\n"
+            "  keyed_state:\n"
+            "    key_mapping: root = this.meter\n"
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: |\n"
+            "        root = this\n"
+            "        root.rise = this.kwh - lag(this.kwh, 1, this.kwh)\n",
+        ),
+        Example(
+            "Only what has changed",
+            "buffer:\n"
+            "  keyed_state:\n"
+            "    key_mapping: root = this.device\n"
+            "    timestamp_mapping: root = this.ts\n"
+            "    state_ttl: 7d\n"
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: |\n"
+            "        root = if !had_changed(this.status) { deleted() }\n",
+            "A device that has been silent for a week begins afresh.",
+        ),
+    ),
+    categories=("Windowing",),
+)
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
+    """Take the settings, which `SPEC.check` has found to be right."""
+    return build_buffer(parsed, KeyedMessages())

@@ -1,0 +1,81 @@
+"""Sources that an event-time clock waits for (`clock_scope`): partitions of Kafka, or inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.connectors.merged_source import MergedSource
+from streamer.engine.planner.kafka_inputs import EmptySource
+from streamer.engine.stage.task_input import PieceInput, SourcePiece, TaskPlan
+from streamer.plan import Plan
+from streamer.sdk.input.replayable import ReplayableSource
+from streamer.window.settings.event_time_window import EventWindow
+
+
+def _scope_of(plan: Plan) -> str:
+    """Return `partition` or `input`; empty where the clock waits for no source."""
+    window = plan.window
+    if isinstance(window, EventWindow) and window.time.waits_for_sources:
+        return window.time.clock_scope
+    return ""
+
+
+def name_clock_source(task_plan: TaskPlan, piece: SourcePiece) -> str:
+    """Return the name of the source that a piece is from; empty where none is waited for.
+
+    Files and all else that is no log with partitions is one source for each input: its parts come
+    one after the other.
+    """
+    scope = _scope_of(task_plan.plan)
+    if scope == "partition" and getattr(piece.source, "has_partitions", False):
+        return piece.partition
+    return (piece.label or _name_input(task_plan.input_of(piece))) if scope else ""
+
+
+def list_clock_sources(
+    task_plan: TaskPlan, source: ReplayableSource, ends: Sequence[Offsets]
+) -> tuple[str, ...]:
+    """Return the names of all sources that are known, those that are silent too.
+
+    Args:
+        task_plan: of the stream.
+        source: the part of the input that is no source of Spark's.
+        ends: where the micro-batch ends in Kafka, for each of the inputs.
+    """
+    scope = _scope_of(task_plan.plan)
+    if not scope:
+        return ()
+    if scope == "input":
+        paths = task_plan.inputs
+        inner = {path[:length] for path in paths for length in range(len(path))}
+        return tuple(_name_input(paths[path]) for path in paths if path not in inner)
+    numbers = count()
+    return tuple(dict.fromkeys(_walk(task_plan, source, (), (), numbers, ends)))
+
+
+def _walk(
+    task_plan: TaskPlan,
+    source: Any,
+    path: tuple[int, ...],
+    names: tuple[str, ...],
+    numbers: Iterator[int],
+    ends: Sequence[Offsets],
+) -> Iterator[str]:
+    if isinstance(source, EmptySource):
+        number = next(numbers)
+        for topic, partitions in (ends[number] if number < len(ends) else {}).items():
+            yield from (":".join((*names, f"{topic}/{partition}")) for partition in partitions)
+    elif isinstance(source, MergedSource):
+        for number, (name, child) in enumerate(source.sources.items()):
+            way = (*path, number), (*names, name)
+            yield from _walk(task_plan, child, *way, numbers, ends)
+    else:
+        yield _name_input(task_plan.input_at(path))
+
+
+def _name_input(piece_input: PieceInput) -> str:
+    component = piece_input.component
+    return component.label or component.path or "input"

@@ -1,0 +1,115 @@
+"""The step of a shard without windows: each message goes on at once, with its key and its time.
+
+Nothing is kept but clocks and counters; what the pipeline keeps of a key is its own affair
+(`state.keyed_values`). The messages of a key come in order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import chain, repeat
+
+import numpy as np
+
+from streamer.core.message import Batch
+from streamer.window.contract import (
+    Counters,
+    Emission,
+    KeyedEmission,
+    MicroBatchInfo,
+    ShuffleRow,
+    Status,
+)
+from streamer.window.fire.step_io import ShardInput, emit_passthrough
+from streamer.window.keyed.clocks import BatchClocks
+from streamer.window.keyed.head import KeyedHead
+from streamer.window.keyed.state import FOREVER, NEVER
+from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
+from streamer.window.pack.pack_codec import Pack
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.int_codec import Ints
+from streamer.window.state.pane_store import IncomingPack
+from streamer.window.state_store import StateStore
+
+
+class MessageStep:
+    """One micro-batch of one shard."""
+
+    def __init__(self, window: EventWindow, store: StateStore) -> None:
+        """Read the head of the shard's state.
+
+        Args:
+            window: the buffer's settings.
+            store: the shard's state.
+        """
+        self._window = window
+        self._store = store
+        self._head = KeyedHead.read(store, window.fingerprint)
+        self._decoded: DecodedMetadata = {}
+
+    def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
+        """Run the micro-batch: give the emissions, return the status."""
+        head, shard_input = self._head, ShardInput(rows)
+        counters = head.counters
+        info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
+        now = head.clocks.start_batch(info)
+        clocks = BatchClocks(self._window.time, 1, head.clocks, shard_input.pieces, info)
+        yield from emit_passthrough(shard_input, counters)
+        numbered, head.next_arrival = shard_input.number_arrivals(head.next_arrival)
+        for cluster in _cluster_overlapping([pack for pack, _ in numbered]):
+            yield self._make_emission(cluster, clocks, counters)
+        clocks.finish(info.backlog)
+        head.write(self._store)
+        return Status(now, None, counters, 0, 0, (), None, None, (), (), open_windows=0)
+
+    def _make_emission(
+        self, cluster: Sequence[IncomingPack], clocks: BatchClocks, counters: Counters
+    ) -> KeyedEmission:
+        """Return the messages of packs that lie among each other, in order of arrival."""
+        builder = MessageBuilder({}, self._decoded)
+        messages: Batch = []
+        keys: list[bytes] = []
+        times: list[int] = []
+        arrivals: list[Ints] = []
+        for body, shift, header in cluster:
+            pack = Pack(body, shift)
+            messages += builder.build_messages(pack.payloads(), pack.metas, pack.meta_ids)
+            counts = np.diff(pack.starts).tolist()
+            names = pack.keys or [b""]
+            keys += chain.from_iterable(map(repeat, names, counts))
+            times += _effective_times(pack, clocks.watermark_before(header.first))
+            arrivals.append(pack.arrivals)
+        order = np.argsort(np.concatenate(arrivals), kind="stable").tolist()
+        count = len(messages)
+        counters.taken += count
+        counters.released += count
+        counters.emitted_windows += count
+        counters.emitted_messages += count
+        return KeyedEmission.of_messages(
+            [messages[at] for at in order], [keys[at] for at in order], [times[at] for at in order]
+        )
+
+
+def _effective_times(pack: Pack, watermark: int) -> list[int]:
+    """Return by message the clock after it: its event time, or the largest before it."""
+    assert pack.times is not None
+    times = pack.times if pack.lags is None else pack.times + pack.lags
+    if watermark != NEVER:
+        times = np.maximum(times, min(watermark, FOREVER))
+    effective: list[int] = times.tolist()
+    return effective
+
+
+def _cluster_overlapping(packs: Sequence[IncomingPack]) -> Iterator[list[IncomingPack]]:
+    """Give packs, which are in order, together with those that overlap them in arrival."""
+    cluster: list[IncomingPack] = []
+    until = 0
+    for pack in packs:
+        first, last = pack.header.first + pack.shift, pack.header.last + pack.shift
+        if cluster and first > until:
+            yield cluster
+            cluster = []
+        until = last if not cluster else max(until, last)
+        cluster.append(pack)
+    if cluster:
+        yield cluster

@@ -141,3 +141,29 @@ def test_nesting_without_end_is_an_error(opening):
 )
 def test_names_cannot_reach_into_python(mapping):
     assert "Error" not in run(mapping, "{}")
+
+
+LET = "a let stands at the top of the mapping, before what reads it, or in an if statement"
+ASSIGNMENT = "an if expression gives a value; an if statement, with nothing before the if, can "
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message", "suggestion"),
+    [
+        ("root = if this.a { let b = 1\n$b }", "required: expected }", LET),
+        ("root = if this.a {\n  let b = 1\n  $b }", "required: expected }", LET),
+        ("root = this.a.map_each(i -> { let b = i })", "required: expected query", LET),
+        ("root = if this.a { root.b = 1 }", "required: expected }", ASSIGNMENT),
+        ("root = if this.a {\n  root.b.c = 1\n}", "required: expected }", ASSIGNMENT),
+        ("root = if this.a { b == 1 2 }", "required: expected }", ""),
+        ("root = 1\nlet = 2", "", ""),
+        ("if this.a {\n  let = 2\n}", "", ""),
+        ("root.a =", "", ""),
+    ],
+)
+def test_a_statement_inside_of_an_expression_is_told_where_it_stands(mapping, message, suggestion):
+    with pytest.raises(BloblangError) as caught:
+        compile_mapping(mapping)
+    assert message in caught.value.message
+    assert caught.value.suggestion.startswith(suggestion)
+    assert bool(caught.value.suggestion) is bool(suggestion)

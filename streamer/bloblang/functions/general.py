@@ -70,11 +70,14 @@ def var(name: str) -> Any:
     Param("start", "integer"),
     Param("stop", "integer"),
     Param("step", "integer", default=1),
-    examples=(Example("root = range(4, 0, -2)", "{}", "[4,2]"),),
+    examples=(
+        Example("root = range(4, 0, -2)", "{}", "[4,2]"),
+        Example("root = range(this.a, this.b).catch([])", '{"a":1,"b":1}', "[]"),
+    ),
     binds=True,
 )
 def range_(start: int, stop: int, step: int) -> Callable[[], list[int]]:
-    """The integers from start up to, and without, stop."""
+    """The integers from start up to, and without, stop; to have none, as of 1 to 1, is an error."""
     if step == 0:
         raise ArgumentError("step must be greater than or less than 0")
     if step < 0 and stop > start:

@@ -97,7 +97,7 @@ class EmptyWindowCloser:
                 following = open_windows[starts[later]] if later < len(starts) else None
                 if run.next_start >= run.until:
                     if following is None:
-                        state.run = None if self._is_over(run) else run
+                        state.run = None if self._has_ended(run) else run
                         return
                     run.next_start = following.start
                     continue
@@ -129,7 +129,7 @@ class EmptyWindowCloser:
     def _closes(self, window: Window) -> bool:
         return self._is_flushing or self._clock >= self._rules.close_time(window)
 
-    def _is_over(self, run: WindowRun) -> bool:
+    def _has_ended(self, run: WindowRun) -> bool:
         """Whether no message can come any more for a window before the end of a run."""
         return self._clock >= self._due_at(run.until)
 
@@ -148,7 +148,7 @@ class EmptyWindowCloser:
         stand_in = None
         if self._settings.fill == "linear":
             if following is None:
-                if self._is_over(run):
+                if self._has_ended(run):
                     state.run = None
                 return False
             if following.start > run.until:

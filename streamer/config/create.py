@@ -17,6 +17,7 @@ from streamer.config.sections import SECTIONS
 from streamer.config.yaml_writer import Block, Entry, format_yaml
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import REQUIRED, Field, Kind, Spec
+from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
 _SIMPLEST_COMPONENTS: Final = {
     Kind.INPUT: "stdin",
@@ -56,6 +57,9 @@ def create_config(expression: str = "", small: bool = False) -> str:
         "processors": [maker.make_component(Kind.PROCESSOR, name) for name in processors],
         "output": maker.make_one(Kind.OUTPUT, outputs or ["stdout"], "outputs"),
     }
+    if not STATEFUL_PROCESSORS.isdisjoint(processors):
+        # They keep state by key, and so need a buffer that gives messages one.
+        components["buffer"] = maker.make_component(Kind.BUFFER, "keyed_state")
     return "\n".join(format_yaml(Block((entry,))) for entry in maker.make_sections(components))
 
 
@@ -89,7 +93,8 @@ class _ConfigMaker:
             resources = [*self._resources.get(Kind(kind), {}).values()] if kind in _KINDS else []
             if section.name == "tests" or section.deprecated:
                 continue
-            if self._small and section.name not in _SMALL_SECTIONS and not resources:
+            is_shown = section.name in (*_SMALL_SECTIONS, *components) or resources
+            if self._small and not is_shown:
                 continue
             entry = self._make_entry(section)
             if section.name == "pipeline":

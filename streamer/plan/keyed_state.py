@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -41,10 +41,12 @@ class KeyedStatePlan:
     Attributes:
         users: the processors that keep some; empty for a stream without.
         ttl: ns after which a value expires that was not written again; None for never.
+        reads_documents: whether the first processor reads every message's document.
     """
 
     users: tuple[StateUser, ...] = ()
     ttl: int | None = None
+    reads_documents: bool = False
 
 
 def find_lost_state(old: KeyedStatePlan, new: KeyedStatePlan) -> list[tuple[StateUser, list[str]]]:
@@ -68,7 +70,7 @@ NO_KEYED_STATE: Final = KeyedStatePlan()
 
 
 def make_keyed_state_plan(
-    buffer: ParsedComponent, processors: Iterable[ParsedComponent], resources: Resources
+    buffer: ParsedComponent, processors: Sequence[ParsedComponent], resources: Resources
 ) -> KeyedStatePlan:
     """Return the state by key of a stream with a buffer that gives messages a key.
 
@@ -80,7 +82,16 @@ def make_keyed_state_plan(
     shared = (one for (kind, _), one in resources.items() if kind == Kind.PROCESSOR)
     users = tuple(_find_users(chain(processors, shared)))
     ttl = buffer.config.get(_STATE_TTL) if isinstance(buffer.config, ParsedFields) else None
-    return KeyedStatePlan(users, ttl) if users else NO_KEYED_STATE
+    if not users:
+        return NO_KEYED_STATE
+    first = processors[0] if processors else None
+    reads = (
+        first is not None
+        and first.name in MAPPING_PROCESSORS
+        and isinstance(first.config, str)
+        and compile_mapping(first.config).uses.document
+    )
+    return KeyedStatePlan(users, ttl, reads)
 
 
 def _find_users(components: Iterable[ParsedComponent]) -> Iterator[StateUser]:

@@ -116,10 +116,9 @@ def quoted(text):
 def everything_compiled(text):
     """Return the generated modules of a mapping in all its forms."""
     mapping = compile_mapping(text, impure=False)
-    program, uses = mapping.program, mapping.uses
-    outside = uses.batch or uses.meta or uses.content or uses.now
+    program = mapping.program
     forms = [{}, {"mutates": True, "options": NO_OPTIMISATIONS}]
-    if not (outside or uses.random or uses.error or uses.impure):
+    if mapping.uses.only_document:
         forms.append({"document_only": True})
     return [compile_program(program, "x", **form) for form in forms]
 

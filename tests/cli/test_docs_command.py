@@ -13,6 +13,7 @@ from streamer.components import catalog
 from streamer.config import lint_config
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
 from streamer.sdk.spec import Kind
+from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
 SHIPPED = Path(streamer.__file__).parent / "docs" / "components"
 SPECS = [pytest.param(spec, id=f"{spec.kind}-{spec.name}") for spec in catalog.all_specs()]
@@ -47,6 +48,8 @@ def test_a_page_names_every_field_and_its_configs_have_no_findings(
         head = f"input: {{broker: {{inputs: [{sides}]}}}}\n"
         # Which bounds there are is to be chosen.
         configs = [head + one.replace("# within:", "within:") for one in configs]
+    if spec.kind == Kind.PROCESSOR and spec.name in STATEFUL_PROCESSORS:
+        configs = [f"buffer: {{keyed_state: {{}}}}\n{one}" for one in configs]
     if spec.name == "resource":
         label = str(spec.body.examples[0])
         made = {Kind.INPUT: "stdin", Kind.OUTPUT: "drop"}.get(spec.kind, "noop")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -19,8 +20,11 @@ def main() -> None:
     options = parser.parse_args()
     for job in JOBS:
         if not options.names or job.recipe in options.names:
-            with tempfile.TemporaryDirectory() as directory:
-                run_job(job, Path(directory), options.seed, options.events)
+            # What a job that failed has written stays there.
+            directory = Path(tempfile.mkdtemp(prefix=f"job-{job.recipe}-"))
+            print(directory)
+            run_job(job, directory, options.seed, options.events)
+            shutil.rmtree(directory)
 
 
 if __name__ == "__main__":

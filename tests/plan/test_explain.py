@@ -206,3 +206,29 @@ table_resources:
         "    table cities: csv, looked at every 30s; a micro-batch looks up one version of it",
         "    table kinds: inline, loaded at a start only; a micro-batch looks up one version of it",
     ]
+
+
+STATE = """
+buffer:
+  tumbling_window:
+    key_mapping: root = this.k
+    size: 10s
+    state_ttl: 7d
+pipeline:
+  processors:
+    - mapping: |
+        root = if batch_index() == 0 {
+          { "n": %s }
+        } else { deleted() }
+    - label: change
+      mapping: root = this.n - lag(this.n, 1, 0)
+"""
+
+
+def test_what_keeps_state_by_key_is_listed_and_what_is_before_it_folds() -> None:
+    text = explained(STATE % "batch_size()")
+    assert "state       of each key, for 168h after it was last written" in text
+    assert "pipeline.processors.1 (change): lag(this.n,1,0)" in text
+    assert "(pre-aggregated for pipeline.processors.0)" in text
+    text = explained(STATE % "acc_sum(batch_size())")
+    assert "it keeps state by key, acc_sum(batch_size()); do that in a mapping behind it" in text

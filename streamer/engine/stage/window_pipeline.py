@@ -106,6 +106,7 @@ class WindowPipeline:
         """
         self._plan = plan
         self._keys = keys
+        self._reads_documents = plan.keyed_state.reads_documents
         self._processors = processors
         self._stages = stages
         self._ex = ex
@@ -187,7 +188,10 @@ class WindowPipeline:
             # Imported here: most streams keep no state by key.
             from streamer.engine.stage.keyed_routes import StatefulSingleRoute
 
-            return StatefulSingleRoute(self._processors, output, self._keys, self._stats, self._ex)
+            return StatefulSingleRoute(
+                *(self._processors, output, self._keys, self._stats, self._ex),
+                self._reads_documents,
+            )
         return SingleRoute(self._processors, output, self._stats, self._ex)
 
     def _make_processing(self) -> dict[Route, EmissionProcessing]:

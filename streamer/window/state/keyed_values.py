@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import isfinite
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +42,9 @@ _MAX_SWEPT_BUCKETS: Final = 8
 _KEY_LENGTH: Final = struct.Struct("<I")
 _HASH_FACTOR: Final = 0x9E3779B1
 """Spreads the bits of a key's checksum, of which the lowest have chosen the shard."""
+
+_PLAIN_TYPES: Final = frozenset((str, bool, type(None)))
+_MIN_INT64: Final = -(1 << 63)
 
 _Value = list[Any]
 """When a value expires, ns of the state's clock, and the value."""
@@ -268,7 +272,7 @@ class _Bucket:
                 [
                     head.number_of(name),
                     None if expires == _NEVER_EXPIRES else expires,
-                    dump_value(value),
+                    _dump_value(value),
                 ]
                 for name, (expires, value) in left.items()
             ]
@@ -382,9 +386,34 @@ def _decode_record(data: bytes, names: Sequence[str]) -> _Record:
     if not data:
         return {}
     return {
-        names[number]: [_NEVER_EXPIRES if expires is None else expires, load_value(value)]
+        names[number]: [_NEVER_EXPIRES if expires is None else expires, _load_value(value)]
         for number, expires, value in load_state_json(data)
     }
+
+
+def _dump_value(value: Any) -> Any:
+    """Return a value as one of JSON: arrays and objects of plain values in a list of their own."""
+    if type(value) in (list, dict) and _is_plain(value):
+        return [value, True]
+    return dump_value(value)
+
+
+def _load_value(plain: Any) -> Any:
+    if type(plain) is list and len(plain) > 1:
+        return plain[0]
+    return load_value(plain)
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether JSON keeps a value exactly as it is."""
+    kind = type(value)
+    if kind is list:
+        return all(map(_is_plain, value))
+    if kind is dict:
+        return all(type(key) is str for key in value) and all(map(_is_plain, value.values()))
+    if kind is int:
+        return bool(_MIN_INT64 <= value <= _NEVER_EXPIRES)
+    return kind in _PLAIN_TYPES or (kind is float and isfinite(value))
 
 
 def _encode_key(key: bytes, part: str) -> bytes:

@@ -302,3 +302,34 @@ def test_a_table_takes_effect_in_place_whoever_looks_it_up() -> None:
     table = "table_resources: [{label: cities, csv: {path: %s.csv, key: city}}]\n"
     (found,) = judged(BASE + table % "a", BASE + table % "b").changes
     assert (found.path, found.effect) == ("table_resources.0.csv.path", IN_PLACE)
+
+
+KEEPS_STATE = """
+buffer: { keyed_state: { key_mapping: root = this.k, state_ttl: 1d } }
+pipeline:
+  processors:
+    - mapping: 'root.a = lag(this.a)'
+    - label: named
+      mapping: 'root = this.merge({"b": acc_sum(this.b), "c": accumulate("c", 0, c -> c + 1)})'
+"""
+
+
+def test_a_change_says_which_state_by_key_begins_anew() -> None:
+    def lost(old: str, new: str) -> list[tuple[str, str | None]]:
+        changed = KEEPS_STATE.replace(old, new)
+        impact = judge(parse_config(KEEPS_STATE), parse_config(changed))
+        assert all(one.effect in (Effect.IN_PLACE, Effect.MIGRATE) for one in impact.changes)
+        return [(one.path, one.old) for one in impact.changes if "begins anew" in one.note]
+
+    first, second = "pipeline.processors.0", "pipeline.processors.1"
+    assert lost("root.a = lag(this.a)", 'root.x = {"y": lag( this.a )}') == []
+    assert lost("state_ttl: 1d", "state_ttl: 2d") == []
+    assert lost("lag(this.a)", "lag(this.z)") == [(first, "lag(this.a)")]
+    # One without a label is named by its place; what is named itself stays what it is.
+    assert lost("    - mapping", "    - noop: {}\n    - mapping") == [(first, "lag(this.a)")]
+    assert lost("named", "called") == [(second, "acc_sum(this.b)")]
+
+
+def test_all_state_by_key_is_lost_with_the_windows() -> None:
+    impact = judge(parse_config(KEEPS_STATE), parse_config(KEEPS_STATE.replace("this.k", "this.i")))
+    assert "the state by key: pipeline.processors.0, pipeline.processors.1" in impact.losses

@@ -15,12 +15,13 @@ from streamer.cli.log_output import is_terminal
 from streamer.components import catalog
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
 from streamer.core.errors import StreamerError
+from streamer.tools.docs_search import DocsHit, search_docs
 
 _PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.M)
 
 _HELP: Final = """\
-Show a page of the documentation, or write the reference pages of all components.
+Show a page of the documentation, search it, or write the reference pages of all components.
 
 Without a name, the pages are listed. The kinds of components: inputs, buffers, processors,
 outputs, caches, rate-limits, scanners, metrics, tracers.
@@ -30,12 +31,20 @@ outputs, caches, rate-limits, scanners, metrics, tracers.
   streamer docs cookbook/live_counts
   streamer docs processors mapping
   streamer docs processors
+  streamer docs search upsert
+  streamer docs search top k
   streamer docs --write ./reference
+
+`search` lists pages, recipes, components, functions and methods in which all words occur, the best
+ones first. The exit code is 1 when there is nothing.
 """
+
+_SEARCH: Final = "search"
+_MAX_HITS: Final = 12
 
 
 @click.command("docs", help=_HELP)
-@click.argument("names", nargs=-1, metavar="[PAGE | KIND [NAME]…]")
+@click.argument("names", nargs=-1, metavar="[PAGE | KIND [NAME]… | search WORD…]")
 @click.option(
     "--write",
     "directory",
@@ -50,6 +59,8 @@ def docs_cli(names: tuple[str, ...], directory: str | None) -> int:
             raise click.UsageError("--write takes no page: it writes all of them")
         _write_pages(Path(directory))
         return 0
+    if names[:1] == (_SEARCH,):
+        return _search(names[1:])
     text = _find_text(names) if names else _list_pages()
     styled = _HEADING.sub(lambda heading: click.style(heading[0], bold=True), text)
     if names and is_terminal(sys.stdout):
@@ -61,8 +72,37 @@ def docs_cli(names: tuple[str, ...], directory: str | None) -> int:
     return 0
 
 
+def _search(words: tuple[str, ...]) -> int:
+    """Print what is found; return the exit code."""
+    if not words:
+        raise click.UsageError("search takes words: streamer docs search upsert")
+    hits = search_docs(_PAGES_DIRECTORY, words)
+    if not hits:
+        click.echo(f"nothing in the documentation has {' and '.join(map(repr, words))}", err=True)
+        return 1
+    for hit in hits[:_MAX_HITS]:
+        below = "" if hit.heading == hit.title else f" › {hit.heading}"
+        command = click.style(f"streamer docs {_page_arguments(hit)}", bold=True)
+        click.echo(f"{command}  {hit.title}{below} (line {hit.line})")
+        if hit.excerpt:
+            click.echo(f"    {hit.excerpt}")
+    if len(hits) > _MAX_HITS:
+        click.echo(f"… and {len(hits) - _MAX_HITS:,} more pages; add a word")
+    return 0
+
+
+def _page_arguments(hit: DocsHit) -> str:
+    """Return what `streamer docs` shows a page by."""
+    parts = hit.page.split("/")
+    if parts[0] != "components":
+        return hit.page
+    if len(parts) == 3:
+        return " ".join(parts[1:])
+    return ""  # the lists of all components
+
+
 def _list_pages() -> str:
-    lines = ["Pages (streamer docs PAGE):"]
+    lines = ["Search them: streamer docs search WORD…", "", "Pages (streamer docs PAGE):"]
     for path in sorted(_PAGES_DIRECTORY.glob("*.md")):
         title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
         lines.append(f"  {path.stem:24}{title}")

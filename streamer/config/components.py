@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamer.components import catalog
+from streamer.config.field_hints import find_field_hints
 from streamer.config.fields import find_node, format_problem, read_body, read_field, read_fields
 from streamer.config.findings import suggest_name
 from streamer.config.known_names import explain_missing, list_unavailable, suggest_available
@@ -32,6 +33,14 @@ from streamer.core.permissions import current_permissions
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields, Spec
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
+_ONE_BUFFER: Final = (
+    "a stream has one buffer here; several are a list under `buffers`, in the place of `buffer` "
+    "and `pipeline`"
+)
+_SEVERAL_HINTS: Final = {
+    Kind.PROCESSOR: "write each as its own list item",
+    Kind.BUFFER: f"keep one of them: {_ONE_BUFFER}",
+}
 _PROCESSORS: Final = Field(
     "processors", "processor", "Processors at this place.", default=(), shape="array"
 )
@@ -126,6 +135,8 @@ def _report_no_object(context: ReadContext, kind: Kind, node: Node) -> None:
         hint = f"write `{node.text}: {{}}`"
     elif isinstance(node, Scalar) and not node.text:
         hint = f"name the {kind}, or remove the field"
+    elif isinstance(node, Sequence) and kind is Kind.BUFFER:
+        hint = _ONE_BUFFER
     message = f"expected object value, got {describe_node(node)}"
     context.findings.add_at(node, "expected_object", message, hint)
 
@@ -166,7 +177,7 @@ def _choose_component(
             candidates[known[1]],
             "several_components",
             f"unable to infer {kind} type, multiple candidates '{first}' and '{second}'",
-            "keep one of them" if kind != Kind.PROCESSOR else "write each as its own list item",
+            _SEVERAL_HINTS.get(kind, "keep one of them"),
         )
         return None
     if known:
@@ -203,7 +214,8 @@ def _read_component_body(
         config = read_body(context, spec.config, body if entry else None, path, key)
     elif isinstance(body, Mapping):
         of = f" in {spec.name}"
-        config = read_fields(context, spec.fields, body, path, key, of, spec.instead)
+        hints = find_field_hints(spec, body.entries)
+        config = read_fields(context, spec.fields, body, path, key, of, hints)
     else:
         context.findings.add_at(
             body,

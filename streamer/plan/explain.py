@@ -13,6 +13,7 @@ from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 
 DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
+_SENT_TOGETHER: Final = frozenset({"sql_insert"})
 """Outputs that give bytes, or nothing, to the driver."""
 
 
@@ -167,7 +168,9 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
         config = output.config
         once = isinstance(config, ParsedFields) and config.get("transactional")
         what = "sends, exactly once, in transactions" if once else "sends, at least once"
-        if isinstance(output.config, ParsedFields) and output.config.get("max_in_flight"):
+        if output.name in _SENT_TOGETHER:
+            what += "; all rows at hand in one transaction"
+        elif isinstance(output.config, ParsedFields) and output.config.get("max_in_flight"):
             what += f"; {output.config['max_in_flight']} batches at once"
     yield f"    {_format_place(output)} {output.name}: {what}"
     for child in inner:

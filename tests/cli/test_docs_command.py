@@ -162,3 +162,29 @@ def test_a_directory_that_cannot_be_written_is_named(
     file.write_text("")
     assert invoke(["docs", "--write", str(file / "x")]) == 1
     assert f"--write {file}/x: " in capsys.readouterr().err
+
+
+def test_words_are_looked_for_in_all_pages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["docs", "search", "upsert"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("streamer docs outputs sql_insert  ") for line in lines)
+    assert all(line.startswith(("streamer docs ", "    ", "… and ")) for line in lines)
+
+
+def test_a_page_that_was_found_is_shown_as_the_line_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert invoke(["docs", "search", "tumbling", "window"]) == 0
+    commands = [
+        line.partition("  ")[0].split()[1:]
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("streamer")
+    ]
+    assert commands and all(invoke(command) == 0 for command in commands)
+
+
+def test_nothing_found_is_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["docs", "search", "nowhere", "tobefound"]) == 1
+    assert "nothing in the documentation has 'nowhere' and 'tobefound'" in capsys.readouterr().err
+    assert invoke(["docs", "search"]) == 1
+    assert "search takes words" in capsys.readouterr().err

@@ -66,6 +66,10 @@ timestamp_unix_nano = _declare_unix_time(
     Param("name", "string"),
     Param("no_cache", "bool", default=False),
     examples=(Example('root = env("STREAMER_EXAMPLE_UNSET").or("none")', "{}", "none"),),
+    summary=(
+        "An environment variable, null when it is not set. It is read once, or with `no_cache` "
+        "anew for each message."
+    ),
     binds=True,
     impure=True,
     takes_environment=True,
@@ -101,6 +105,12 @@ _FILE_EXAMPLE = "open no/such: no such file or directory"
         Example('root = file(path: "no/such", no_cache: true).catch("none")', "{}", "none"),
         Example("root = file(this.a).catch(e -> e)", '{"a":"no/such"}', _FILE_EXAMPLE),
     ),
+    summary=(
+        "The bytes of a file; its path is taken from where the program runs. The file is read "
+        "once, and a change of it is not seen until the next start. With `no_cache` it is read, "
+        "and parsed by what follows, anew for each message; a table that is read again when its "
+        "file changes is a [lookup table](lookup-tables.md)."
+    ),
     binds=True,
     impure=True,
     takes_environment=True,
@@ -120,6 +130,10 @@ def file(environment: MappingEnvironment, path: str, no_cache: bool) -> Callable
     Param("no_cache", "bool", default=False),
     examples=(
         Example('root = file_rel(path: "no/such", no_cache: true).catch("none")', "{}", "none"),
+    ),
+    summary=(
+        "The bytes of a file; its path is taken from the directory of the mapping's own file. It "
+        "is read once, or with `no_cache` anew for each message; see `file`."
     ),
     binds=True,
     impure=True,

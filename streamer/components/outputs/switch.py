@@ -240,6 +240,7 @@ class SwitchOutput(Composition):
         """Send messages to their outputs: to all at once that keep no order among each other."""
         sent = SendOutcome(len(batches))
         groups: dict[int, list[_CaseRun]] = {}
+        newest: dict[int, _CaseRun] = {}
         for number, batch in enumerate(batches):
             ways = [self._matching_cases(batch, place, ex) for place in range(len(batch))]
             if self._strict and not all(ways):
@@ -249,10 +250,12 @@ class SwitchOutput(Composition):
                 sent.fail(number, SendError(text, errors))
             for place, way in enumerate(ways):
                 for case in way:
-                    runs = groups.setdefault(self._groups[case], [])
-                    if not runs or runs[-1].case != case:
-                        runs.append(_CaseRun(case))
-                    runs[-1].add(number, place, batch[place])
+                    group = self._groups[case]
+                    run = newest.get(group)
+                    if run is None or run.case != case:
+                        run = newest[group] = _CaseRun(case)
+                        groups.setdefault(group, []).append(run)
+                    run.add(number, place, batch[place])
         used = [groups[group] for group in sorted(groups)]
         outcomes = self._pool.map(
             lambda _, runs, its: self._deliver_runs(runs, its, hold and self._keeps_messages),

@@ -65,7 +65,7 @@ class EventTimeSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmptyWindows:
-    """Settings of windows that are emitted though no message is in them, and what stands in for one.
+    """Settings of windows that are emitted though no message is in them.
 
     Attributes:
         duration: for how long after the window of its last message a silent key has windows.

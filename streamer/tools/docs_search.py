@@ -1,0 +1,160 @@
+"""Search of the documentation by words: pages, recipes, components, functions and methods.
+
+All of them are Markdown below one directory. What is found is a section: its heading counts more
+than its text, and the page's title more than the heading of a section.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_HEADING: Final = re.compile(r"(#{1,4}) +(.*)")
+_FENCE: Final = re.compile(r"\s*(```|~~~)")
+_TOKEN: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+_MARKUP: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)|[*`]")
+_TITLE_WEIGHT: Final = 12.0
+_HEADING_WEIGHT: Final = 8.0
+_NAME_WEIGHT: Final = 6.0
+_WHOLE_WORD: Final = 1.5
+_BEGINNING_WEIGHT: Final = 3.0
+_MAX_EXCERPT_CHARS: Final = 160
+_MIN_BEGIN_CHARS: Final = 3
+_MIN_SENTENCE_WORDS: Final = 6
+# Where nearly every word occurs somewhere.
+_LIST_PAGES: Final = frozenset({"changelog", "components/README", "components/at-a-glance"})
+
+
+@dataclass(frozen=True, slots=True)
+class DocsHit:
+    """A section in which all words occur.
+
+    Attributes:
+        page: the page's path below the directory, without `.md`: `cookbook/top_k`.
+        line: where the section begins, from 1.
+        title: the page's title.
+        heading: the section's; that of the page where it is its beginning.
+        excerpt: the line that has most of the words, shortened.
+        score: how well it fits.
+    """
+
+    page: str
+    line: int
+    title: str
+    heading: str
+    excerpt: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    line: int
+    heading: str
+    lines: Sequence[str]
+
+
+def search_docs(directory: Path, words: Sequence[str]) -> list[DocsHit]:
+    """Return the best section of each page in which all words occur, the best page first.
+
+    Args:
+        directory: the pages, and directories of pages.
+        words: what is looked for, in small or capital letters; a word also stands for longer ones
+            that begin with it, and a plural for its singular.
+    """
+    stems = [_stem(token) for word in words for token in _TOKEN.findall(word.lower())]
+    if not stems:
+        return []
+    hits: list[DocsHit] = []
+    for path in sorted(directory.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        small = text.lower()
+        if all(stem.removesuffix("y") in small for stem in stems):
+            page = path.relative_to(directory).with_suffix("").as_posix()
+            hits += _best_section(page, text, stems)
+    return sorted(hits, key=lambda hit: (-hit.score, hit.page))
+
+
+def _best_section(page: str, text: str, stems: Sequence[str]) -> Iterator[DocsHit]:
+    sections = [*_cut_sections(text)]
+    title = sections[0].heading if sections else page
+    best: DocsHit | None = None
+    for section in sections:
+        scores = [_score_word(stem, page, title, section) for stem in stems]
+        if not all(scores):
+            continue
+        score = sum(scores) * (0.3 if page in _LIST_PAGES else 1.0)
+        if best is None or score > best.score:
+            excerpt = _find_excerpt(section, stems)
+            best = DocsHit(page, section.line, title, section.heading, excerpt, score)
+    if best is not None:
+        yield best
+
+
+def _cut_sections(text: str) -> Iterator[_Section]:
+    """Cut a page at its headings, but not at comments of code."""
+    line, heading, lines = 1, "", list[str]()
+    is_code = False
+    for number, one in enumerate(text.splitlines(), 1):
+        if _FENCE.match(one):
+            is_code = not is_code
+        match = None if is_code else _HEADING.fullmatch(one)
+        if match is None:
+            lines.append(one)
+            continue
+        if heading or any(map(str.strip, lines)):
+            yield _Section(line, heading, lines)
+        line, heading, lines = number, _MARKUP.sub(r"\1", match[2]), []
+    yield _Section(line, heading, lines)
+
+
+def _score_word(stem: str, page: str, title: str, section: _Section) -> float:
+    """Return how well one word fits a section; 0 where it does not occur."""
+    score = _TITLE_WEIGHT * _match(stem, title) + _NAME_WEIGHT * _match(
+        stem, page.rsplit("/", 1)[-1]
+    )
+    if section.heading != title:
+        score += _HEADING_WEIGHT * _match(stem, section.heading)
+    elif score:
+        score += _BEGINNING_WEIGHT
+    count = sum(_match(stem, line) > 0 for line in section.lines)
+    return score + math.log2(1 + count)
+
+
+def _match(stem: str, text: str) -> float:
+    """Return whether a text has a word that begins so; more where it is the whole word."""
+    best = 0.0
+    for token in _TOKEN.findall(text.lower()):
+        if _stem(token) == stem:
+            return _WHOLE_WORD
+        if len(stem) >= _MIN_BEGIN_CHARS and (token.startswith(stem) or f"_{stem}" in token):
+            best = 1.0
+    return best
+
+
+def _stem(token: str) -> str:
+    """Return a word without the end of a plural."""
+    if len(token) > 4 and token.endswith("ies"):
+        return token[:-3] + "y"
+    return token[:-1] if len(token) > 3 and token.endswith("s") and token[-2] != "s" else token
+
+
+def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
+    """Return the line of a section with most of the words, around the first of them."""
+
+    def rank(line: str) -> tuple[float, bool]:
+        # A sentence says more than a line of code.
+        return sum(_match(stem, line) for stem in stems), len(line.split()) >= _MIN_SENTENCE_WORDS
+
+    line = max(section.lines, key=rank, default="")
+    text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").split())
+    if len(text) <= _MAX_EXCERPT_CHARS:
+        return text
+    places = [place for stem in stems if (place := text.lower().find(stem)) >= 0]
+    begin = max(0, min(places, default=0) - 40)
+    begin = 0 if not begin else text.find(" ", begin) + 1
+    cut = text[begin : begin + _MAX_EXCERPT_CHARS]
+    return f"{'…' if begin else ''}{cut}{'…' if begin + len(cut) < len(text) else ''}"

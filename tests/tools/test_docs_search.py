@@ -1,0 +1,80 @@
+"""Search of pages by words: titles go before headings, headings before text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import streamer
+from streamer.tools.docs_search import DocsHit, search_docs
+
+SHIPPED = Path(streamer.__file__).parent / "docs"
+PAGES = {
+    "outputs.md": "# Outputs\n\nHow messages leave.\n\n## Order\n\nA delete after an upsert.\n\n"
+    "```sh\n# Upserts are no heading here\n```\n",
+    "upserts.md": "# Upserts into a database\n\nRows by key.\n",
+    "cookbook/cdc.md": "# A table from changes\n\n## Upsert and delete\n\n`upsert_by: [id]`\n",
+    "components/outputs/sql_insert.md": "# sql_insert (output)\n\n### `upsert_by`\n\nColumns.\n",
+    "changelog.md": "# Changelog\n\n## Upserts\n\nupsert, upserts\n",
+}
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    for name, text in PAGES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def names(hits: list[DocsHit]) -> list[str]:
+    return [hit.page for hit in hits]
+
+
+def test_titles_go_before_headings_and_these_before_text(pages: Path) -> None:
+    found = search_docs(pages, ["Upsert"])
+    assert names(found) == [
+        *("upserts", "cookbook/cdc", "components/outputs/sql_insert", "changelog", "outputs"),
+    ]
+    assert (found[1].heading, found[1].line, found[1].excerpt) == (
+        *("Upsert and delete", 3, "upsert_by: [id]"),
+    )
+    assert (found[0].heading, found[0].title) == ("Upserts into a database",) * 2
+
+
+def test_all_words_must_occur_in_a_section(pages: Path) -> None:
+    assert names(search_docs(pages, ["delete", "upserts"])) == ["cookbook/cdc", "outputs"]
+    assert search_docs(pages, ["delete", "nowhere"]) == []
+    assert search_docs(pages, ["rows by key"])[0].page == "upserts"
+    assert search_docs(pages, ["…"]) == search_docs(pages, []) == []
+
+
+def test_comments_of_code_are_no_headings(pages: Path) -> None:
+    [found] = [hit for hit in search_docs(pages, ["upserts"]) if hit.page == "outputs"]
+    assert found.heading == "Order"
+
+
+def test_a_long_line_is_cut_around_the_word(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\n" + "x " * 200 + "needle" + " y" * 200 + "\n")
+    [found] = search_docs(tmp_path, ["needle"])
+    assert len(found.excerpt) <= 162 and "needle" in found.excerpt
+    assert found.excerpt[0] == found.excerpt[-1] == "…"
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("upsert", "components/outputs/sql_insert"),
+        ("top k", "cookbook/running_top_k"),
+        ("percentile", "bloblang-methods"),
+        ("exactly once", "components/outputs/kafka"),
+        ("dead letter", "kafka-in-depth"),
+        ("late window", "event-time-windows"),
+        ("tumbling", "components/buffers/tumbling_window"),
+        ("parse csv", "bloblang-methods"),
+    ],
+)
+def test_what_people_look_for_is_among_the_first(words: str, page: str) -> None:
+    assert page in names(search_docs(SHIPPED, words.split()))[:5]

@@ -44,7 +44,7 @@ class Mapping:
         self.environment = environment
         environment.compile_nested = compile_nested
         self.program, self.uses = read_program(text, environment)
-        self.only_index = find_only_index(self.program, self.uses.impure)
+        self.only_index = find_only_index(self.program, self.uses.impure or self.uses.keyed_state)
         self._identity = hashlib.blake2b(
             text.encode(errors="surrogatepass"), digest_size=6
         ).hexdigest()

@@ -175,7 +175,19 @@ class SystemClock:
 
 
 WindowReason = Literal[
-    "final", "changes", "each", "event", "forward", "count", "idle", "flush", "deleted", "empty"
+    "final",
+    "changes",
+    "each",
+    "event",
+    "forward",
+    "count",
+    "idle",
+    "flush",
+    "deleted",
+    "empty",
+    "early",
+    "on_time",
+    "late",
 ]
 """Why a window's batch comes: the values of `window_emit`."""
 

@@ -94,6 +94,8 @@ def test_the_traffic_light_mapping_keeps_one_message_of_a_batch():
         ("root = this\nroot = if batch_index() == 0 { this } else { deleted() }", None),
         ("let a = this.a\nroot = if batch_index() == 1 { $a } else { deleted() }", 1),
         ("root = if batch_index() == 1 { this } else { deleted() }\nmeta a = this.a", 1),
+        ("let c = counter()\nroot = if batch_index() == 0 { $c } else { deleted() }", None),
+        ("let l = lag(this.a)\nroot = if batch_index() == 0 { $l } else { deleted() }", None),
         ('let c = count("c")\nroot = if batch_index() == 0 { $c } else { deleted() }', None),
         ("root = if batch_index() == 0 { this } else { deleted() }\nroot.a = 1", None),
         (

@@ -58,6 +58,7 @@ MIGRATIONS = [
     ("tumbling_window", "size: 5s", "order: arrival", "order: event_time"),
     ("tumbling_window", "size: 5s", "order: event_time", "order: arrival"),
     ("session_window", KEY + "gap: 3s", "order: arrival", "order: event_time"),
+    ("session_window", KEY + "gap: 3s", "emit_also: []", "emit_also: [on_time]"),
     ("tumbling_window", "size: 5s", "late_output: late", "late_output: other"),
     (
         "tumbling_window",

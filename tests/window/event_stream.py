@@ -44,6 +44,7 @@ def times_of(rules: Fields) -> EventTimeSettings:
         None,
         rules.end_of_input,
         order=rules.order,
+        emit_also=rules.emit_also,
     )
 
 

@@ -28,7 +28,8 @@ Case = tuple[Hopping, list[MicroBatch]]
 
 def of_panes(rules: Hopping) -> Hopping:
     """The same rules where all keys share one clock and windows are emitted at their close."""
-    return replace(rules, clock_scope="stream", emit="final", idle_timeout=None)
+    once = replace(rules, emit="final", emit_also=frozenset())
+    return replace(once, clock_scope="stream", idle_timeout=None)
 
 
 @st.composite

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from streamer.bloblang import tree
 from streamer.core.value import DELETED
 
+_STATE_NEEDS: Final = frozenset(("state", "site"))
+"""Needs of functions that keep something from call to call."""
 
-def find_only_index(program: tree.Program, impure: bool) -> int | None:
+
+def find_only_index(program: tree.Program, has_effects: bool) -> int | None:
     """Return the index of a batch that a mapping keeps when it provably deletes all others.
 
     Seen: `root = if batch_index() == N { … } else { deleted() }`, the same turned around, with
@@ -15,15 +20,18 @@ def find_only_index(program: tree.Program, impure: bool) -> int | None:
 
     Args:
         program: the mapping.
-        impure: whether it does something outside of its messages, which it does for each of them.
+        has_effects: whether a message may change something besides what is made of it, such as what
+            is kept for its key.
     """
-    if impure and len(program.statements) > 1:
+    if has_effects and len(program.statements) > 1:
         return None
     roots = [each for each in program.statements if isinstance(each, tree.Assign)]
     if len(roots) != 1 or roots[0].path:
         return None
     others = [each for each in program.statements if each is not roots[0]]
     if any(isinstance(part, tree.Assign) for part in tree.walk(others)):
+        return None
+    if others and any(map(_keeps_state, tree.walk([*others, *program.maps.values()]))):
         return None
     value = roots[0].value
     if isinstance(value, tree.If):
@@ -34,6 +42,11 @@ def find_only_index(program: tree.Program, impure: bool) -> int | None:
         if len(tests) == len(value.cases) - 1 and value.cases[-1][0] is None:
             return _find_index_of_if(tests, defaults[0]) if tests else None
     return None
+
+
+def _keeps_state(part: tree.Node | tree.Statement) -> bool:
+    """Whether a part is a call that depends on those before it, as `counter` does."""
+    return isinstance(part, tree.Call) and not _STATE_NEEDS.isdisjoint(part.bound.declaration.needs)
 
 
 def _is_deleted(node: tree.Node | None) -> bool:

@@ -22,6 +22,7 @@ from streamer.sdk.window_buffer.event_time import (
 from streamer.sdk.window_buffer.fields import (
     ALLOWED_LATENESS,
     EMIT,
+    EMIT_ALSO,
     IDLE_TIMEOUT,
     RETENTION_PACKAGES,
     SIZE,
@@ -57,6 +58,8 @@ def _find_event_mode_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]
     if parsed[EMIT].lower() != "final":
         text = f"is {parsed[EMIT]}, but with mode: event each message gives its window at once"
         yield EMIT, f"{text}, and no window changes later; leave it out"
+    if parsed[EMIT_ALSO]:
+        yield EMIT_ALSO, "has no meaning with mode: event, where no window closes; leave it out"
     if parsed[IDLE_TIMEOUT] is not None:
         text = "has no meaning with mode: event, where no window waits to be closed"
         yield IDLE_TIMEOUT, f"{text}; leave it out"

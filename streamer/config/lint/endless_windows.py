@@ -13,8 +13,8 @@ _BUFFER: Final = "global_window"
 _LATEST_FIELD: Final = "latest_by"
 _MAPPINGS: Final = ("mapping", "bloblang")
 _HINT: Final = (
-    "let the first processor be such a mapping, or keep only the latest message of each id with "
-    f"{_LATEST_FIELD}"
+    "let the first processor be a mapping that can be pre-aggregated, or keep only the latest "
+    f"message of each id with {_LATEST_FIELD}"
 )
 
 
@@ -33,7 +33,7 @@ def check_endless_window(context: ReadContext, root: Mapping, parsed: ParsedFiel
         return
     reason = _find_reason(parsed)
     if reason:
-        message = f"{_BUFFER} keeps no messages, and cannot keep this mapping's results: {reason}"
+        message = f"{_BUFFER} keeps no messages, and cannot keep this pipeline's results: {reason}"
         node: Node = root.entries["buffer"][1] if "buffer" in root.entries else root
         if isinstance(node, Mapping) and _BUFFER in node.entries:
             node = node.entries[_BUFFER][0]
@@ -48,7 +48,7 @@ def _find_reason(parsed: ParsedFields) -> str:
         return "there is no mapping that makes one message of many"
     first = processors[0]
     if first is None or first.name not in _MAPPINGS:
-        name = "the first processor" if first is None else f"a {first.name}"
+        name = "the first processor" if first is None else f"the processor {first.name}"
         return f"{name} may look at every message"
     result = analyze_pre_aggregation(first.config)
     return "" if isinstance(result, PreAggregation) else str(result)

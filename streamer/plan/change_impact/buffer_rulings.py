@@ -85,7 +85,14 @@ RULINGS: Final[dict[str, Ruling]] = {
 """The effect of a change of a field, whatever its values."""
 
 BY_VALUE: Final = frozenset(
-    {f.ALLOWED_LATENESS, f.EMPTY_WINDOWS, f.IDLE_TIMEOUT, f.EMIT, f.CLOCK_SCOPE}
+    {
+        f.ALLOWED_LATENESS,
+        f.EMPTY_WINDOWS,
+        f.IDLE_TIMEOUT,
+        f.EMIT,
+        f.EMIT_ALSO,
+        f.CLOCK_SCOPE,
+    }
 )
 """Fields of which both values decide; see `rule_on_field`."""
 
@@ -107,6 +114,10 @@ def rule_on_field(
         return _rule_on_idle_timeout(old[name], new[name], strategies, "left" in new)
     if name == f.EMPTY_WINDOWS:
         return _rule_on_empty_windows(strategies)
+    if name == f.EMIT_ALSO:
+        if strategies[0] != strategies[1]:
+            return Ruling(Effect.RESET, "windows with emit_also are kept in another form")
+        return _AT_CLOSE
     if name == f.CLOCK_SCOPE:
         if "key" in (old[name], new[name]):
             return _CLOCK

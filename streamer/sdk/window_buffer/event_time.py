@@ -78,6 +78,7 @@ def _read_event_time(parsed: ParsedFields) -> EventTimeSettings:
         for name in EventTimeSettings.__dataclass_fields__
         if (value := parsed.get(name)) is not None
     }
+    settings[f.EMIT_ALSO] = frozenset(name.lower() for name in settings.get(f.EMIT_ALSO, ()))
     return EventTimeSettings(**settings)
 
 
@@ -96,6 +97,7 @@ def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
     yield from find_retention_problems(parsed)
     yield from find_state_ttl_problems(parsed)
     yield from _find_clock_scope_problems(parsed)
+    yield from _find_emit_also_problems(parsed)
     if (
         parsed[f.EMIT].lower() == "forward"
         and _compile_optional_mapping(parsed, f.HAVING) is not None
@@ -105,6 +107,16 @@ def find_event_time_problems(parsed: ParsedFields) -> FieldProblems:
             "cannot judge a window with emit: forward, which passes messages on before their "
             "window is whole; choose messages with filter, or another emit",
         )
+
+
+def _find_emit_also_problems(parsed: ParsedFields) -> FieldProblems:
+    """Return what cannot be emitted besides."""
+    also, emit = [name.lower() for name in parsed[f.EMIT_ALSO]], parsed[f.EMIT].lower()
+    if also and emit == "forward":
+        text = "has no meaning with emit: forward, which keeps no messages that could be emitted"
+        yield f.EMIT_ALSO, f"{text}; use emit: changes or each"
+    if "close" in also and emit == "final":
+        yield f.EMIT_ALSO, "close is what emit: final does; leave it out, or use another emit"
 
 
 def find_timestamp_problems(parsed: ParsedFields) -> FieldProblems:

@@ -30,6 +30,7 @@ MAX_AHEAD: Final = "max_ahead"
 IDLE_TIMEOUT: Final = "idle_timeout"
 FILTER: Final = "filter"
 EMIT: Final = "emit"
+EMIT_ALSO: Final = "emit_also"
 ORDER: Final = "order"
 HAVING: Final = "having"
 LATE_OUTPUT: Final = "late_output"
@@ -170,9 +171,23 @@ _EMIT_FIELD: Final = Field(
     "string",
     "When a window is emitted, with all messages that it holds by then: `final`, once, when it "
     "closes; `changes`, after every micro-batch in which it has changed; `each`, after every "
-    "message. `forward` passes messages on at once, with the window's metadata, and keeps none.",
+    "message; under both, nothing comes when it closes, unless `emit_also` says so. `forward` "
+    "passes messages on at once, with the window's metadata, and keeps none.",
     default="final",
     options=("final", "changes", "each", "forward"),
+)
+EMIT_ALSO_FIELD: Final = Field(
+    EMIT_ALSO,
+    "string",
+    "What is emitted besides, with all messages that the window holds by then: `on_time`, once, "
+    "when the clock passes its end, while it still waits for late messages; `close`, when it "
+    "closes, which `emit: changes` and `emit: each` leave out. The metadata `window_emit` says "
+    "which: `on_time`; `final`, `idle` or `flush` at the close; and with `on_time`, a change is "
+    "`early` before it and `late` after it.",
+    default=(),
+    shape="array",
+    options=("on_time", "close"),
+    examples=(("on_time", "close"),),
 )
 ORDER_FIELD: Final = Field(
     ORDER,
@@ -213,7 +228,7 @@ def event_time_fields(*own: Field) -> tuple[Field, ...]:
         *(TIMESTAMP_FIELD, KEY_FIELD, *own),
         *_CLOSING_FIELDS,
         *_CLOCK_FIELDS,
-        *(FILTER_FIELD, HAVING_FIELD, ORDER_FIELD, _EMIT_FIELD),
+        *(FILTER_FIELD, HAVING_FIELD, ORDER_FIELD, _EMIT_FIELD, EMIT_ALSO_FIELD),
         *(LATE_OUTPUT_FIELD, RETENTION_FIELD, END_FIELD),
         STATE_TTL_FIELD,
     )

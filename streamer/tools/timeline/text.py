@@ -15,6 +15,10 @@ _MIN_PAYLOAD_WIDTH: Final = 8
 _MAX_KEY_WIDTH: Final = 24
 _EMIT_TEXTS: Final = {
     "changes": "has changed",
+    "early": "has changed",
+    "on_time": "is on time",
+    "late": "has changed though its end has passed",
+    "deleted": "ends",
     "each": "grows",
     "event": "is given out",
     "forward": "passes on",

@@ -25,6 +25,9 @@ from streamer.window.pack.window_metadata import (
 Bounds = tuple[int, int]
 """Start and end of a window, ns."""
 
+_Place = tuple[bytes, int, Bounds | None, WindowReason]
+"""Key, first arrival number and bounds of a window, and why it is emitted."""
+
 
 class AggregateSnapshot(NamedTuple):
     """The aggregate of a window at the time when a batch of it was queued.
@@ -75,7 +78,7 @@ class AggregateBatches:
         self._rows = rows
         self._keyed = keyed
         self._decoded = decoded
-        self._firsts: dict[tuple[bytes, int, Bounds | None], tuple[int, Message]] = {}
+        self._firsts: dict[_Place, tuple[int, Message]] = {}
 
     def build_emission(
         self,
@@ -123,7 +126,7 @@ class AggregateBatches:
         self, key: bytes, bounds: Bounds | None, reason: WindowReason, arrival: int, max_time: int
     ) -> Message:
         """Build the first message of a window that may be emitted several times."""
-        place = (key, arrival, bounds)
+        place = (key, arrival, bounds, reason)
         known = self._firsts.get(place)
         if known is None:
             index = self._rows.find_index(key, arrival)

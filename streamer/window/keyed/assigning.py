@@ -89,7 +89,7 @@ class Assigner:
         """Reset the clock of a key after its retention time without events; windows stay open."""
         if state.clock == NEVER or self._now - state.clock_moved_at < self._retention:
             return
-        state.clock = NEVER
+        state.clock = state.clock_before = NEVER
         state.closed_bounds = []
         ranges = [self._rules.message_bounds(window) for window in state.windows]
         state.marks = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from streamer.window.contract import ClockHolder, MicroBatchInfo
 from streamer.window.fire.source_clocks import (
@@ -17,6 +17,13 @@ from streamer.window.fire.step_io import Piece
 from streamer.window.keyed.state import NEVER
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.window_types import EventTimeSettings
+
+
+class Watermarks(NamedTuple):
+    """The watermark of all keys before and after a micro-batch, ns; `NEVER` for none."""
+
+    before: int
+    after: int
 
 
 @dataclass(slots=True)
@@ -65,7 +72,12 @@ class ShardClocks:
 
 
 class BatchClocks:
-    """The watermark before each piece of a micro-batch, and the watermark after all of them."""
+    """The watermark before each piece of a micro-batch, and the watermark after all of them.
+
+    Attributes:
+        is_per_key: whether each key has a clock of its own.
+        before: the watermark of all keys before the micro-batch, ns.
+    """
 
     def __init__(
         self,
@@ -88,6 +100,7 @@ class BatchClocks:
         self._unit = unit
         self._system = settings.clock == "system"
         self._closing = known.closing
+        self.before = known.closing if self._system else known.stream
         self.is_per_key = settings.clock_scope == "key" and not self._system
         before = None if known.stream == NEVER else known.stream
         self._pieces, known.sources = follow_pieces(settings, pieces, before, known.sources, info)

@@ -8,14 +8,18 @@ After each micro-batch, by the setting `emit`:
 | changes | is emitted, with all its messages (`window_emit` is `changes`) | is not emitted again |
 | each | was emitted for each message already (`assigning`) | is not emitted again |
 | forward | its new messages are emitted | is not emitted again |
+
+With `emit_also`, a window is emitted besides when the clock passes its end (`on_time`) or when it
+closes (`close`), in a micro-batch once at most, but for the batches of `each`. Where it is emitted
+on time, its changes are `early` before that and `late` after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from streamer.window.contract import WindowReason
+from streamer.window.keyed.clocks import Watermarks
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
 from streamer.window.keyed.empty_windows import EmptyWindowCloser
@@ -36,7 +40,7 @@ class KeyCloser:
         settings: EventTimeSettings,
         aggregation: KeyedAggregation,
         queue: EmitQueue,
-        clock: int,
+        watermarks: Watermarks,
         active: int | None,
         ended: bool,
         by_key: bool,
@@ -48,7 +52,7 @@ class KeyCloser:
             settings: the settings of event times.
             aggregation: counts the messages of closed windows as freed.
             queue: gets batches to be emitted, and ranges of messages to be freed.
-            clock: the watermark of all keys, ns; `NEVER` if each key has its own.
+            watermarks: of all keys; the one after is `NEVER` if each key has its own.
             active: the running time of the stream, ns; None if no window may become idle now.
             ended: whether the input has ended.
             by_key: whether each key has a clock of its own.
@@ -57,16 +61,18 @@ class KeyCloser:
         self._settings = settings
         self._aggregation = aggregation
         self._queue = queue
-        self._clock = clock
+        self._before, self._clock = watermarks
+        self._on_time = "on_time" in settings.emit_also
+        self._at_close = settings.emit == "final" or "close" in settings.emit_also
         self._active = active
         self._ended = ended
         self._is_flushing = ended and settings.end_of_input == "flush"
         self._by_key = by_key
         self._empty: EmptyWindowCloser | None = None
         if isinstance(rules, HoppingRules) and rules.empty is not None:
-            self._empty = EmptyWindowCloser(rules, queue, clock, self._is_flushing)
+            self._empty = EmptyWindowCloser(rules, queue, self._clock, self._is_flushing)
         plain = not by_key and not self._is_flushing and settings.emit in ("final", "each")
-        plain = plain and self._empty is None
+        plain = plain and self._empty is None and not settings.emit_also
         self._is_simple = plain and settings.idle_timeout is None and rules.non_overlapping
 
     def close_due(self, key: bytes, state: KeyState) -> Dues:
@@ -97,7 +103,10 @@ class KeyCloser:
         emit = self._settings.emit
         several = self._rules.mergeable and len(state.windows) > 1
         excluded_ranges = state.all_excluded_ranges(self._queue.first_arrival) if several else {}
-        if emit == "changes" or emit == "forward":
+        if self._settings.emit_also:
+            for window in state.windows:
+                self._emit_stage(key, state, window, clock, excluded_ranges.get(window, ()))
+        elif emit == "changes" or emit == "forward":
             for window in state.windows:
                 if window.changed:
                     self._emit_changed(key, window, excluded_ranges.get(window, ()))
@@ -118,13 +127,24 @@ class KeyCloser:
             self._free_messages(key, state, clock)
 
     def _emit_changed(
-        self, key: bytes, window: Window, excluded_ranges: tuple[MessageRange, ...]
+        self,
+        key: bytes,
+        window: Window,
+        excluded_ranges: tuple[MessageRange, ...],
+        stage: WindowReason | None = None,
     ) -> None:
-        """Emit a window that this micro-batch has changed: whole, or its new messages alone."""
-        reason: Literal["changes", "forward"]
+        """Emit a window that this micro-batch has changed: whole, or its new messages alone.
+
+        Args:
+            key: its key.
+            window: the window.
+            excluded_ranges: messages in its bounds that are in other windows.
+            stage: why it is emitted whole, where the setting `emit` does not say it.
+        """
+        reason: WindowReason
         since: int | None
-        if self._settings.emit == "changes":
-            reason, first, since = "changes", window.first, window.first
+        if stage is not None or self._settings.emit == "changes":
+            reason, first, since = stage or "changes", window.first, window.first
         elif window.fresh != FOREVER:
             reason, first, since = "forward", window.fresh, self._queue.first_arrival
         else:
@@ -136,6 +156,44 @@ class KeyCloser:
         self._queue.queue_emit(
             key, window, reason, order, since=since, excluded_ranges=excluded_ranges
         )
+
+    def _emit_stage(
+        self,
+        key: bytes,
+        state: KeyState,
+        window: Window,
+        clock: int,
+        excluded_ranges: tuple[MessageRange, ...],
+    ) -> None:
+        """Emit a window that has changed, or whose end the clock has passed, once at most.
+
+        One that is emitted at its close, in this micro-batch, comes only then.
+        """
+        before = self._clock_before(state)
+        closing = self._close_reason(window, clock)
+        if closing is not None and self._emits_at_close(window, before):
+            return
+        passed = self._end_time(window)
+        stage: WindowReason | None = None
+        if self._on_time and before < passed <= clock:
+            stage = "on_time"
+        elif self._settings.emit == "changes" and window.changed:
+            stage = "changes"
+            if self._on_time:
+                stage = "early" if clock < passed else "late"
+        if stage is not None:
+            self._emit_changed(key, window, excluded_ranges, stage)
+
+    def _emits_at_close(self, window: Window, before: int) -> bool:
+        """Whether a window that closes now is emitted: always, or since it never was on time."""
+        return self._at_close or (self._on_time and before < self._end_time(window))
+
+    def _end_time(self, window: Window) -> int:
+        """Return the least watermark that is past the end of a window, ns."""
+        return self._rules.close_time(window) - self._settings.allowed_lateness
+
+    def _clock_before(self, state: KeyState) -> int:
+        return state.clock_before if self._by_key else self._before
 
     def _close_windows(
         self,
@@ -157,7 +215,11 @@ class KeyCloser:
             if reason != "final" and rules.tracks_closed:
                 state.closed_bounds.append((window.start, window.end))
             gone = rules.non_overlapping
-            if self._settings.emit == "final":
+            if self._at_close or (
+                self._on_time and self._emits_at_close(window, self._clock_before(state))
+            ):
+                if reason == "final" and not self._at_close:
+                    reason = "on_time"
                 order = (ON_CLOSE, window.end, window.first, window.start)
                 queue.queue_emit(
                     *(key, window, reason, order),
@@ -217,6 +279,9 @@ class KeyCloser:
         clock = active = now = FOREVER
         if not by_key and not rules.count_based:
             closes = [rules.close_time(window) for window in state.windows]
+            if self._on_time:
+                ends = map(self._end_time, state.windows)
+                closes += [end for end in ends if end > self._clock]
             closes += [rules.close_time(Window(*bounds, 0, 0, 0)) for bounds in state.closed_bounds]
             if state.marks:
                 newest = max(time for time, _ in state.marks)

@@ -161,6 +161,7 @@ class KeyState:
         windows: the open windows, in no order.
         oldest: the least time of the key's messages that are held, ns; `FOREVER` without any.
         clock: the key's own watermark, if each key has one, ns; `NEVER` before its first event.
+        clock_before: its clock before this micro-batch.
         clock_moved_at: batch time at which its clock was last moved, ns.
         closed_bounds: bounds of windows that closed early (idle, flush), until their clock passes.
         marks: messages that rules remember: time and arrival number.
@@ -181,6 +182,7 @@ class KeyState:
     fresh: list[FreshMessage] = field(default_factory=list)
     run: WindowRun | None = None
     latest: dict[str, tuple[int, int]] = field(default_factory=dict)
+    clock_before: int = NEVER
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return the messages in the bounds of a session that are in other sessions of the key.
@@ -244,7 +246,7 @@ class KeyState:
                 next_start, until, last = run
                 message = None if last is None else EdgeMessage.from_fields(last)
                 state.run = WindowRun(next_start, until, message)
-            state.clock = NEVER if clock is None else clock
+            state.clock = state.clock_before = NEVER if clock is None else clock
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]
         return state

@@ -21,7 +21,7 @@ from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.step_io import ShardInput, StepReport, emit_passthrough
 from streamer.window.keyed.assigning import Assigner
-from streamer.window.keyed.clocks import BatchClocks
+from streamer.window.keyed.clocks import BatchClocks, Watermarks
 from streamer.window.keyed.closing import KeyCloser
 from streamer.window.keyed.columns.closed_sessions import ClosedSessions
 from streamer.window.keyed.columns.incoming import UnpackedPack
@@ -113,7 +113,8 @@ class KeyedStep:
         forwards = self._settings.emit == "forward" or self._window.holds_nothing
         queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
         latest = self._make_latest(queue, now)
-        late = self._process_keys(segments, clocks.is_per_key, info, clock, queue, latest)
+        marks = Watermarks(clocks.before, clock)
+        late = self._process_keys(segments, clocks.is_per_key, info, marks, queue, latest)
         self._aggregation.drop_aggregated(self._messages.fresh_packs)
         yield from late.drop_all(counters, self._keep_dropped)
         if latest is not None:
@@ -241,7 +242,7 @@ class KeyedStep:
         segments: dict[bytes, list[Segment]],
         by_key: bool,
         info: MicroBatchInfo,
-        clock: int,
+        watermarks: Watermarks,
         queue: EmitQueue,
         latest: LatestMessages | None,
     ) -> LateMessages:
@@ -252,8 +253,8 @@ class KeyedStep:
         follow = self._messages.is_fresh_in_order
         taking = Assigner(rules, settings, aggregation, queue, now, active, by_key, follow)
         idle = None if head.clocks.is_behind else active
-        closing = KeyCloser(rules, settings, aggregation, queue, clock, idle, ended, by_key)
-        dues: Dues = (clock, active, now)
+        closing = KeyCloser(rules, settings, aggregation, queue, watermarks, idle, ended, by_key)
+        dues: Dues = (watermarks.after, active, now)
         numbers = buckets.select_buckets(segments, dues)
         flush = ended and (settings.end_of_input == "flush" or rules.count_based)
         if flush:

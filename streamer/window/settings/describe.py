@@ -36,6 +36,23 @@ EMIT_TEXTS: Final = {
 }
 
 
+ALSO_TEXTS: Final = {
+    "on_time": "emitted when the clock passes their end",
+    "close": "and at the close",
+}
+
+
+def describe_emissions(time: EventTimeSettings) -> list[str]:
+    """Return in words when windows are emitted; nothing for once, at their close."""
+    texts = [EMIT_TEXTS[time.emit]] if time.emit in EMIT_TEXTS else []
+    return texts + [text for name, text in ALSO_TEXTS.items() if name in time.emit_also]
+
+
+def emits_at_end(time: EventTimeSettings) -> bool:
+    """Whether windows that the end of the input closes are emitted."""
+    return time.emit not in EMIT_TEXTS or bool(time.emit_also)
+
+
 def headline_of(kind: WindowType) -> str:
     """Return the setting of a kind that matters most, in a word: `10s`, `100`."""
     match kind:
@@ -160,7 +177,7 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield (
             never if timeout is None else f"ends when nothing came for {format_duration(timeout)}"
         )
-        yield EMIT_TEXTS[time.emit]
+        yield from describe_emissions(time)
         return
     if isinstance(kind, KeyedMessages):
         yield "messages go on at once, those of a key in order of arrival"
@@ -185,8 +202,9 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
     yield from _describe_silent_sources(time)
     if time.idle_timeout is not None:
         yield f"closes when nothing came for {format_duration(time.idle_timeout)}"
-    if time.emit in EMIT_TEXTS:
-        yield f"{EMIT_TEXTS[time.emit]}, not when they close"
+    texts = describe_emissions(time)
+    if texts:
+        yield ", ".join(texts) + ("" if "close" in time.emit_also else ", not when they close")
     if isinstance(kind, Tumbling) and kind.empty is not None:
         yield _describe_empty(kind.empty)
 

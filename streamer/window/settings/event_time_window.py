@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from streamer.core.durations import MILLISECOND, SECOND, format_duration
 from streamer.window.settings.day_grid import DayGrid
 from streamer.window.settings.describe import (
-    EMIT_TEXTS,
     END_OF_INPUT_TEXTS,
     describe_bounds,
     describe_closing,
+    describe_emissions,
     describe_type,
+    emits_at_end,
     headline_of,
     spacing_of,
 )
@@ -70,7 +71,8 @@ class EventWindow:
         """Way of shards with windows: whole panes, or key by key."""
         time = self.time
         shared = time.clock_scope != "key" and time.idle_timeout is None
-        if isinstance(self.kind, Tumbling) and shared and time.emit == "final":
+        once = time.emit == "final" and not time.emit_also
+        if isinstance(self.kind, Tumbling) and shared and once:
             # Windows without messages are those of a key.
             return "panes" if self.kind.empty is None else "keys"
         return "keys"
@@ -248,8 +250,7 @@ class EventWindow:
             parts.append("for each key")
         if self.allowed_lateness:
             parts.append(f"{format_duration(self.allowed_lateness)} for late messages")
-        if self.time.emit in EMIT_TEXTS:
-            parts.append(EMIT_TEXTS[self.time.emit])
+        parts += describe_emissions(self.time)
         return ", ".join(parts)
 
     def describe_rules(self) -> Iterator[str]:
@@ -260,7 +261,7 @@ class EventWindow:
             end = "nothing is left"
         elif self.count_based:
             end = "drops what does not fill a window (incomplete)"
-        elif self.time.emit in EMIT_TEXTS and self.end_of_input != "keep":
+        elif not emits_at_end(self.time) and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"
         else:
             end = END_OF_INPUT_TEXTS[self.end_of_input]

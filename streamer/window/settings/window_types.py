@@ -14,6 +14,7 @@ from streamer.core.durations import DAY, MINUTE, format_duration
 Clock = Literal["stream", "system"]
 ClockScope = Literal["stream", "key", "partition", "input"]
 Emit = Literal["final", "changes", "each", "forward"]
+EmitAlso = Literal["on_time", "close"]
 Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 SlidingMode = Literal["event", "forward", "kafka"]
@@ -40,6 +41,8 @@ class EventTimeSettings:
         emit: when a window's content goes on.
         retention: ns that emitted results are kept for queries; None for not at all.
         end_of_input: what becomes of open windows when a bounded input has ended.
+        emit_also: what is emitted besides: a window when the clock passes its end, or when it
+            closes.
         order: of a window's messages; those of one event time are in order of arrival.
         source_idle_timeout: ns of running time without a message after which the clock does not
             wait for a partition or input; 0 for never.
@@ -54,6 +57,7 @@ class EventTimeSettings:
     emit: Emit = "final"
     retention: int | None = None
     end_of_input: EndOfInput = "flush"
+    emit_also: frozenset[EmitAlso] = frozenset()
     order: Order = "arrival"
     source_idle_timeout: int = SOURCE_IDLE_TIMEOUT
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from tests.window.oracle.events import Emitted, MicroBatch, Out
-from tests.window.oracle.intake import Arrived, Fields, Intake
+from tests.window.oracle.intake import Arrived, Clocks, Fields, Intake
 
 
 @dataclass(eq=False)
@@ -79,6 +80,7 @@ class WindowOracle(ABC):
         out = Out()
         for key in self.intake.begin(batch):
             self._begin_afresh(key)
+        before = deepcopy(self.intake.clocks)
         for event in batch.events:
             arrived = self.intake.admit(event, out)
             if arrived is None:
@@ -99,8 +101,11 @@ class WindowOracle(ABC):
                 window.changed = self.intake.batch
             out.batches += self.at_once(changed)
         self.intake.clocks.end_of_intake(batch)
-        out.batches += self._as_they_stand()
-        out.batches += self._close(batch)
+        if self.fields.emit_also:
+            out.batches += self._in_stages(batch, before)
+        else:
+            out.batches += self._as_they_stand()
+        out.batches += self._close(batch, before)
         self._forget()
         return out
 
@@ -134,6 +139,33 @@ class WindowOracle(ABC):
             return self._forwarded(touched)
         return []
 
+    def _in_stages(self, batch: MicroBatch, before: Clocks) -> list[Emitted]:
+        """What has changed, or is on time, but for what comes at its close now."""
+        out = []
+        on_time = "on_time" in self.fields.emit_also
+        for window in in_order(self.open):
+            closes = self._reason(window, batch) is not None
+            if closes and self._comes_at_close(window, before):
+                continue
+            passed = self._has_ended(window, self.intake.clocks)
+            if on_time and passed and not self._has_ended(window, before):
+                out.append(self.shown(window, "on_time"))
+            elif self.fields.emit == "changes" and window.changed == self.intake.batch:
+                stage = ("late" if passed else "early") if on_time else "changes"
+                out.append(self.shown(window, stage))
+        return out
+
+    def _has_ended(self, window: Window, clocks: Clocks) -> bool:
+        """Whether the clock would have closed the window if it waited for nothing."""
+        clock = clocks.after(window.key)
+        return clock is not None and self.is_past(window, clock + self.fields.allowed_lateness)
+
+    def _comes_at_close(self, window: Window, before: Clocks) -> bool:
+        also = self.fields.emit_also
+        if self.fields.emit == "final" or "close" in also:
+            return True
+        return "on_time" in also and not self._has_ended(window, before)
+
     def _forwarded(self, touched: list[Window]) -> list[Emitted]:
         # Decided: by end, then by the arrival of the first message of the batch that goes on.
         number = self.intake.batch
@@ -143,7 +175,7 @@ class WindowOracle(ABC):
         )
         return [self.shown(window, "forward", number) for window in fresh]
 
-    def _close(self, batch: MicroBatch) -> list[Emitted]:
+    def _close(self, batch: MicroBatch, before: Clocks) -> list[Emitted]:
         # Decided: all closes of a micro-batch, whatever their reason, are in one order.
         closing = [(window, self._reason(window, batch)) for window in in_order(self.open)]
         shut = [(window, reason) for window, reason in closing if reason is not None]
@@ -153,9 +185,12 @@ class WindowOracle(ABC):
             # should the input grow after all: a closed window is never opened again.
             if reason != "final" and self.remembers:
                 self.remembered.add((window.key, window.start, window.end))
-        if self.fields.emit != "final":
-            return []
-        return [self.shown(window, reason) for window, reason in shut]
+        on_time_only = self.fields.emit != "final" and "close" not in self.fields.emit_also
+        return [
+            self.shown(window, "on_time" if on_time_only and reason == "final" else reason)
+            for window, reason in shut
+            if self._comes_at_close(window, before)
+        ]
 
     def _reason(self, window: Window, batch: MicroBatch) -> str | None:
         clocks, fields = self.intake.clocks, self.fields

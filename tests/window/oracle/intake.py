@@ -24,6 +24,7 @@ class Fields:
     max_ahead: int | None = None
     idle_timeout: int | None = None
     emit: Literal["final", "changes", "each", "forward"] = "final"
+    emit_also: frozenset[Literal["on_time", "close"]] = frozenset()
     order: Literal["arrival", "event_time"] = "arrival"
     end_of_input: Literal["flush", "keep"] = "flush"
 

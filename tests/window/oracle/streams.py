@@ -50,7 +50,12 @@ def commons(draw: st.DrawFn, unit: int = 1, emits: Sequence[str] = EMITS) -> dic
     keyed = draw(st.booleans())
     clock = draw(st.sampled_from(["stream", "stream", "system"]))
     scopes = ["stream", "key"] if keyed and clock == "stream" else ["stream"]
+    emit = draw(st.sampled_from(emits))
+    also = draw(st.sampled_from([(), (), ("on_time",), ("close",), ("on_time", "close")]))
+    if emit == "forward":
+        also = ()
     return {
+        "emit_also": frozenset(also) - ({"close"} if emit == "final" else set()),
         "keyed": keyed,
         "filtered": draw(st.booleans()),
         "clock": clock,
@@ -59,7 +64,7 @@ def commons(draw: st.DrawFn, unit: int = 1, emits: Sequence[str] = EMITS) -> dic
         "allowed_lateness": draw(st.sampled_from([0, 0, 1, 3, SPAN])) * unit,
         "max_ahead": draw(st.none() | st.sampled_from([0, 3, SPAN]).map(lambda n: n * unit)),
         "idle_timeout": draw(st.none() | st.sampled_from([1, 5, SPAN]).map(lambda n: n * unit)),
-        "emit": draw(st.sampled_from(emits)),
+        "emit": emit,
         "order": draw(st.sampled_from(["arrival", "arrival", "event_time"])),
         "end_of_input": draw(st.sampled_from(["flush", "flush", "keep"])),
     }
@@ -70,6 +75,7 @@ def uncut(rules: Any) -> Any:
     rules = replace(
         rules, clock="stream", idle_timeout=None, max_ahead=None, key_retention=1_000_000 * DAY
     )
+    rules = replace(rules, emit_also=frozenset())
     return rules if rules.emit == "each" else replace(rules, emit="final")
 
 
@@ -121,7 +127,7 @@ def slidings(draw: st.DrawFn) -> Sliding:
 @st.composite
 def event_slidings(draw: st.DrawFn) -> Sliding:
     """Nothing stays open in this mode: no `emit`, and nothing to be idle."""
-    return replace(draw(slidings()), emit="final", idle_timeout=None)
+    return replace(draw(slidings()), emit="final", emit_also=frozenset(), idle_timeout=None)
 
 
 @st.composite

@@ -63,6 +63,7 @@ def numeric_aggregates_for(window: EventWindow, text: str | None) -> NumericAggr
     if (
         kind.by_message
         or time.emit != "final"
+        or time.emit_also
         or time.clock_scope == "key"
         or time.idle_timeout is not None
     ):

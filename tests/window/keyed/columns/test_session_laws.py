@@ -31,7 +31,9 @@ LAWS = settings(
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Session, list[MicroBatch]]:
     rules = replace(draw(streams.sessions()), max_duration=None, emit="final")
-    rules = replace(rules, clock_scope="stream", idle_timeout=None, order="arrival")
+    rules = replace(
+        rules, clock_scope="stream", idle_timeout=None, order="arrival", emit_also=frozenset()
+    )
     return rules, draw(streams.streams(rules))
 
 

@@ -284,6 +284,16 @@ _ALL_RULES: Final = (
         ignorable=False,
     ),
     Rule(
+        "no_order_among_cases",
+        "Two cases of a `switch` change rows of one table, such as one that deletes and one that "
+        "upserts, and send several batches at once: a delete may overtake the upsert before it, "
+        "and the table is wrong.",
+        "Set `max_in_flight: 1` in both: then cases keep the order among each other. Or write "
+        "both by one `sql_insert` with `upsert_by` and `delete_when`, which is faster. "
+        "`keep_order: false` in the `switch` says that the order does not matter.",
+        level="warning",
+    ),
+    Rule(
         "order_of_arrival",
         "`having`, `index(0)`, `index(-1)`, `from(0)` or `from(-1)` looks at one message of a "
         "window by event time. A window's messages are in order of arrival unless its buffer says "

@@ -165,7 +165,11 @@ def choose_aggregation(
     result = analyze_pre_aggregation(processor.config)
     if not isinstance(result, PreAggregation):
         return Aggregation(None, obstacle=f"{processor.path}: {result}")
-    return Aggregation(result.text, processor.path, tuple(map(str, result.aggregates)))
+    return Aggregation(
+        result.text,
+        processor.path,
+        tuple(str(one) for one in result.aggregates if not one.only_fails),
+    )
 
 
 @dataclass(frozen=True, slots=True)

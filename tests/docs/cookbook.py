@@ -20,21 +20,12 @@ from typing import Any, Final
 import yaml
 
 from streamer.cli.main import invoke
+from tests.docs.cookbook_index import format_index, format_title
 
 ROOT: Final = Path(__file__).parents[2]
 RECIPES: Final = ROOT / "configs" / "recipes"
 PAGES: Final = ROOT / "streamer" / "docs" / "cookbook"
 INDEX: Final = ROOT / "streamer" / "docs" / "cookbook.md"
-PEERS: Final = {
-    "benthos": "Benthos",
-    "ekuiper": "eKuiper",
-    "kafka": "Kafka Streams",
-    "kip450": "KIP-450",
-    "ksqldb": "ksqlDB",
-    "tenzir": "Tenzir",
-}
-"""What the names of recipes from other systems' pages begin with."""
-
 _COMMENT: Final = re.compile(r"\A(?:#.*\n)+")
 _TESTS: Final = re.compile(r"^tests:\n(?:(?: .*|- .*|#.*)?\n)*", re.M)
 _MAX_TIMELINE_LINES: Final = 16
@@ -70,12 +61,14 @@ class Recipe:
         comment: the lines of the first comment, without their marks.
         config: the config, without comment and tests.
         messages: what its first test of a stream sends, a line each.
+        document: what YAML gives of the file.
     """
 
     name: str
     comment: tuple[str, ...]
     config: str
     messages: tuple[str, ...]
+    document: Any
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
@@ -85,14 +78,13 @@ class Recipe:
         comment = found[0] if found else ""
         lines = [line[2:].rstrip() for line in comment.splitlines() if "$schema" not in line]
         config = _TESTS.sub("", text.removeprefix(comment)).strip() + "\n"
-        return cls(path.stem, tuple(lines), config, tuple(_messages_of(text)))
+        document = yaml.load(text, _Loader)
+        return cls(path.stem, tuple(lines), config, tuple(_messages_of(document)), document)
 
     @property
     def title(self) -> str:
         """The name as a title."""
-        first, _, rest = self.name.partition("_")
-        words = f"{PEERS[first]}: {rest}" if first in PEERS else f"{first.capitalize()} {rest}"
-        return words.replace("_", " ").strip()
+        return format_title(self.name)
 
     @property
     def summary(self) -> str:
@@ -146,21 +138,8 @@ def make_pages() -> dict[Path, str]:
     """Return the text of each page, and of the list of pages, by path."""
     recipes = list_recipes()
     pages = {PAGES / f"{recipe.name}.md": recipe.format_page() for recipe in recipes}
-    pages[INDEX] = _INTRODUCTION + "\n".join(_format_index(recipes))
+    pages[INDEX] = _INTRODUCTION + "\n".join(format_index(recipes))
     return pages
-
-
-def _format_index(recipes: list[Recipe]) -> Iterator[str]:
-    others = [one for one in recipes if one.name.partition("_")[0] in PEERS]
-    for heading, some in (
-        ("Jobs", [one for one in recipes if one not in others]),
-        ("Examples of other systems", others),
-    ):
-        yield f"## {heading}\n\n| | |\n|---|---|"
-        for one in some:
-            summary = one.summary.replace("|", "\\|")
-            yield f"| [{one.title}](cookbook/{one.name}.md) | {summary} |"
-        yield ""
 
 
 def _format_prose(comment: tuple[str, ...]) -> str:
@@ -178,8 +157,7 @@ def _format_prose(comment: tuple[str, ...]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip() + "\n"
 
 
-def _messages_of(text: str) -> Iterator[str]:
-    document = yaml.load(text, _Loader)
+def _messages_of(document: Any) -> Iterator[str]:
     for test in document.get("tests", ()):
         steps = [message for step in test.get("steps", ()) for message in step.get("send", ())]
         if steps:

@@ -32,7 +32,7 @@ from streamer.config.unit_tests.section import CASE_FIELDS
 from streamer.sdk.spec import Kind
 from streamer.sdk.window_buffer.fields import event_time_fields
 from streamer.tools.unit_tests.template_case import check_template
-from tests.docs import cookbook
+from tests.docs import cookbook, cookbook_index
 from tests.forked import forked_commands
 
 ROOT = Path(__file__).parents[2]
@@ -195,7 +195,7 @@ def test_the_page_on_window_systems_leads_to_every_recipe() -> None:
     page = (ROOT / "streamer" / "docs" / "window-systems.md").read_text()
     linked = set(re.findall(r"\(\.\./\.\./configs/recipes/(\w+)\.yaml\)", page))
     recipes = {path.stem for path in (ROOT / "configs" / "recipes").glob("*.yaml")}
-    assert linked == {name for name in recipes if name.partition("_")[0] in cookbook.PEERS}
+    assert linked == {name for name in recipes if name.partition("_")[0] in cookbook_index.PEERS}
 
 
 def test_the_cookbook_is_made_of_the_recipes() -> None:

@@ -114,5 +114,5 @@ def test_groups_of_panes(tmp_path_factory, monkeypatch_module, asked, steps, sha
     directory = tmp_path_factory.mktemp("stream")
     monkeypatch_module.chdir(directory)
     steps = sorted(steps, key=lambda step: step[0])
-    text = parts.CONFIG % ('""', parts.GROUPS, ", ".join(asked), shards)
+    text = parts.CONFIG % ('""', parts.GROUPS, "", ", ".join(asked), shards)
     assert outcome(directory, text, steps, turns) == outcome(directory, text, steps, None)

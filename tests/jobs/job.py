@@ -8,9 +8,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tests.faults.program import program
 from tests.jobs.small_batches import LIMIT_VARIABLE
@@ -42,6 +45,8 @@ class Job:
         project: what is compared of a message that came out; all of it if left out.
         prepare: writes what else the job needs into the directory of the inputs.
         environment: variables of the program; `{in}` and `{out}` as in `settings`.
+        serve: runs what the job needs besides, until its output has been read; gets the directory
+            of the output, gives more variables of the program.
         kills: whether the program is killed in the middle, and started again.
     """
 
@@ -53,12 +58,32 @@ class Job:
     project: Callable[[Any], Any] = lambda message: message
     prepare: Callable[[Path], None] = lambda directory: None
     environment: Mapping[str, str] = field(default_factory=dict)
+    serve: Callable[[Path], AbstractContextManager[Mapping[str, str]]] = lambda directory: (
+        nullcontext({})
+    )
     kills: bool = True
 
     @property
     def path(self) -> Path:
         """The recipe's file."""
         return RECIPES / f"{self.recipe}.yaml"
+
+
+def read_file_instead(recipe: str, file: str, *path: str | int) -> str:
+    """Return a setting by which a recipe's input reads a file, with its label and processors.
+
+    Args:
+        recipe: name of the recipe.
+        file: the file, `{in}` in it as in `Job.settings`.
+        path: where the input stands, `"input", "broker", "inputs", 0` for example; `"input"` if
+            left out.
+    """
+    where = path or ("input",)
+    found = yaml.safe_load((RECIPES / f"{recipe}.yaml").read_text())
+    for part in where:
+        found = found[part]
+    kept = {name: found[name] for name in ("label", "processors") if name in found}
+    return f"{'.'.join(map(str, where))}={json.dumps({'file': {'paths': [file]}, **kept})}"
 
 
 def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
@@ -82,11 +107,12 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
         with (source / f"{name}.jsonl").open("w") as file:
             file.writelines(json.dumps(event) + "\n" for event in some)
     job.prepare(source)
-    began = time.monotonic()
-    kills = _run(job, directory, rng)
-    seconds = time.monotonic() - began
     read = job.read or _read_lines
-    found = Counter(_canonical(job.project(one)) for one in read(target))
+    with job.serve(target) as environment:
+        began = time.monotonic()
+        kills = _run(job, directory, {**job.environment, **environment}, rng)
+        seconds = time.monotonic() - began
+        found = Counter(_canonical(job.project(one)) for one in read(target))
     wanted = Counter(_canonical(one) for one in job.expect(inputs))
     sent = sum(len(some) for some in inputs.values())
     print(f"{job.recipe}: {sent} events, {wanted.total()} messages, {kills} kills, {seconds:.1f} s")
@@ -98,14 +124,14 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
     )
 
 
-def _run(job: Job, directory: Path, rng: random.Random) -> int:
+def _run(job: Job, directory: Path, variables: Mapping[str, str], rng: random.Random) -> int:
     """Run the program to its end, killed once on the way if the job wants it; return the kills."""
 
     def name_paths(text: str) -> str:
         return text.replace("{in}", f"{directory}/in").replace("{out}", f"{directory}/out")
 
     options = [text for setting in job.settings for text in ("-s", name_paths(setting))]
-    environment = {name: name_paths(text) for name, text in job.environment.items()}
+    environment = {name: name_paths(text) for name, text in variables.items()}
     size = sum(path.stat().st_size for path in (directory / "in").glob("*.jsonl"))
     environment[LIMIT_VARIABLE] = str(size // _MICRO_BATCHES)
     checkpoint = directory / "checkpoint" / "state"

@@ -115,6 +115,7 @@ class Aggregate:
         number: how many of the `top`, `first values` or `last values`.
         identity: what tells the part from others, when that is not all that stands above.
         text: the part as the mapping has it, when it is not just a field that it looks at.
+        only_fails: it stands for an array that a variable holds, and is there for its error alone.
     """
 
     kind: AggregateKind
@@ -125,6 +126,7 @@ class Aggregate:
     number: int = 0
     identity: str = ""
     text: str = field(default="", compare=False)
+    only_fails: bool = False
 
     def __str__(self) -> str:
         if self.text:
@@ -178,7 +180,7 @@ def aggregate_array(array: tree.Method, text: str) -> Aggregate:
     Raises:
         NotAggregatableError: the array looks at what it may not look at.
     """
-    return _make_aggregate(array, "count", array, None, 0, text)
+    return replace(_make_aggregate(array, "count", array, None, 0, text), only_fails=True)
 
 
 def _make_aggregate(

@@ -176,7 +176,10 @@ class SqlInsertOutput(BulkOutput):
         return rows
 
     def _write(self, read: Sequence[_BatchRows], errors: list[SendError | None]) -> bool:
-        """Write batches together, or in halves where one of them is refused; note what fails.
+        """Write batches together, or in halves where that fails for what is in them.
+
+        One of them is refused, or another task changes the same rows in another order: of two small
+        transactions that is less likely than of two large ones.
 
         Returns:
             Whether what comes after them may be written.
@@ -186,7 +189,7 @@ class SqlInsertOutput(BulkOutput):
         try:
             self._writer.write([row for one in read for row in one.changes.values()])
         except SqlError as error:
-            if error.is_refused and len(read) > 1:
+            if (error.is_refused or error.is_deadlock) and len(read) > 1:
                 middle = len(read) // 2
                 goes_on = self._write(read[:middle], errors)
                 if goes_on:

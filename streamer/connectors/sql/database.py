@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Engine, Executable
 
 _CARDINALITY_VIOLATION: Final = "21000"
+_DEADLOCK_STATES: Final = ("40001", "40P01")
+_MYSQL_DEADLOCK: Final = 1213
 
 __all__ = ["Database", "Session"]
 
@@ -229,9 +231,16 @@ class Database:
                 self._driver.error_text(cause),
                 is_refused=refused,
                 repeats_row=getattr(cause, "sqlstate", None) == _CARDINALITY_VIOLATION,
+                is_deadlock=_is_deadlock(cause),
             ) from None
         except (SQLAlchemyError, OverflowError) as e:
             raise SqlError(str(e), is_refused=isinstance(e, OverflowError)) from None
+
+
+def _is_deadlock(cause: BaseException) -> bool:
+    if getattr(cause, "sqlstate", None) in _DEADLOCK_STATES:
+        return True
+    return type(cause).__module__.startswith("pymysql") and cause.args[:1] == (_MYSQL_DEADLOCK,)
 
 
 def _column_names(result: CursorResult[Any]) -> list[str]:

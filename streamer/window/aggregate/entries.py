@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from abc import abstractmethod
 from collections.abc import Callable
 from itertools import islice
@@ -231,8 +232,14 @@ class CombiningAccumulator(EntriesAccumulator):
         return EntryLog(together, self._combine), 0
 
     def _dump_valid(self, state: Any) -> Any:
-        entries = self._entries_of(state)
-        return [list(entries), list(entries.values())]
+        known = self._entries_of(state)
+        entries, numbers = (np.array(list(some), np.int64) for some in (known, known.values()))
+        packed = pack_strings([self._encode_entries(entries), pack_ints(numbers)])
+        return base64.b64encode(packed).decode()
 
     def _load_valid(self, plain: Any) -> Any:
-        return EntryLog(dict(zip(*plain, strict=True)), self._combine), 0
+        entries, numbers = unpack_strings(base64.b64decode(plain))
+        known = zip(
+            self._decode_entries(entries).tolist(), unpack_ints(numbers).tolist(), strict=True
+        )
+        return EntryLog(dict(known), self._combine), 0

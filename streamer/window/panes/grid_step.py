@@ -159,6 +159,13 @@ class GridStep(ABC):
             return None
         return -(-self._window.due_time(end) // MILLISECOND) * MILLISECOND
 
+    def _find_next_due(self, oldest: int | None) -> int | None:
+        """Return when the system clock closes the next window, whose end is `oldest`."""
+        if oldest is None:
+            return None
+        due = self._due_time(oldest)  # which may be 0, the beginning of 1970
+        return self._next_idle if due is None else due
+
     def _oldest_end(self) -> int | None:
         """Return the end of the oldest window that holds messages."""
         oldest = self._index.oldest_pane()
@@ -253,7 +260,7 @@ class GridStep(ABC):
             open=tuple(
                 list_open_windows(self._index, self._grid, self._closed_until, self.bound_offset)
             ),
-            next_due=None if oldest is None else self._due_time(oldest) or self._next_idle,
+            next_due=self._find_next_due(oldest),
             newest_end=None if newest is None else self._grid.last_end(newest),
             closed=tuple(self._closed),
             log=self._report.log_lines(),

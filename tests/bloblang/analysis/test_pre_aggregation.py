@@ -130,9 +130,9 @@ KEPT = "root = if batch_index() == 0 { %s } else { deleted() }"
     ("lets", "expression", "parts"),
     [
         ('let ms = json("ms").from_all()', "[$ms.avg(), $ms.percentile(0.9)]",
-         ["count of ms", "avg of ms", "values of ms"]),
+         ["avg of ms", "values of ms"]),
         ('let ms = json("ms").from_all()\nlet slow = $ms.filter(x -> x > 9)', "$slow.length()",
-         ["count of ms", "count of $ms.filter(x -> x > 9)", "$slow.length()"]),
+         ["$slow.length()"]),
         ('let sum = json("ms").from_all().sum()', "$sum / batch_size()", ["sum of ms", "count"]),
         ("let least = 3", 'json("ms").from_all().filter(x -> x > $least).sum()',
          ['json("ms").from_all().filter(x -> x > $least).sum()']),
@@ -147,7 +147,7 @@ def test_what_stands_before_does_not_matter(lets, expression, parts):
         found = analyze_pre_aggregation(text)
         if "$" not in expression or text.startswith("let"):
             assert isinstance(found, PreAggregation), found
-            assert [str(part) for part in found.aggregates] == parts
+            assert [str(part) for part in found.aggregates if not part.only_fails] == parts
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from streamer.connectors.sql.database import Database
+from streamer.connectors.sql.drivers import find_driver
+from streamer.connectors.sql.pool_bounds import PoolBounds
 from streamer.core.errors import ConfigError
 from streamer.core.message import Batch, Message
 from tests.components.outputs.scripted import Seen, built
 
-from .databases import Place
+from .databases import Place, place
 
 
 def make_changes(number: int, keys: int, seed: int) -> tuple[list[dict[str, object]], list[object]]:
@@ -156,3 +162,29 @@ def test_what_is_wrong_with_a_key_is_told(fields: str, text: str) -> None:
     target = "driver: sqlite, dsn: 'file:a.db', table: t, columns: [id]"
     with pytest.raises(ConfigError, match=text):
         built(f"sql_insert: {{{target}, args_mapping: 'root = [this.id]', {fields}}}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["postgres", "mysql"])
+def test_what_loses_against_another_transaction_is_written_in_smaller_ones(
+    server: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    db = place(server, request, tmp_path)
+    db.run(f"CREATE TABLE {db.table} (id integer PRIMARY KEY, n integer)")
+    db.run(f"INSERT INTO {db.table} VALUES (0, 0), (1, 0), (2, 0), (3, 0)")
+    fields = f"{db.target}, table: {db.table}, columns: [id, n]"
+    output = built(f"sql_insert: {{{fields}, args_mapping: 'root = [this, 1]', upsert_by: [id]}}")
+    other = Database(find_driver(server), db.dsn, PoolBounds())
+    seen = Seen()
+    with ThreadPoolExecutor(1) as pool:
+        with other.transaction() as session:
+            # More rows than the output changes: MySQL ends the smaller transaction.
+            session.run(f"INSERT INTO {db.table} SELECT id + 100, 7 FROM {db.table}")
+            session.run(f"UPDATE {db.table} SET n = 5 WHERE id = 3")
+            write = pool.submit(output.deliver, [[Message(b"%d" % n)] for n in range(4)], seen.ex)
+            time.sleep(0.3)  # it has changed 0 to 2, and waits for 3
+            session.run(f"UPDATE {db.table} SET n = 5 WHERE id = 0")
+        assert write.result(60).errors == [None] * 4
+    other.close()
+    # The other one changes 0 before or after the output has done it again.
+    assert [row for row in db.rows() if 0 < row[0] < 100] == [(n, 1) for n in range(1, 4)]

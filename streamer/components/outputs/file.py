@@ -29,6 +29,11 @@ from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, S
 
 PATH: Final = "path"
 BASE: Final = "base"
+SUCCESS_FILE: Final = "success_file"
+
+_WINDOW_EMIT: Final = "window_emit"
+_CLOSE_REASONS: Final = frozenset({"final", "idle", "flush"})
+"""Values of the metadata `window_emit` of messages whose window has closed."""
 
 _NAME_BYTES: Final = 255
 _PATH_BYTES: Final = 4096
@@ -39,6 +44,12 @@ def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     base, path = parsed[BASE], parsed[PATH]
     if base and "${!" not in path and not is_below(base, path):
         yield PATH, f"is {path!r}, which is not below base, {base!r}"
+    name = parsed[SUCCESS_FILE]
+    if name and (name in (".", "..") or "/" in name or path_problem(name)):
+        yield SUCCESS_FILE, f"is {name!r}; expected the name of a file, such as _SUCCESS"
+    if name and "${!" not in path:
+        text = "needs a path that is another one for each window, such as one with "
+        yield SUCCESS_FILE, f"{text}${{! @window_start_timestamp }} in it"
 
 
 SPEC: Final = Spec(
@@ -67,6 +78,19 @@ SPEC: Final = Spec(
             examples=("./out",),
         ),
         CODEC_FIELD,
+        Field(
+            SUCCESS_FILE,
+            "string",
+            "The name of an empty file that says that a directory is complete. It is made in the "
+            "directory of a message of a window that has closed (metadata `window_emit` is "
+            "`final`, `idle` or `flush`), once all that its micro-batch writes there is on the "
+            "disk. Let `path` have a directory for each window, and all keys close together: a "
+            "window by event time without `idle_timeout`. Flink calls it a success file. Not in "
+            "Benthos.",
+            default="",
+            advanced=True,
+            examples=("_SUCCESS",),
+        ),
     ),
     check=_problems,
     categories=("Local",),
@@ -81,14 +105,19 @@ class FileOutput:
     Attributes:
         append: whether bytes are appended to their file; otherwise (`all-bytes`) each item of
             `encode` replaces the file's content.
+        success_file: the name of files that say that a directory is complete; empty for none. They
+            are items without bytes.
     """
 
-    def __init__(self, path: Interpolation, codec: WriterCodec, base: str = "") -> None:
+    def __init__(
+        self, path: Interpolation, codec: WriterCodec, base: str = "", success_file: str = ""
+    ) -> None:
         self._path = path
         self._codec = codec
         self._base = base
         self._static_path = None if path.static is None else clean_path(path.static)
         self.append = codec.append
+        self.success_file = success_file
 
     @property
     def is_dynamic(self) -> bool:
@@ -109,20 +138,24 @@ class FileOutput:
             return (
                 [(self._static_path, self._codec.encode_all(payloads_of(batch)))] if batch else []
             )
-        routed = self._encode_by_path(batch, ex)
-        if not self.append:
-            return routed
-        return [
-            (path, self._codec.encode_all([raw for _, raw in items]))
-            for path, items in groupby(routed, key=itemgetter(0))
-        ]
+        completed: dict[str, bytes] = {}
+        routed = self._encode_by_path(batch, ex, completed)
+        if self.append:
+            routed = [
+                (path, self._codec.encode_all([raw for _, raw in items]))
+                for path, items in groupby(routed, key=itemgetter(0))
+            ]
+        return [*routed, *completed.items()]
 
     def encode_each(self, batch: Batch, ex: Execution) -> tuple[str, list[bytes]]:
         """Return the one file path, and what is written for each message."""
         assert self._static_path is not None
         return self._static_path, list(map(self._codec.encode_one, payloads_of(batch)))
 
-    def _encode_by_path(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
+    def _encode_by_path(
+        self, batch: Batch, ex: Execution, completed: dict[str, bytes]
+    ) -> list[tuple[str, bytes]]:
+        """Return paths and payloads; add the success files of directories that are complete."""
         routed: list[tuple[str, bytes]] = []
         errors: dict[int, str] = {}
         for index, message in enumerate(batch):
@@ -138,6 +171,8 @@ class FileOutput:
                 )
                 continue
             routed.append((path, message.raw))
+            if self.success_file and message.meta.get(_WINDOW_EMIT) in _CLOSE_REASONS:
+                completed[posixpath.join(posixpath.dirname(path), self.success_file)] = b""
         if errors:
             raise SendError(next(iter(errors.values())), errors)
         return routed
@@ -195,4 +230,4 @@ def is_below(base: str, path: str) -> bool:
 def build(parsed: ParsedFields, context: BuildContext) -> FileOutput:
     """Compile the path and take the codec."""
     path = compile_interpolation(parsed[PATH])
-    return FileOutput(path, read_codec(parsed[CODEC]), parsed[BASE])
+    return FileOutput(path, read_codec(parsed[CODEC]), parsed[BASE], parsed[SUCCESS_FILE])

@@ -11,10 +11,14 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from streamer.core.disk import sync_data
 from streamer.core.errors import StreamerError
 from streamer.core.json.checksums import add_checksum, has_valid_checksum
+
+_ABSENT: Final = -1
+"""In the place of its length: a file that is made, and was not there before."""
 
 
 class FileJournal:
@@ -43,20 +47,25 @@ class FileJournal:
         """The micro-batch in hand; -1 before the first."""
         return self._batch
 
-    def begin(self, batch: int, files: Iterable[str]) -> None:
+    def begin(self, batch: int, files: Iterable[str], made: Iterable[str] = ()) -> None:
         """Make ready to append a micro-batch to files; a replay takes back what it wrote.
+
+        Args:
+            batch: the micro-batch's number.
+            files: what it appends to.
+            made: empty files that it makes, which a replay removes first.
 
         Raises:
             OSError: the journal cannot be written, or a file cannot be cut.
         """
         if batch == self._batch:
             self.roll_back()
-            missing = [file for file in files if file not in self._lengths]
+            missing = [file for file in (*files, *made) if file not in self._lengths]
             if not missing:
                 return
-            lengths = {**self._lengths, **{file: _file_length(file) for file in missing}}
+            lengths = {**self._lengths, **_measure_files(missing, made)}
         else:
-            lengths = {file: _file_length(file) for file in files}
+            lengths = _measure_files((*files, *made), made)
         newest = {"batch": batch, "writes": self._writes + 1}
         draft = self._path.with_suffix(".tmp")
         with draft.open("wb") as out:
@@ -73,8 +82,10 @@ class FileJournal:
     def roll_back(self) -> None:
         """Cut the files of the micro-batch in hand to what they were before it."""
         for file, length in self._lengths.items():
+            if length == _ABSENT:
+                Path(file).unlink(missing_ok=True)
             # A file that was moved away or cut by someone else is not made longer.
-            if _file_length(file) > length:
+            elif _file_length(file) > length:
                 os.truncate(file, length)
 
     def _check_newest(self) -> None:
@@ -126,6 +137,12 @@ def _read_journal(path: Path) -> tuple[int, int, dict[str, int]]:
             "Restore it from a backup; or see that the last lines of the files are whole and come "
             f"once, and delete it and {newest_path(path)}"
         ) from None
+
+
+def _measure_files(files: Iterable[str], made: Iterable[str]) -> dict[str, int]:
+    """Return the lengths of files; of those that are made and are not there yet `_ABSENT`."""
+    new = {file for file in made if not os.path.exists(file)}
+    return {file: _ABSENT if file in new else _file_length(file) for file in files}
 
 
 def _file_length(file: str) -> int:

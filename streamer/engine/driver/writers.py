@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from streamer.core.disk import sync_data
+from streamer.core.disk import sync_data, sync_directory
 from streamer.core.permissions import ALL, Permissions
 from streamer.engine.driver.dynamic_output_writer import DynamicOutputWriter
 from streamer.engine.driver.file_routes import RefusedRoutesError, draft_path, explain_unusable
@@ -41,6 +42,7 @@ class FileWriter:
         append: bool,
         permissions: Permissions = ALL,
         varies: bool = False,
+        success_file: str = "",
     ) -> None:
         """Set up.
 
@@ -49,11 +51,13 @@ class FileWriter:
             append: whether bytes are appended; without it each frame replaces its file.
             permissions: which files may be written.
             varies: whether routes depend on messages, which are to blame for one that is no file.
+            success_file: the name of files that say that their directory is complete.
         """
         self._permissions = permissions
         self._journal = FileJournal(journal)
         self._append = append
         self._varies = varies
+        self._success_file = success_file
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch; on failure the files are as long as before."""
@@ -62,6 +66,9 @@ class FileWriter:
                 # What the micro-batch wrote beside its own messages it may not write again.
                 self._journal.roll_back()
             return
+        marks = [frame for frame in frames if self._is_mark(frame)]
+        if marks:
+            frames = [frame for frame in frames if not self._is_mark(frame)]
         refused: list[tuple[Frame, str]] = []
         if self._varies:
             problems = {
@@ -71,22 +78,37 @@ class FileWriter:
             refused = [(frame, why) for frame in frames if (why := problems[frame.route])]
             frames = [frame for frame in frames if not problems[frame.route]]
         if frames:
-            self._write(batch, frames)
+            self._write(batch, frames, self._list_marks(marks, frames))
         if refused:
             raise RefusedRoutesError(refused)
 
-    def _write(self, batch: int, frames: Sequence[Frame]) -> None:
+    def _is_mark(self, frame: Frame) -> bool:
+        """Whether a frame says that a directory is complete."""
+        named = bool(self._success_file) and posixpath.basename(frame.route) == self._success_file
+        return named and not frame.body
+
+    def _list_marks(self, marks: Sequence[Frame], frames: Sequence[Frame]) -> list[str]:
+        """Return the success files of directories that something is written to, each once."""
+        written = {posixpath.dirname(frame.route) for frame in frames}
+        routes = dict.fromkeys(frame.route for frame in marks)
+        return [
+            self._permissions.file(route) for route in routes if posixpath.dirname(route) in written
+        ]
+
+    def _write(self, batch: int, frames: Sequence[Frame], marks: Sequence[str]) -> None:
         if not self._append:
             for frame in frames:
                 _replace(self._permissions.file(frame.route), frame.body)
+            _make_marks(marks)
             return
         by_file: dict[str, list[bytes]] = {}
         for frame in frames:
             by_file.setdefault(self._permissions.file(frame.route), []).append(frame.body)
-        self._journal.begin(batch, by_file)
+        self._journal.begin(batch, by_file, marks)
         try:
             for path, bodies in by_file.items():
                 _append(path, bodies)
+            _make_marks(marks)
         except OSError:
             self._journal.roll_back()
             raise
@@ -136,7 +158,9 @@ def make_writers(
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
             file = plan.context().build(output).output
-            return FileWriter(journal, file.append, output.permissions, file.is_dynamic)
+            return FileWriter(
+                journal, file.append, output.permissions, file.is_dynamic, file.success_file
+            )
         return StreamWriter(stdout, overlay)
 
     for number, output in enumerate(plan.driver_outputs):
@@ -168,6 +192,18 @@ def _append(path: str, bodies: list[bytes]) -> None:
         file.writelines(bodies)
         file.flush()
         sync_data(file.fileno())
+
+
+def _make_marks(paths: Sequence[str]) -> None:
+    """Make empty files, after what stands beside them is on the disk."""
+    for path in paths:
+        directory = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            sync_directory(directory)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+            sync_directory(directory)
+        finally:
+            os.close(directory)
 
 
 def _replace(path: str, body: bytes) -> None:

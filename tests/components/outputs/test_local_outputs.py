@@ -81,6 +81,33 @@ def test_all_bytes_keeps_messages_apart_for_each_replaces_the_file() -> None:
     assert output("file: {path: a.txt}").append is True
 
 
+def test_a_success_file_comes_with_windows_that_have_closed() -> None:
+    file = output("file: {path: './${! content() }/x', success_file: _SUCCESS}")
+    reasons = {"a": "final", "b": "changes", "c": "flush", "d": "idle", "e": ""}
+    batch = [
+        Message(name.encode(), {"window_emit": reason} if reason else {})
+        for name, reason in reasons.items()
+    ]
+    found = file.encode([batch[0], *batch], Execution(lambda: 0))
+    assert [path for path, body in found if body] == ["a/x", "b/x", "c/x", "d/x", "e/x"]
+    marks = [(path, b"") for path in ("a/_SUCCESS", "c/_SUCCESS", "d/_SUCCESS")]
+    assert found[5:] == marks
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ("path: out/x, success_file: _SUCCESS", "needs a path that is another one for each window"),
+        ("path: 'out/${! @w }/x', success_file: a/b", "expected the name of a file"),
+    ],
+)
+def test_a_success_file_needs_a_name_and_a_directory_for_each_window(
+    fields: str, problem: str
+) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        output(f"file: {{{fields}}}")
+
+
 def test_a_message_whose_path_cannot_be_found_harms_no_other() -> None:
     batch = [Message(b'{"id":"a"}'), Message(b"no json")]
     file = output("file: {path: '${! json(\"id\") }', codec: append}")

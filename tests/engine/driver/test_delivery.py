@@ -8,8 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from streamer.engine.driver import writers
 from streamer.engine.driver.delivery import Delivery, DeliveryStoppedError
 from streamer.engine.driver.delivery_setup import DeliveredStream, DeliveryClocks, DeliveryListeners
+from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.driver.writers import FileWriter, StreamWriter
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import (
@@ -77,6 +79,54 @@ def test_a_file_that_was_moved_away_is_not_padded(tmp_path):
     file.unlink()
     FileWriter(tmp_path / "journal", append=True).write(1, [data(b"one\n", route=str(file))])
     assert file.read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize("append", [True, False])
+def test_a_directory_is_marked_once_what_is_written_there_is_on_the_disk(
+    tmp_path, monkeypatch, append
+):
+    file, mark = tmp_path / "10" / "f", tmp_path / "10" / "_SUCCESS"
+    synced = []
+    for name in ("sync_data", "sync_directory"):
+        monkeypatch.setattr(
+            f"streamer.engine.driver.writers.{name}", lambda fd: synced.append(mark.exists())
+        )
+    writer = FileWriter(tmp_path / "journal", append, varies=True, success_file="_SUCCESS")
+    # The mark of one shard comes before the messages of another.
+    writer.write(0, [data(b"", route=str(mark)), data(b"one\n", route=str(file), seq=1)])
+    assert (file.read_bytes(), mark.read_bytes()) == (b"one\n", b"")
+    assert synced == [False, False, True]
+
+
+def test_a_replay_takes_the_mark_back_before_it_writes_again(tmp_path, monkeypatch):
+    file, mark = tmp_path / "10" / "f", tmp_path / "10" / "_SUCCESS"
+    frames = [data(b"one\n", route=str(file)), data(b"", route=str(mark), seq=1)]
+    journal = tmp_path / "journal"
+    FileWriter(journal, append=True, success_file="_SUCCESS").write(0, frames)
+    before = []
+    append = writers._append
+    monkeypatch.setattr(
+        writers, "_append", lambda *given: (before.append(mark.exists()), append(*given))
+    )
+    FileWriter(journal, append=True, success_file="_SUCCESS").write(0, frames)
+    assert before == [False]
+    assert (file.read_bytes(), mark.exists()) == (b"one\n", True)
+    # One that an earlier micro-batch has made stays.
+    again = FileWriter(journal, append=True, success_file="_SUCCESS")
+    again.write(1, frames)
+    again.write(1, [])
+    assert (file.read_bytes(), mark.exists()) == (b"one\n", True)
+
+
+def test_a_directory_whose_files_were_refused_is_not_marked(tmp_path):
+    (tmp_path / "10" / "f").mkdir(parents=True)
+    mark = tmp_path / "10" / "_SUCCESS"
+    writer = FileWriter(tmp_path / "journal", append=True, varies=True, success_file="_SUCCESS")
+    with pytest.raises(RefusedRoutesError):
+        writer.write(
+            0, [data(b"1", route=str(tmp_path / "10" / "f")), data(b"", route=str(mark), seq=1)]
+        )
+    assert not mark.exists()
 
 
 def test_all_bytes_replaces_the_file(tmp_path):

@@ -112,7 +112,7 @@ def describe_outcome(event: Event, window: Window, short_times: ShortTimes) -> s
         why = short_times.strip_date(event.why)
         return f"{at}✗ {event.dropped}: {why}"
     if window.passes_messages:
-        return f"{at}→ goes on at once"
+        return f"{at}→ goes on"
     return f"{at}→ {_describe_windows([*event.windows, *event.waiting], window, short_times)}"
 
 

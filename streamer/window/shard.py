@@ -97,7 +97,7 @@ class Shard:
             case EventWindow(kind=Join()) as window:
                 return JoinStep(window, store, keep_dropped)
             case EventWindow(kind=KeyedMessages()) as window:
-                return MessageStep(window, store)
+                return MessageStep(window, store, keep_dropped)
             case EventWindow(strategy="keys") as window:
                 text, batches = self._aggregated_mapping, self._batch_emissions
                 return KeyedStep(window, store, keep_dropped, having, text, batches)

@@ -181,7 +181,8 @@ class _Simulation:
         )
         if emission is None:
             for event, message in zip(events, batch, strict=True):
-                event.failed = str(message.error)
+                # Without windows, messages have nothing of theirs though they have not failed.
+                event.failed = "" if message.error is None else str(message.error)
             return
         span = emission.span
         for event in events:

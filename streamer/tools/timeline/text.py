@@ -111,6 +111,8 @@ def describe_outcome(event: Event, window: Window, short_times: ShortTimes) -> s
     if event.dropped:
         why = short_times.strip_date(event.why)
         return f"{at}✗ {event.dropped}: {why}"
+    if window.passes_messages:
+        return f"{at}→ goes on"
     return f"{at}→ {_describe_windows([*event.windows, *event.waiting], window, short_times)}"
 
 

@@ -233,11 +233,13 @@ class PieceOrigin(NamedTuple):
         first_arrival: its smallest arrival number.
         partition: names the source's partition that it is from.
         kind: of its rows: of which side of a join it is.
+        is_results: it holds results of other windows, which move the clock by themselves.
     """
 
     first_arrival: int = 0
     partition: bytes = b""
     kind: RowKind = RowKind.PACK
+    is_results: bool = False
 
 
 class SlotAssigner(ABC):
@@ -336,7 +338,9 @@ class EventTimeSlots(SlotAssigner):
         self._window = window
         self._origin = origin
         # A key's own watermark is known by the shards alone.
-        self._tracks_watermark = window.uses_event_time and window.time.clock_scope != "key"
+        self._tracks_watermark = (
+            window.uses_event_time and window.time.clock_scope != "key" and not origin.is_results
+        )
         self._watermark = _MIN_TIME_NS
         self._max_event_time: int | None = None
         self._due_times: dict[int, int] = {}
@@ -366,7 +370,7 @@ class EventTimeSlots(SlotAssigner):
     def clock_rows(self, shards: int) -> Iterator[ShuffleRow]:
         """Return the largest event time of the piece for each shard."""
         if self._max_event_time is not None:
-            first, partition, _ = self._origin
+            first, partition = self._origin.first_arrival, self._origin.partition
             for shard in range(shards):
                 yield ShuffleRow(shard, RowKind.PIECE, self._max_event_time, first, partition)
 

@@ -8,6 +8,7 @@ batches together (`emit`).
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from dataclasses import replace
 
 from streamer.window.contract import (
     ClosedWindow,
@@ -41,6 +42,7 @@ from streamer.window.keyed.state import FOREVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.state_store import StateStore
 
 
@@ -135,6 +137,9 @@ class KeyedStep:
         self._buckets.resize()
         log = (*late.log_lines(), *(latest.log_lines() if latest else ()))
         status = self._make_status(now, closed, (*log, *self._report.log_lines()), clocks)
+        status = replace(
+            status, next_end=find_next_end(self._window, clock), due_clock=self._due_clock()
+        )
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
@@ -282,6 +287,16 @@ class KeyedStep:
             open_windows=self._head.open_count,
             clock_holder=clocks.holder,
         )
+
+    def _due_clock(self) -> int | None:
+        """Return the event time at which the clock of the stream closes a window; None for none."""
+        if self._settings.clock == "system":
+            return None
+        dues = [clock for clock, _, _ in self._buckets.earliest_dues.values()]
+        if self._columns.next_due is not None:
+            dues.append(self._columns.next_due)
+        due = min(dues, default=FOREVER)
+        return None if due == FOREVER else due
 
     def _next_due(self, now: int, batch_clocks: BatchClocks) -> int | None:
         """Return when a window closes without new messages, as batch time, ns; None for never."""

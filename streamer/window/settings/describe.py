@@ -110,7 +110,7 @@ def describe_type(kind: WindowType) -> str:
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
         case KeyedMessages():
-            return "no windows, messages go on at once"
+            return "no windows, messages go on one by one"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -174,7 +174,11 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield from describe_emissions(time)
         return
     if isinstance(kind, KeyedMessages):
-        yield "messages go on at once, those of a key in order of arrival"
+        if time.order == "arrival":
+            yield "messages go on at once, those of a key in order of arrival"
+            return
+        wait = format_duration(time.allowed_lateness)
+        yield f"messages wait until the largest event time is {wait} beyond theirs, and go on by it"
         return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""

@@ -209,7 +209,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class KeyedMessages:
-    """No windows: each message goes on at once, in order of arrival for each key."""
+    """No windows: each message goes on by itself, at once or in order of event times."""
 
     @property
     def fingerprint(self) -> str:

@@ -84,14 +84,14 @@ def _foreign_path(mapping: Compiled, body: Mapping, groups: Paths = ()) -> tuple
 
 def _grouping_paths(root: Mapping) -> Paths:
     """Return the paths that the pipeline's `group_by_value` processors read."""
-    found: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
     for item in _list_processors(root):
         group = item.entries.get("group_by_value")
         entry = group[1].entries.get("value") if group and isinstance(group[1], Mapping) else None
         if entry is not None and isinstance(entry[1], Scalar):
             for query in _QUERIES.findall(entry[1].text):
-                found += _paths_of(query)
-    return found
+                paths += _paths_of(query)
+    return paths
 
 
 def _paths_of(query: str) -> Paths:

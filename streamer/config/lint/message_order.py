@@ -56,7 +56,7 @@ def _check_pipeline(context: ReadContext, root: Mapping, body: Mapping) -> None:
     groups = _grouping_paths(root)
     for node, mapping in _pipeline_mappings(root):
         for read in find_end_reads(mapping):
-            message = f"{read.text} takes a message of the window in order of arrival"
+            message = f"{read.text} takes messages of the window in order of arrival"
             context.findings.add_at(node, "order_of_arrival", message, _HINT)
         path = _foreign_path(mapping, body, groups) if mapping.only_index == 0 else None
         if path:

@@ -79,7 +79,7 @@ def _format_emission(emission: Emission, window: Window, short_times: ShortTimes
     span, many = emission.span, len(emission.numbers)
     count = f"{many} message{'' if many == 1 else 's'}"
     text = f"▣ {format_interval(span, window, short_times)} {_describe_emission(emission)}"
-    return f"{text}, {count}: {format_numbers(emission.numbers)}"
+    return f"{text}, {count}: {format_numbers(emission.numbers)}" if many else f"{text}, {count}"
 
 
 def _describe_emission(emission: Emission) -> str:

@@ -43,7 +43,7 @@ SUBJECTS: Final = {
         "customers_per_city_from_cdc",
     ),
     "Several windows": ("hourly_and_daily_totals", "top_k_of_windows", "sessions_of_windows"),
-    "Files": ("files_by_hour",),
+    "Files": ("files_by_hour", "whole_files_by_hour"),
 }
 """The recipes of each subject. One that is in none stands under "Other jobs"."""
 
@@ -82,7 +82,7 @@ ASKED: Final = (
     ),
     ("A session gap that comes with each event", ("sessions_with_their_own_gap",)),
     ("Enrich from a CSV file that is replaced while the stream runs", ("enrich_from_csv",)),
-    ("Files by the hour of the event's own time", ("files_by_hour",)),
+    ("Files by the hour of the event's own time", ("files_by_hour", "whole_files_by_hour")),
     (
         "A throttle with another limit for each key; what is too much goes elsewhere",
         ("throttle_by_app",),

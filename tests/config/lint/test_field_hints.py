@@ -40,7 +40,7 @@ TIME = "timestamp_mapping: root = this.ts"
         ),
         (
             f"buffer: {{session_window: {{{TIME}, gap: 'root = this.gap'}}}}",
-            "cannot be a mapping; a field that takes one ends in `_mapping`",
+            "gap is the same for all messages, and takes no mapping; gap_mapping takes one",
         ),
         (
             "output: {sql_insert: {driver: sqlite, dsn: a, table: t, columns: [a], "

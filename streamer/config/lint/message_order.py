@@ -44,7 +44,7 @@ def check_message_order(context: ReadContext, root: Mapping) -> None:
             context.findings.add_at(body.entries["having"][1], "order_of_arrival", message, _HINT)
         for node, mapping in _pipeline_mappings(root):
             for read in find_end_reads(mapping):
-                message = f"{read.text} takes a message of the window in order of arrival"
+                message = f"{read.text} takes messages of the window in order of arrival"
                 context.findings.add_at(node, "order_of_arrival", message, _HINT)
 
 

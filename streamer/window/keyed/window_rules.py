@@ -93,7 +93,7 @@ def make_rules(window: EventWindow) -> WindowRules:
     if isinstance(kind, Global):
         return UnboundedRules()
     if isinstance(kind, KeyedMessages):
-        return CountRules(1, 1)
+        return PerEventSlidingRules(0, lateness)
     if isinstance(kind, Sliding) and kind.mode == "event":
         return PerEventSlidingRules(kind.size, lateness)
     if isinstance(kind, Sliding):

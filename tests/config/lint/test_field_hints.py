@@ -33,7 +33,7 @@ TIME = "timestamp_mapping: root = this.ts"
         (f"buffer: {{session_window: {{{TIME}, gap: 1m, offset: 5s}}}}", "have it, session"),
         (f"buffer: {{window_join: {{{TIME}, emit: each}}}}", "pairs always come out at once"),
         (f"buffer: {{tumbling_window: {{{TIME}, sise: 1m}}}}", "did you mean size?"),
-        (f"buffer: [{{tumbling_window: {{{TIME}, size: 1m}}}}]", "several are a list under"),
+        (f"buffer: [{{tumbling_window: {{{TIME}, size: 1m}}}}]", "a list of buffers is the field"),
         (
             f"buffer: {{tumbling_window: {{{TIME}, size: 1m}}, none: {{}}}}",
             "keep one of them: a stream has one buffer",

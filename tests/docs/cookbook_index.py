@@ -36,7 +36,7 @@ SUBJECTS: Final = {
     "Alerts and throttles": ("alert_once_an_hour", "throttle_by_app", "compare_with_last_window"),
     "Joins and enrichment": ("unpaid_orders", "enrich_from_csv"),
     "Funnels and patterns": ("funnel_within_a_limit", "funnel_pattern"),
-    "State of keys": ("drop_values_seen_before", "count_since_alarm"),
+    "State of keys": ("drop_values_seen_before", "count_events_once", "count_since_alarm"),
     "Tables and databases": (
         "counts_into_postgres",
         "postgres_table_from_cdc",

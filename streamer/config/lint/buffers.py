@@ -167,6 +167,8 @@ def _check_clocks(
 def _hint_for(before: Window) -> str:
     if isinstance(before, EventWindow) and before.time.emit != "final":
         return "leave emit out there, or let this buffer take the input's messages"
+    if before.passes_messages:
+        return "add order: event_time there, or put the pipeline's part before it into this buffer"
     if before.count_based:
         return "use a count_window here too, or windows with a time there"
     return "leave clock_scope out there"
@@ -186,6 +188,13 @@ def _check_event_time(
         place = one.field(name, "clock_scope")
         context.findings.add_at(place, _CODE, message, "remove it")
     own = one.component.config.is_given(_TIMESTAMP)
+    if not own and before.passes_messages:
+        message = (
+            f"the messages of {one.place.source} are in no window, and so have no time but their "
+            "own"
+        )
+        hint = "add a timestamp_mapping that gives the time by which they were sorted"
+        context.findings.add_at(one.field(name), _CODE, message, hint)
     if own and not has_bounded_length(before):
         message = (
             f"the sessions of {one.place.source} may be of any length, so that nothing says how "

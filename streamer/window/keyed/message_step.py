@@ -30,6 +30,7 @@ from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.state.pane_store import IncomingPack
 from streamer.window.state_store import StateStore
 
@@ -62,10 +63,13 @@ class MessageStep:
         numbered, head.next_arrival = shard_input.number_arrivals(head.next_arrival)
         packs = [pack for pack, _ in numbered]
         waiting = WaitingMessages(self._store, head, self._window.time.allowed_lateness)
+        next_end: int | None = None
         if self._window.sorts_by_time:
             waiting.take(packs, clocks)
             yield from waiting.drop_late(counters, self._keep_dropped)
-            until = self._find_release_time(clocks.finish(info.backlog), info.ended)
+            clock = clocks.finish(info.backlog)
+            next_end = find_next_end(self._window, clock)
+            until = self._find_release_time(clock, info.ended)
             yield from _count_released(waiting.release(until), counters)
         else:
             # What has waited before the config said otherwise goes ahead.
@@ -77,9 +81,20 @@ class MessageStep:
             clocks.finish(info.backlog)
         waiting.commit()
         head.write(self._store)
-        held = waiting.held_count, waiting.held_bytes
-        log = waiting.log_lines()
-        return Status(now, None, counters, *held, (), None, None, (), log, open_windows=0)
+        return Status(
+            now=now,
+            closed_until=None,
+            counters=counters,
+            held=waiting.held_count,
+            held_bytes=waiting.held_bytes,
+            open=(),
+            next_due=None,
+            newest_end=None,
+            closed=(),
+            log=waiting.log_lines(),
+            open_windows=0,
+            next_end=next_end,
+        )
 
     def _find_release_time(self, clock: int, is_ended: bool) -> int:
         """Return the event time up to which messages go on, ns; `NEVER` for none."""

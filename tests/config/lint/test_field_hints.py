@@ -33,14 +33,14 @@ TIME = "timestamp_mapping: root = this.ts"
         (f"buffer: {{session_window: {{{TIME}, gap: 1m, offset: 5s}}}}", "have it, session"),
         (f"buffer: {{window_join: {{{TIME}, emit: each}}}}", "pairs always come out at once"),
         (
-            f"buffer: {{tumbling_window: {{{TIME}, size: 1m, emit_empty: true}}}}",
+            f"buffer: {{tumbling_window: {{{TIME}, size: 1m, fill_gaps: true}}}}",
             "it is called empty_windows here",
         ),
         (f"buffer: {{tumbling_window: {{{TIME}, sise: 1m}}}}", "did you mean size?"),
         (f"buffer: [{{tumbling_window: {{{TIME}, size: 1m}}}}]", "a list of buffers is the field"),
         (
             f"buffer: {{tumbling_window: {{{TIME}, size: 1m}}, none: {{}}}}",
-            "keep one of them: a stream has one buffer",
+            "keep one of them; several are a list",
         ),
         (
             f"buffer: {{session_window: {{{TIME}, gap: 'root = this.gap'}}}}",

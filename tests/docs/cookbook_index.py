@@ -32,6 +32,7 @@ SUBJECTS: Final = {
         "sessions_with_their_own_gap",
         "value_every_minute",
         "heartbeats",
+        "heartbeats_of_known_sensors",
     ),
     "Alerts and throttles": ("alert_once_an_hour", "throttle_by_app", "compare_with_last_window"),
     "Joins and enrichment": ("unpaid_orders", "enrich_from_csv"),
@@ -51,7 +52,7 @@ ASKED: Final = (
     (
         "Say that a sensor is alive at its first beat, and that it is missing once ten seconds pass"
         " without one",
-        ("heartbeats",),
+        ("heartbeats", "heartbeats_of_known_sensors"),
     ),
     (
         "Sessions of fifteen minutes, and ten more for late events; a single event must come out"

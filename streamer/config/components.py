@@ -33,13 +33,9 @@ from streamer.core.permissions import current_permissions
 from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, Spec
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
-_ONE_BUFFER: Final = (
-    "a stream has one buffer here; several are a list under `buffers`, in the place of `buffer` "
-    "and `pipeline`"
-)
 _SEVERAL_HINTS: Final = {
     Kind.PROCESSOR: "write each as its own list item",
-    Kind.BUFFER: f"keep one of them: {_ONE_BUFFER}",
+    Kind.BUFFER: "keep one of them; several are a list, the field `buffers`",
 }
 _PROCESSORS: Final = Field(
     "processors", "processor", "Processors at this place.", default=(), shape="array"
@@ -157,8 +153,6 @@ def _report_no_object(context: ReadContext, kind: Kind, node: Node) -> None:
         hint = "a list of buffers is the field `buffers`, with a label for each"
     elif isinstance(node, Scalar) and not node.text:
         hint = f"name the {kind}, or remove the field"
-    elif isinstance(node, Sequence) and kind is Kind.BUFFER:
-        hint = _ONE_BUFFER
     message = f"expected object value, got {describe_node(node)}"
     context.findings.add_at(node, "expected_object", message, hint)
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import Batch
+from streamer.core.message import Batch, Message
 from streamer.window.settings.back_pressure import BackPressure
 
 PIECE_BITS: Final = 40
@@ -45,6 +45,9 @@ class RowKind(IntEnum):
     before they came; the pack has their event times and lags."""
     RIGHT = 10
     """Messages of one pane as in `PACK`, of the right side of a join."""
+    FIRST_TIME = 11
+    """For every shard where keys are listed: `pane` is the event time of the first message that a
+    piece took, `arrival` its smallest arrival number."""
 
 
 class ShuffleRow(NamedTuple):
@@ -222,11 +225,31 @@ WindowReason = Literal[
     "idle",
     "flush",
     "deleted",
+    "empty",
     "early",
     "on_time",
     "late",
 ]
 """Why a window's batch comes: the values of `window_emit`."""
+
+
+class EmptyWindow(list[Message]):
+    """The batch of a window without messages.
+
+    It has no length and nothing to iterate over, so that a mapping that asks for all messages finds
+    none. `this` and the metadata of the mapping are those of a message that is not one of them.
+
+    Attributes:
+        message: the message that the mapping looks at: null, with the window's metadata.
+    """
+
+    def __init__(self, message: Message) -> None:
+        """Take the message."""
+        super().__init__()
+        self.message = message
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.message
 
 
 @dataclass(slots=True)

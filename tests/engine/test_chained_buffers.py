@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from streamer.config.load import parse_config
 from streamer.core.durations import SECOND
+from streamer.core.errors import ConfigError
 from streamer.core.message import Message
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.plan import make_plan
+from tests.examples import examples
 
 LATENESS = 5
 FOLDED = '{"key": this.key, "sum": json("value").from_all().sum(), "of": @window_start_timestamp}'
@@ -159,3 +161,67 @@ def test_windows_behind_windows_are_those_of_one_after_the_other(
         assert sorted(made[f"level{number}"]) == expected, f"level {number}"
     assert not stream.snapshot.dropped, "nothing is late behind another window"
     assert stream.snapshot.held == 0
+
+
+ONCE = """
+input: { stdin: {} }
+buffers:
+  - label: once
+    keyed_state:
+      key_mapping: root = this.id
+      timestamp_mapping: root = this.t
+      order: event_time
+      allowed_lateness: 20s
+    pipeline: { processors: [ { deduplicate: {} } ] }
+  - label: minutes
+    from: once
+    tumbling_window: { timestamp_mapping: root = this.t, size: 10s }
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {
+              { "n": batch_size(), "start": @window_start_unix_ms }
+            } else { deleted() }
+"""
+
+
+@settings(max_examples=examples(20, 200), deadline=None)
+@given(
+    events=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 90)), max_size=40),
+    cuts=st.lists(st.integers(1, 9), min_size=1),
+)
+def test_windows_count_what_is_left_once_duplicates_are_dropped(events, cuts) -> None:
+    """Messages that `keyed_state` has sorted are never late behind it."""
+    stream = ScriptedStream(make_plan(parse_config(ONCE)))
+    found = []
+    first, turn = 0, 0
+    while first < len(events) or not turn:
+        some = events[first : first + cuts[turn % len(cuts)]]
+        first, turn = first + max(len(some), 1), turn + 1
+        sent = [ScriptedMessage(Message.from_value({"id": i, "t": t})) for i, t in some]
+        ended = first >= len(events)
+        found += stream.run_micro_batch(turn * SECOND, sent, ended).batches
+    clock, taken = 0, []
+    for i, t in events:
+        if t >= clock - 20:
+            taken.append((t, i))
+        clock = max(clock, t)
+    counts: dict[int, int] = defaultdict(int)
+    seen = set()
+    for t, i in sorted(taken, key=lambda one: one[0]):
+        if i not in seen:
+            seen.add(i)
+            counts[t // 10 * 10_000] += 1
+    assert {one.doc["start"]: one.doc["n"] for [one] in found} == dict(counts)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("      order: event_time\n      allowed_lateness: 20s\n", "", "in order of arrival: how"),
+        ("tumbling_window: { timestamp_mapping: root = this.t, ", "tumbling_window: { ", "no time"),
+    ],
+)
+def test_messages_without_windows_need_an_order_and_a_time_of_their_own(old, new, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse_config(ONCE.replace(old, new))

@@ -63,12 +63,10 @@ def check_buffers(
     entry = root.entries.get(SECTION)
     if entry is None:
         return
+    if isinstance(entry[1], Sequence) and not entry[1].items:
+        return  # As if it were left out: so `streamer echo` prints it.
     _check_sections(context, root)
     if not isinstance(entry[1], Sequence) or parsed[SECTION] is None:
-        return
-    if not entry[1].items:
-        message = "field buffers is empty; expected a list of buffers"
-        context.findings.add_at(entry[0], _CODE, message, "write `buffer` for a single one")
         return
     listed = [
         _Listed(one, one.place, node)
@@ -167,6 +165,8 @@ def _check_clocks(
 def _hint_for(before: Window) -> str:
     if isinstance(before, EventWindow) and before.time.emit != "final":
         return "leave emit out there, or let this buffer take the input's messages"
+    if before.passes_messages:
+        return "add order: event_time there, or put the pipeline's part before it into this buffer"
     if before.count_based:
         return "use a count_window here too, or windows with a time there"
     return "leave clock_scope out there"
@@ -186,6 +186,13 @@ def _check_event_time(
         place = one.field(name, "clock_scope")
         context.findings.add_at(place, _CODE, message, "remove it")
     own = one.component.config.is_given(_TIMESTAMP)
+    if not own and before.passes_messages:
+        message = (
+            f"the messages of {one.place.source} are in no window, and so have no time but their "
+            "own"
+        )
+        hint = "add a timestamp_mapping that gives the time by which they were sorted"
+        context.findings.add_at(one.field(name), _CODE, message, hint)
     if own and not has_bounded_length(before):
         message = (
             f"the sessions of {one.place.source} may be of any length, so that nothing says how "

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 import orjson
 
@@ -144,7 +145,7 @@ class ShardStage:
         ex = task.execution
         ex.micro_batch = micro_batch
         ex.crashes = make_crash_search(f"shard {shard}")
-        step = self._make_shard(store).step(kernel_rows)
+        step = self._make_shard(store, shard).step(kernel_rows)
         assert plan.window is not None
         watch = None if plan.window.expire_delay is None else Stopwatch(RunningClock())
         outputs = self._make_outputs(shard, info, ex)
@@ -185,9 +186,10 @@ class ShardStage:
         """Return the rows that the results become for other buffers."""
         return iter(())
 
-    def _make_shard(self, store: StateStore) -> Shard:
+    def _make_shard(self, store: StateStore, shard: int) -> Shard:
         plan = self._task_plan.plan
         assert plan.window is not None
+        listed = [key for key in plan.window.listed_keys if crc32(key) % plan.shards == shard]
         having = compile_mapping(plan.having) if plan.having else None
         return Shard(
             plan.window,
@@ -196,6 +198,7 @@ class ShardStage:
             having,
             plan.aggregation.text,
             batch_emissions=True,
+            listed_keys=listed,
         )
 
     def _warn(self, task: TaskReport, text: str) -> None:

@@ -7,7 +7,7 @@ batches together (`emit`).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 
 from streamer.window.contract import (
@@ -30,7 +30,9 @@ from streamer.window.keyed.columns.sessions import RowPathWork, SessionColumns
 from streamer.window.keyed.columns.to_keyed_state import to_key_records, to_pack
 from streamer.window.keyed.emit import BatchReader, emit_batches
 from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.empty_windows import begin_listed_runs, listed_digest
 from streamer.window.keyed.head import KeyedHead
+from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.incomplete import drop_incomplete
 from streamer.window.keyed.key_buckets import Dues, KeyBuckets
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
@@ -38,7 +40,8 @@ from streamer.window.keyed.late_messages import LateMessages
 from streamer.window.keyed.latest import LatestMessages
 from streamer.window.keyed.message_rows import Segment, iterate_in_order
 from streamer.window.keyed.message_store import MessageStore
-from streamer.window.keyed.state import FOREVER
+from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
@@ -57,6 +60,7 @@ class KeyedStep:
         having: CompiledMapping | None = None,
         aggregated_mapping: str | None = None,
         batch_emissions: bool = False,
+        listed_keys: Sequence[bytes] = (),
     ) -> None:
         """Read the head of the shard's state.
 
@@ -68,7 +72,9 @@ class KeyedStep:
             aggregated_mapping: the mapping that new windows aggregate by; None to keep their
                 messages.
             batch_emissions: emit runs of batches (`EmissionBatch`) where possible.
+            listed_keys: keys of this shard whose windows are emitted though no message ever came.
         """
+        self._listed_keys = listed_keys
         self._batch_emissions = batch_emissions
         self._window = window
         self._settings = window.time
@@ -103,7 +109,9 @@ class KeyedStep:
         yield from emit_passthrough(shard_input, counters)
         since = head.next_arrival
         arrivals = self._unpack_arrivals(shard_input, clocks)
+        clock_before = head.clocks.closing
         clock = clocks.finish(info.backlog)
+        self._begin_listed(shard_input.first_time, clock_before)
         segments, closed_sessions = self._take_columns(arrivals, clock, info.ended)
         forwards = self._settings.emit == "forward" or self._window.holds_nothing
         queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
@@ -164,6 +172,30 @@ class KeyedStep:
             clocks.cap_lags(pack, header.first)
             unpacked.append(UnpackedPack(pack, body, shift, watermark, partition))
         return unpacked
+
+    def _begin_listed(self, first_time: int | None, closing: int) -> None:
+        """Begin the windows of listed keys, with the first message or with the time of day.
+
+        Args:
+            first_time: event time of the first message of this micro-batch, ns; None without one.
+            closing: the system clock that had closed windows before, ns.
+        """
+        rules, head = self._rules, self._head
+        listed = self._window.listed_keys
+        if not listed or not isinstance(rules, HoppingRules | SessionRules):
+            return
+        digest = listed_digest(listed)
+        if head.listed == digest:
+            return
+        if self._settings.clock == "system":
+            begin = head.clocks.closing if closing == NEVER else closing
+        elif head.listed and head.clocks.stream != NEVER:
+            begin = head.clocks.stream
+        else:
+            begin = NEVER if first_time is None else first_time
+        if begin != NEVER:
+            begin_listed_runs(rules, self._listed_keys, self._buckets, begin)
+            head.listed = digest
 
     def _take_columns(
         self, arrivals: list[UnpackedPack], clock: int, is_ended: bool

@@ -15,7 +15,13 @@ from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.grid import Grid
 from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window
-from streamer.window.settings.window_types import Join, Session, Sliding, Tumbling
+from streamer.window.settings.window_types import (
+    Join,
+    KeyedMessages,
+    Session,
+    Sliding,
+    Tumbling,
+)
 
 _NO_CLOCK: Final = -(2**62)
 """No clock is as early as this: one that stands for that there is none is."""
@@ -42,6 +48,8 @@ def find_next_end(window: Window, clock: int) -> int | None:
         case Sliding(mode="kafka"):
             return until - MILLISECOND + 1
         case Sliding() | Join():
+            return until
+        case KeyedMessages() if window.sorts_by_time:
             return until
     return None
 
@@ -106,6 +114,8 @@ def clock_that_reaches(window: Window, time: int, from_start: bool) -> int | Non
             return next_end + kind.gap + window.allowed_lateness
         case Sliding() | Join():
             return next_end + window.allowed_lateness + MILLISECOND - 1
+        case KeyedMessages():
+            return next_end + window.allowed_lateness
     return None
 
 
@@ -118,6 +128,10 @@ def find_obstacle(window: Window) -> str:
         return ""
     assert isinstance(window, EventWindow)
     time = window.time
+    if isinstance(window.kind, KeyedMessages):
+        if window.sorts_by_time:
+            return ""
+        return "gives messages in order of arrival: how early a later one may be is not known"
     if not isinstance(window.kind, Tumbling | Session | Sliding | Join):
         return "has windows without a time"
     if isinstance(window.kind, Session) and window.kind.by_message:
@@ -153,6 +167,8 @@ def _max_length(window: Window) -> int | None:
             return kind.size
         case Join():
             return kind.before + kind.after
+        case KeyedMessages():
+            return 0
         case Session(max_duration=int(length)):
             # A session is cut at the second multiple behind its start at the latest.
             return 2 * length

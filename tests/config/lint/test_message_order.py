@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,5 +44,35 @@ def test_it_is_silent_where_the_order_is_said(
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"buffer: {{{buffer}}}}}\n{MAPPING % read}\n")
+    lints = lint_config(path, env={}, options=LintOptions(thorough=True))
+    assert [lint.code for lint in lints] == ["order_of_arrival"] * codes
+
+
+WINDOW = "tumbling_window: {timestamp_mapping: root = this.ts, size: 1m, key_mapping: root = %s}"
+
+
+@pytest.mark.parametrize(
+    ("key", "field", "codes"),
+    [
+        ("this.user", "this.user", 0),
+        ("this.user", "this.user.name", 0),
+        ("this.user.id", "this.user.name", 1),
+        ("this.user + this.shop", "this.shop", 0),
+        ("this.user", "this.ts", 1),
+        ("this.user", 'json("v").from_all().sum()', 0),
+        ("this.user", "@window_key", 0),
+        ("null", "this.light", 0),
+    ],
+)
+def test_a_field_of_the_first_message_is_named_unless_all_have_the_same(
+    tmp_path: Path, key: str, field: str, codes: int
+) -> None:
+    mapping = f'root = if batch_index() == 0 {{ {{"a": {field}}} }} else {{ deleted() }}'
+    group = """{group_by_value: {value: '${! json("light") }'}}"""
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        f"buffer: {{{WINDOW % key}}}\n"
+        f"pipeline: {{processors: [{group}, {{mapping: {json.dumps(mapping)}}}]}}\n"
+    )
     lints = lint_config(path, env={}, options=LintOptions(thorough=True))
     assert [lint.code for lint in lints] == ["order_of_arrival"] * codes

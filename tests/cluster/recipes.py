@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from tests.docs.cookbook import PEERS
+from tests.docs.cookbook_index import PEERS
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 NUMBER = 500

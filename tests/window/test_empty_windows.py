@@ -16,6 +16,7 @@ from streamer.window.contract import EmptyWindow
 from streamer.window.rescale.rescale_state import rescale
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import EmptyWindows, Tumbling
+from streamer.window.settings.window_types import Session as SessionKind
 from tests.examples import examples
 from tests.window.event_stream import times_of
 from tests.window.kinds_stream import EventStream
@@ -23,6 +24,7 @@ from tests.window.oracle import streams
 from tests.window.oracle.empty import Empty, windows
 from tests.window.oracle.events import Event, MicroBatch
 from tests.window.oracle.hopping import Hopping
+from tests.window.oracle.session import Session
 
 CALM = settings(
     max_examples=examples(60, 600), deadline=None, suppress_health_check=list(HealthCheck)
@@ -129,3 +131,45 @@ def test_a_key_that_is_silent_is_forgotten_and_wakes_nobody(
         status = stream.step(MicroBatch(before)).statuses[0]
     assert (status.next_due, status.held, status.open_windows) == (None, 0, 0)
     assert set(stream.stores[0].values) == {(0, -1)}
+
+
+class ExpectedStream(EmptyStream):
+    """A stream of sessions, of which some keys are expected."""
+
+    def __init__(self, rules: Session, shards: int, chance: random.Random) -> None:
+        EventStream.__init__(self, rules, "", shards, chance)
+        self.own = EmptyWindows(1, keys=(b'"a"', b'"never"'))
+        kind = SessionKind(rules.gap, expected=self.own.keys)
+        self.window = EventWindow(kind, times_of(rules), keyed=True)
+        self._number = 0
+
+
+@CALM
+@given(case=cases(), data=st.data(), seed=st.integers(0, 1000))
+def test_an_expected_key_is_missed_once_where_it_sends_nothing_in_time(
+    case: tuple[Hopping, Empty, list[Event]], data: st.DataObject, seed: int
+) -> None:
+    grid, _, events = case
+    lateness = grid.allowed_lateness
+    rules = Session(keyed=True, gap=grid.size, allowed_lateness=lateness)
+    times: list[int] = [event.time for event in events]  # type: ignore[misc]
+    deadline = times[0] + rules.gap + lateness if times else 0
+    in_time = {
+        event.key
+        for number, event in enumerate(events)
+        if max(times[:number], default=deadline) <= deadline
+    }
+    expected = [
+        (key, times[0], times[0], (), None)
+        for key in ("a", "never")
+        if times and key not in in_time and max(times) > deadline
+    ]
+    stream = ExpectedStream(rules, data.draw(st.integers(1, 3)), random.Random(seed))
+    found = [
+        one
+        for batch in data.draw(streams.recut(events))
+        for of_shard in stream.step(batch).batches.values()
+        for one in of_shard
+    ]
+    assert sorted(one for one in found if not one[3]) == expected
+    assert sum(len(one[3]) for one in found) == len(events)

@@ -51,6 +51,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.TIMEZONE: _OTHER,
     "gap": _OTHER,
     f.GAP_MAPPING: _OTHER,
+    "expected_keys": _OTHER,
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from functools import cache
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from streamer.core.durations import DAY, format_duration
@@ -12,6 +12,7 @@ from streamer.sdk.spec import Field, ParsedFields, duration_field
 from streamer.sdk.window_buffer import fields as f
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
+    encode_keys,
     find_event_time_problems,
     find_size_problems,
 )
@@ -123,18 +124,8 @@ def _read_empty_windows(parsed: ParsedFields, every: int) -> EmptyWindows | None
         duration=group[f.FOR] or _DEFAULT_EMPTY_WINDOWS * every,
         fill=group[f.FILL].lower(),
         seen=emit == "keys_seen",
-        keys=_encode_keys(group[f.KEYS]),
+        keys=encode_keys(group[f.KEYS]),
     )
-
-
-def _encode_keys(keys: list[Any]) -> tuple[bytes, ...]:
-    """Return keys as windows have them, each once."""
-    if not keys:
-        return ()
-    # Imported here, since it brings numpy, and lint is not to wait for that.
-    from streamer.window.pack.message_columns import encode_key
-
-    return tuple(dict.fromkeys(map(encode_key, keys)))
 
 
 def _find_empty_windows_problems(parsed: ParsedFields, every: int) -> FieldProblems:

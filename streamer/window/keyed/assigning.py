@@ -141,6 +141,7 @@ class Assigner:
         rules, active, by_key = self._rules, self._active, self._by_key
         unit, reason, aggregation = rules.unit, self._reason, self._aggregation
         gap_rules, needs_edges = self._gap_rules, self._needs_edges
+        expects = isinstance(rules, SessionRules)
         here: dict[bytes, int] = {}
         taken = 0
         for arrival, time, watermark, loaded, row in rows:
@@ -155,6 +156,8 @@ class Assigner:
                 self.late_messages.append(DroppedRow(arrival, loaded, row))
                 continue
             taken += 1
+            if expects and state.run is not None and watermark < state.run.until:
+                state.run = None
             if aggregation is not None:
                 aggregation.add(state, changed, time, arrival, loaded, row)
             if needs_edges:

@@ -16,6 +16,7 @@ from streamer.core.json.parse import parse_json
 from streamer.window.keyed.emit_queue import EmitQueue
 from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.key_buckets import KeyBuckets
+from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, EdgeMessage, KeyState, Window, WindowRun
 
 
@@ -25,7 +26,7 @@ def listed_digest(keys: Sequence[bytes]) -> str:
 
 
 def begin_listed_runs(
-    rules: HoppingRules, keys: Sequence[bytes], buckets: KeyBuckets, time: int
+    rules: HoppingRules | SessionRules, keys: Sequence[bytes], buckets: KeyBuckets, time: int
 ) -> None:
     """Begin the windows of keys that may never have a message.
 
@@ -33,18 +34,42 @@ def begin_listed_runs(
         rules: the rules of the windows.
         keys: the keys; those that have windows already keep them.
         buckets: the records of keys.
-        time: the first window is the last one that holds this time, ns.
+        time: the first window is the last one that holds this time, ns; a session is expected from
+            then on.
     """
-    assert rules.empty is not None
-    start = rules.start_of(time)
-    until = rules.end_of(start) + rules.empty.duration
+    if isinstance(rules, SessionRules):
+        start, until = time, rules.expires_at(time)
+        due = until
+    else:
+        assert rules.empty is not None
+        start = rules.start_of(time)
+        until = rules.end_of(start) + rules.empty.duration
+        due = rules.close_time(Window(0, rules.end_of(start), 0, 0, 0))
     known = set(buckets.find_known(keys))
-    records = []
-    for key in keys:
-        if key not in known:
-            due = rules.close_time(Window(0, rules.end_of(start), 0, 0, 0))
-            records.append((key, KeyState(run=WindowRun(start, until)), (due, FOREVER, FOREVER)))
-    buckets.insert(records)
+    dues = min(due, FOREVER), FOREVER, FOREVER
+    buckets.insert(
+        [(key, KeyState(run=WindowRun(start, until)), dues) for key in keys if key not in known]
+    )
+
+
+class MissingSessionCloser:
+    """Emits the sessions of expected keys that have had no message in time."""
+
+    def __init__(self, queue: EmitQueue, clock: int) -> None:
+        """Take what gets them, and the watermark of all keys, ns."""
+        self._queue = queue
+        self._clock = clock
+
+    def close_key(self, key: bytes, state: KeyState) -> None:
+        """Emit the session of a key if it is due: it starts and ends when it was expected."""
+        run = state.run
+        if run is not None and self._clock >= run.until:
+            self._queue.queue_empty(key, run.next_start, run.next_start, None)
+            state.run = None
+
+    def next_due(self, state: KeyState) -> int:
+        """Return the clock at which a key is due for a session without messages, ns."""
+        return FOREVER if state.run is None else state.run.until
 
 
 StandIn = tuple[bytes, bytes]

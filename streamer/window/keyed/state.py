@@ -56,9 +56,12 @@ class EdgeMessage(NamedTuple):
 class WindowRun:
     """The windows of a key that are emitted one after another, with messages and without.
 
+    Of a session, it is that of a key that is expected, until its first message comes.
+
     Attributes:
         next_start: start of the next window, ns.
-        until: windows without messages that start at this time or later are not emitted, ns.
+        until: windows without messages that start at this time or later are not emitted, ns; of a
+            session, the clock by which the first message must have come.
         last: the last message of the window before; None without one, or where none is needed.
     """
 

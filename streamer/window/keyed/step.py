@@ -40,6 +40,7 @@ from streamer.window.keyed.late_messages import LateMessages
 from streamer.window.keyed.latest import LatestMessages
 from streamer.window.keyed.message_rows import Segment, iterate_in_order
 from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
@@ -180,9 +181,10 @@ class KeyedStep:
             closing: the system clock that had closed windows before, ns.
         """
         rules, head = self._rules, self._head
-        if not isinstance(rules, HoppingRules) or rules.empty is None or not rules.empty.keys:
+        listed = self._window.listed_keys
+        if not listed or not isinstance(rules, HoppingRules | SessionRules):
             return
-        digest = listed_digest(rules.empty.keys)
+        digest = listed_digest(listed)
         if head.listed == digest:
             return
         if self._settings.clock == "system":

@@ -87,7 +87,7 @@ def make_rules(window: EventWindow) -> WindowRules:
         return HoppingRules(window, lateness)
     if isinstance(kind, Session):
         rules = MessageGapRules if kind.by_message else SessionRules
-        return rules(kind.gap, kind.max_duration, lateness)
+        return rules(kind.gap, kind.max_duration, lateness, bool(kind.expected))
     if isinstance(kind, Count):
         return CountRules(kind.count, kind.every)
     if isinstance(kind, Global):

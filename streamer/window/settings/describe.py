@@ -211,6 +211,8 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield ", ".join(texts) + ("" if "close" in time.emit_also else ", not when they close")
     if isinstance(kind, Tumbling) and kind.empty is not None:
         yield _describe_empty(kind.empty)
+    if isinstance(kind, Session) and kind.expected:
+        yield f"without messages, for those of {len(kind.expected):,} listed keys that send none"
 
 
 def _describe_empty(empty: EmptyWindows) -> str:

@@ -107,7 +107,7 @@ class EventWindow:
         """The keys whose windows are emitted though no message ever came, as JSON."""
         if isinstance(self.kind, Tumbling) and self.kind.empty is not None:
             return self.kind.empty.keys
-        return ()
+        return self.kind.expected if isinstance(self.kind, Session) else ()
 
     @property
     def has_sessions(self) -> bool:

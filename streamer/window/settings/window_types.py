@@ -149,11 +149,14 @@ class Session:
         max_duration: a session is cut at the first multiple of it, from the Unix epoch, that is
             later than its start by more than it; None for no cut.
         by_message: whether messages may bring a gap of their own, in the place of `gap`.
+        expected: keys, as JSON, of which a session without messages is emitted where none comes
+            within the gap of the first message of the stream.
     """
 
     gap: int
     max_duration: int | None = None
     by_message: bool = False
+    expected: tuple[bytes, ...] = ()
 
     @property
     def fingerprint(self) -> str:

@@ -58,6 +58,10 @@ def buffer(yaml: str, more: str = "") -> Any:
         ("session_window: {gap: 60s}", Session(MINUTE)),
         ("session_window: {gap: 1m, gap_mapping: this.gap}", Session(MINUTE, None, True)),
         ("session_window: {gap: 1m, gap_mapping: ' '}", Session(MINUTE)),
+        (
+            f"session_window: {{gap: 1m, {KEYED}, expected_keys: [1.0, a]}}",
+            Session(MINUTE, expected=(b"1", b'"a"')),
+        ),
         ("session_window: {gap: 10s, max_duration: 10s}", Session(10 * SECOND, 10 * SECOND)),
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
@@ -216,6 +220,7 @@ def test_empty_mappings_are_none() -> None:
         ("count_window: {count: 2, every: 0}", "every is 0; expected a number of messages"),
         ("count_window: {count: 2, key_mapping: root = ksuid()}", "leaves the key to chance"),
         ("session_window: {gap: 1s, key_mapping: counter()}", "looks at other messages"),
+        ("session_window: {gap: 1s, expected_keys: [a]}", "expected_keys are listed, but messages"),
         ("session_window: {gap: 1s, gap_mapping: random_int()}", "leaves the gap to chance"),
         ("session_window: {gap: 1s, clock_scope: key}", "clock_scope is key, but messages have no"),
         ("session_window: {gap: 1s, emit: forward, having: this.a}", "having cannot judge"),

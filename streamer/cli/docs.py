@@ -15,7 +15,7 @@ from streamer.cli.log_output import is_terminal
 from streamer.components import catalog
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
 from streamer.core.errors import StreamerError
-from streamer.tools.docs_search import DocsHit, search_docs
+from streamer.tools.docs_search import DocsHit, search_docs, suggest_words
 
 _PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.M)
@@ -78,7 +78,10 @@ def _search(words: tuple[str, ...]) -> int:
         raise click.UsageError("search takes words: streamer docs search upsert")
     hits = search_docs(_PAGES_DIRECTORY, words)
     if not hits:
-        click.echo(f"nothing in the documentation has {' and '.join(map(repr, words))}", err=True)
+        instead = " ".join(suggest_words(_PAGES_DIRECTORY, words))
+        hint = f"; did you mean {instead}?" if instead else ""
+        what = " and ".join(map(repr, words))
+        click.echo(f"no section of the documentation has {what}{hint}", err=True)
         return 1
     for hit in hits[:_MAX_HITS]:
         below = "" if hit.heading == hit.title else f" › {hit.heading}"

@@ -58,6 +58,7 @@ class TimelineOptions:
     clock: str | None
     step: str | None
     arrival: str
+    buffer: str
     limit: int
     form: str
     out: str | None
@@ -81,6 +82,12 @@ class TimelineOptions:
     help="A Bloblang mapping that gives a message's time of arrival: root = this.received_at",
 )
 @click.option(
+    "--buffer",
+    metavar="LABEL",
+    default="",
+    help="Of several buffers, the one behind the input that is shown; the first by itself.",
+)
+@click.option(
     "--limit", type=click.IntRange(1), default=1000, show_default=True, help="Messages at most."
 )
 @click.option(
@@ -99,6 +106,7 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
     """Show which message falls into which window."""
     # These run the windows, which are made with numpy and pyarrow: not for --help.
     from streamer.engine.offline.sample_input import read_file_sample
+    from streamer.engine.offline.window_simulator import cut_to_buffer
     from streamer.tools.timeline.simulate import ArrivalTimes, simulate
 
     arrivals = ArrivalTimes(
@@ -107,7 +115,7 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
         own.arrival,
     )
     with open_config(merge_options(root, parse_options(**given), file, "timeline")) as config:
-        plan = make_plan(config, "OFF")
+        plan = cut_to_buffer(make_plan(config, "OFF"), own.buffer)
         batches = read_file_sample(own.sample, own.limit + 1)
         timeline = simulate(plan, batches[: own.limit], arrivals, time.time_ns)
         timeline.redact(build_redactor(config, show_env=False))

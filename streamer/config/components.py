@@ -30,16 +30,12 @@ from streamer.core.extras import (
     skip_if_missing,
 )
 from streamer.core.permissions import current_permissions
-from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields, Spec
+from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, Spec
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
-_ONE_BUFFER: Final = (
-    "a stream has one buffer here; several are a list under `buffers`, in the place of `buffer` "
-    "and `pipeline`"
-)
 _SEVERAL_HINTS: Final = {
     Kind.PROCESSOR: "write each as its own list item",
-    Kind.BUFFER: f"keep one of them: {_ONE_BUFFER}",
+    Kind.BUFFER: "keep one of them; several are a list, the field `buffers`",
 }
 _PROCESSORS: Final = Field(
     "processors", "processor", "Processors at this place.", default=(), shape="array"
@@ -66,9 +62,20 @@ def list_reserved_fields(kind: Kind) -> dict[str, Field | None]:
 
 
 def read_component(
-    context: ReadContext, kind: Kind, node: Node, path: str
+    context: ReadContext,
+    kind: Kind,
+    node: Node,
+    path: str,
+    fields_beside: tuple[Field, ...] = (),
 ) -> ParsedComponent | None:
     """Read a node as a component of a kind.
+
+    Args:
+        context: gets the findings.
+        kind: the kind.
+        node: the node.
+        path: its dotted path.
+        fields_beside: what may stand beside the component's name at this place, with a label.
 
     Returns:
         The component, or None when it cannot be told which one it is, with a finding added.
@@ -77,6 +84,8 @@ def read_component(
         _report_no_object(context, kind, node)
         return None
     reserved_fields = list_reserved_fields(kind)
+    if fields_beside:
+        reserved_fields |= {"label": None, **{field.name: field for field in fields_beside}}
     choice = _choose_component(context, kind, node, reserved_fields)
     if choice is None:
         _read_fields_beside(context, node, reserved_fields, path)
@@ -94,7 +103,7 @@ def read_component(
     if spec.status == "deprecated" and context.options.deprecated:
         context.findings.add_at(key, "deprecated", f"component {name} is deprecated")
     check_spelling(context, name, node)
-    label = read_label(context, kind, name, node)
+    label = read_label(context, kind, name, node, has_label=bool(fields_beside))
     around, context.component_path = context.component_path, f"{path}.{name}" if path else name
     config = _read_component_body(context, spec, node, context.component_path, key)
     context.component_path = around
@@ -115,6 +124,7 @@ def read_component(
         mapping=others.get("mapping") or "",
         file=key.source.name,
         permissions=current_permissions(),
+        place=_make_place(others) if fields_beside else None,
     )
     if name in SERVING_COMPONENTS:
         entry = node.entries.get(name) or node.entries.get("plugin")
@@ -129,14 +139,20 @@ def read_component(
     return expand_template(context, template, component, key) if is_sound else None
 
 
+def _make_place(others: dict[str, Any]) -> BufferPlace:
+    pipeline = others.get("pipeline")
+    processors = (pipeline and pipeline["processors"]) or ()
+    return BufferPlace(others.get("from") or "", processors, others.get("output"))
+
+
 def _report_no_object(context: ReadContext, kind: Kind, node: Node) -> None:
     hint = ""
     if isinstance(node, Scalar) and node.text in catalog.component_names(kind):
         hint = f"write `{node.text}: {{}}`"
+    elif isinstance(node, Sequence) and kind == Kind.BUFFER:
+        hint = "a list of buffers is the field `buffers`, with a label for each"
     elif isinstance(node, Scalar) and not node.text:
         hint = f"name the {kind}, or remove the field"
-    elif isinstance(node, Sequence) and kind is Kind.BUFFER:
-        hint = _ONE_BUFFER
     message = f"expected object value, got {describe_node(node)}"
     context.findings.add_at(node, "expected_object", message, hint)
 

@@ -31,6 +31,12 @@ _NAMES_ELSEWHERE: Final = {
     ),
     "late_output": ("late", "side_output", "dead_letter", "late_data"),
     "emit": ("trigger", "output_mode", "suppress", "early", "emit_strategy"),
+    "empty_windows": (
+        *("emit_empty", "emit_empty_windows", "fill", "fill_gaps", "gap_fill", "gapfill"),
+        *("interpolate", "zero_fill"),
+    ),
+    "order": ("order_by", "sort", "sort_by"),
+    "clock_scope": ("watermark_scope", "watermark_alignment"),
     "idle_timeout": ("idleness", "idle", "with_idleness"),
     "upsert_by": ("on_conflict", "conflict_columns", "upsert", "upsert_keys", "primary_key", "key"),
     "delete_when": ("delete", "tombstones", "delete_on"),

@@ -154,7 +154,7 @@ def format_problem(name: str, problem: str) -> str:
 
 def _read_scalar(context: ReadContext, field: Field, node: Node, path: str, at: Node) -> Any:
     if field.kind is not None:
-        return context.read_component(context, field.kind, node, path)
+        return context.read_component(context, field.kind, node, path, field.children)
     if field.type == "object" and field.children:
         if isinstance(node, Mapping):
             return read_fields(context, field.children, node, path, at)

@@ -13,9 +13,19 @@ from streamer.sdk.spec import Kind
 _LABEL: Final = re.compile(r"[a-z0-9][a-z0-9_\-]*")
 
 
-def read_label(context: ReadContext, kind: Kind, name: str, node: Mapping) -> str:
-    """Read the label of a component, or return an empty string when it has none."""
-    if not kind.has_label:
+def read_label(
+    context: ReadContext, kind: Kind, name: str, node: Mapping, *, has_label: bool = False
+) -> str:
+    """Read the label of a component, or return an empty string when it has none.
+
+    Args:
+        context: has the labels so far, and gets the findings.
+        kind: the component's kind.
+        name: its name.
+        node: the object that it stands in.
+        has_label: it may have one at this place, whatever its kind.
+    """
+    if not kind.has_label and not has_label:
         return ""
     entry = node.entries.get("label")
     if entry is None:

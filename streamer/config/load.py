@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from streamer.bloblang import nest_inputs
+from streamer.config.buffer_views import split_buffers
 from streamer.config.components import read_component
 from streamer.config.fields import read_fields
 from streamer.config.file import read_file
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
+from streamer.config.lint.buffers import check_buffers
 from streamer.config.lint.custom_metrics import check_custom_metrics
 from streamer.config.lint.delivery_promises import check_delivery_promises
 from streamer.config.lint.endless_windows import check_endless_window
@@ -190,18 +192,20 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
         roots += [tree] if tree is not None else []
     if not holds_resources_only(root):
         check_references(context, roots)
-    check_join_sides(context, root, parsed, resources)
-    check_endless_window(context, root, parsed)
-    check_http_paths(context, root, parsed, resources)
-    check_delivery_promises(context, root, parsed, resources)
-    check_keyed_state(context, parsed["buffer"])
-    if context.options.thorough:
-        check_whole_config(context, root)
-        check_message_paths(context, parsed, resources)
-        check_custom_metrics(context, parsed, resources)
-        if not holds_resources_only(root):
-            check_sync_responses(context, parsed["buffer"])
-            check_rejected_messages(context, root, parsed, resources)
+    check_buffers(context, root, parsed, resources)
+    for view, parts in split_buffers(root, parsed):
+        check_join_sides(context, view, parts, resources)
+        check_endless_window(context, view, parts)
+        check_http_paths(context, view, parts, resources)
+        check_delivery_promises(context, view, parts, resources)
+        check_keyed_state(context, parts["buffer"])
+        if context.options.thorough:
+            check_whole_config(context, view)
+            check_message_paths(context, parts, resources)
+            check_custom_metrics(context, parts, resources)
+            if not holds_resources_only(root):
+                check_sync_responses(context, parts["buffer"])
+                check_rejected_messages(context, view, parts, resources)
     if findings.harmful_count:
         return None
     return assemble_config(parsed, resources, name, text, findings.secrets)
@@ -223,10 +227,14 @@ def assemble_config(
         text: the file's text.
         secrets: what must not be seen, by what is shown instead.
     """
+    buffers = parsed["buffers"] or ()
+    first, processors = parsed["buffer"], parsed["pipeline"]["processors"]
+    if buffers:
+        first, processors = buffers[0], buffers[0].place.processors
     return Config(
         input=parsed["input"],
-        buffer=parsed["buffer"],
-        processors=parsed["pipeline"]["processors"],
+        buffer=first,
+        processors=processors,
         output=parsed["output"],
         resources=resources,
         logger=parsed["logger"],
@@ -241,6 +249,7 @@ def assemble_config(
         threads=parsed["pipeline"]["threads"],
         tests=parsed["tests"] or (),
         path=name,
+        buffers=buffers,
         text=text,
         secrets=dict(secrets),
     )

@@ -16,9 +16,11 @@ class Config:
 
     Attributes:
         input: where messages come from; `stdin` when the config names none.
-        buffer: the buffer; `none` when the config names none.
-        processors: those of `pipeline`.
-        output: where messages go; `stdout` when the config names none.
+        buffer: the buffer; `none` when the config names none. Of several, the first.
+        processors: those of `pipeline`; those of the first of several buffers.
+        output: where messages go; `stdout` when the config names none. Buffers without an output of
+            their own send there.
+        buffers: the buffers of the `buffers` section, each with its place; empty without one.
         resources: components of the `*_resources` sections, by kind and label.
         logger: the `logger` section.
         http: the `http` section.
@@ -57,7 +59,45 @@ class Config:
     threads: int = -1
     tests: tuple[ParsedFields, ...] = ()
     path: str = ""
+    buffers: tuple[ParsedComponent, ...] = ()
     text: str = field(default="", repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     inputs: MappingInputs = field(default_factory=MappingInputs, repr=False, compare=False)
     lints: tuple[Lint, ...] = ()
+
+    @property
+    def components(self) -> tuple[ParsedComponent, ...]:
+        """The components that messages go through, in order; those inside of others are not."""
+        if not self.buffers:
+            return (self.input, self.buffer, *self.processors, self.output)
+        through: list[ParsedComponent] = [self.input]
+        for buffer in self.buffers:
+            assert buffer.place is not None
+            through += [buffer, *buffer.place.processors]
+        return (*through, *self.outputs)
+
+    @property
+    def outputs(self) -> tuple[ParsedComponent, ...]:
+        """The outputs that results go to: one, or those of several buffers, each once."""
+        if not self.buffers:
+            return (self.output,)
+        outputs = [output_of(buffer, self.buffers, self.output) for buffer in self.buffers]
+        return tuple({one.path: one for one in outputs if one is not None}.values())
+
+
+def output_of(
+    buffer: ParsedComponent, buffers: tuple[ParsedComponent, ...], default: ParsedComponent
+) -> ParsedComponent | None:
+    """Return the output of one of several buffers; None where only other buffers take its results.
+
+    Args:
+        buffer: the buffer.
+        buffers: all of them.
+        default: the output of the top level.
+    """
+    place = buffer.place
+    assert place is not None
+    if place.output is not None:
+        return place.output
+    is_taken = any(one.place is not None and one.place.source == buffer.label for one in buffers)
+    return None if is_taken else default

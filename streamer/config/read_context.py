@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from streamer.config.findings import Findings
 from streamer.config.nodes import Node, Scalar
-from streamer.sdk.spec import Kind, ParsedComponent
+from streamer.sdk.spec import Field, Kind, ParsedComponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,9 @@ class ReadContext:
     """
 
     findings: Findings
-    read_component: Callable[[ReadContext, Kind, Node, str], ParsedComponent | None]
+    read_component: Callable[
+        [ReadContext, Kind, Node, str, tuple[Field, ...]], ParsedComponent | None
+    ]
     options: LintOptions = DEFAULT_OPTIONS
     labels: dict[str, Scalar] = field(default_factory=dict)
     references: list[Reference] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from streamer.config.http_section import HTTP_SECTION
@@ -260,11 +261,39 @@ _PIPELINE: Final = Field(
     ),
 )
 
+_BUFFERS: Final = Field(
+    "buffers",
+    "buffer",
+    "Several buffers in the place of `buffer` and `pipeline`, each with a label, a pipeline and an "
+    "output of its own; see [Several windows](several-windows.md).",
+    shape="array",
+    optional=True,
+    children=(
+        Field(
+            "from",
+            "string",
+            "The label of the buffer whose results this one takes; the input's messages when it is "
+            "left out.",
+            default="",
+            examples=("hourly",),
+        ),
+        replace(_PIPELINE, description="The processors behind this buffer."),
+        Field(
+            "output",
+            "output",
+            "Where its results go. When it is left out: where the top level's `output` says, "
+            "unless another buffer takes them.",
+            optional=True,
+        ),
+    ),
+)
+
 SECTIONS: Final = (
     HTTP_SECTION,
     Field("input", "input", "Where messages come from.", default={"stdin": {}}),
     Field("buffer", "buffer", "Holds messages, in windows or not.", default={"none": {}}),
     _PIPELINE,
+    _BUFFERS,
     Field("output", "output", "Where messages go.", default={"stdout": {}}),
     _make_resource_section("input", "Inputs"),
     _make_resource_section("processor", "Processors"),

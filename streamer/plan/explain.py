@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from streamer.components import catalog
 from streamer.core.durations import format_duration
 from streamer.plan.component_lookup import DRIVER_WRITTEN, leaf_inputs, resolve_resource
 from streamer.plan.plan import Plan, count_cores
+from streamer.plan.stream_buffers import find_readers, level_count, plan_of_buffer
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
+
+_EVENT_CLOCK: Final = "largest event time"
 
 DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
 _SENT_TOGETHER: Final = frozenset({"sql_insert"})
@@ -37,9 +40,14 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     )
     yield f"  master      {plan.master} ({given})"
     yield f"  checkpoint  {checkpoint}"
-    yield from _window_lines(plan)
+    if plan.buffers:
+        yield from _buffers_lines(plan)
+    else:
+        yield from _window_lines(plan)
     yield ""
-    if plan.window is None:
+    if plan.buffers:
+        yield from _level_lines(plan)
+    elif plan.window is None:
         yield "stage 1 (workers): read, process, encode"
         yield from _input_lines(plan)
         yield from _step_lines(None, plan.processors)
@@ -58,6 +66,8 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     yield "driver"
     number = len(plan.outputs)
     named = [*zip(("output", "late_output"), plan.outputs, strict=False)]
+    if plan.buffers:
+        named = [(output.path, output) for output in plan.outputs]
     named += [(output.path, output) for output in plan.driver_outputs[number:]]
     # An output that sends everything from the workers leaves nothing to be written.
     lines = [
@@ -73,6 +83,58 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     for (kind, label), component in plan.resources.items():
         if kind == Kind.TABLE:
             yield f"    {_describe_table(label, component)}"
+
+
+def _buffers_lines(plan: Plan) -> Iterator[str]:
+    """Describe several buffers: of each, what it takes and gives, and its windows."""
+    for number, one in enumerate(plan.buffers):
+        source = "the input" if one.source is None else plan.buffers[one.source].label
+        readers = [plan.buffers[reader].label for reader in find_readers(plan, number)]
+        to = [_format_place(one.output)] if one.output is not None else []
+        yield f"  buffer      {one.label}: from {source} to {', '.join([*readers, *to])}"
+        mine = [*_window_lines(plan_of_buffer(plan, number))]
+        for line in mine[:-1]:
+            yield (
+                line.replace(_EVENT_CLOCK, f"earliest result that {source} may yet give")
+                if (one.source is not None)
+                else line
+            )
+        window = one.windows.window
+        if one.source is not None and not one.has_own_times and window is not None:
+            yield from (
+                ()
+                if window.count_based
+                else (f"  times       of results: the last instant of the window of {source}",)
+            )
+    wait = format_duration(plan.interval)
+    yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
+
+
+def _level_lines(plan: Plan) -> Iterator[str]:
+    """Describe the stages of several buffers."""
+    yield f"stage 1 (workers): read {plan.input.name}, pack by buffer, shard and pane"
+    yield from _input_lines(plan)
+    for level in range(level_count(plan)):
+        numbers = [number for number, one in enumerate(plan.buffers) if one.level == level]
+        for number in numbers:
+            one = plan.buffers[number]
+            if one.windows.timestamp:
+                each = "message" if one.source is None else "result"
+                yield f"    {_format_place(one.component)} timestamp_mapping, once per {each}"
+            if one.windows.key is not None:
+                yield f"    {one.windows.key.source} its expression, for the shard"
+        what = "messages" if level == 0 else "results, and the clock of the windows before,"
+        yield f"shuffle: a few rows of packed {what} per micro-batch"
+        shards = _format_count(plan.shards, "shard")
+        labels = " and ".join(plan.buffers[number].label for number in numbers)
+        yield f"stage {level + 2} (workers, {shards} each): keep packs, release windows of {labels}"
+        for number in numbers:
+            one = plan.buffers[number]
+            yield from _step_lines(None, one.processors)
+            for output in (one.output, one.late_output):
+                if output is not None:
+                    yield from _step_lines(None, output.processors)
+                    yield from _send_lines(output, plan, ())
 
 
 def _window_lines(plan: Plan) -> Iterator[str]:
@@ -163,7 +225,7 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
     if output.name in DRIVER_OUTPUTS:
         what, inner = "encode", []
     elif inner:
-        what = "passes on"
+        what = f"passes on{_describe_case_order(output, inner)}"
     else:
         config = output.config
         once = isinstance(config, ParsedFields) and config.get("transactional")
@@ -178,6 +240,22 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
         if one.path not in visited:
             yield from _step_lines(None, one.processors)
             yield from _send_lines(one, plan, (*visited, one.path))
+
+
+def _describe_case_order(output: ParsedComponent, cases: Sequence[ParsedComponent]) -> str:
+    """Return whether cases that send keep the order among each other; of other outputs nothing."""
+    sending = [one for one in cases if one.name not in DRIVER_OUTPUTS]
+    if output.name != "switch" or len(sending) < 2:
+        return ""
+    config = output.config
+    limits = [
+        one.config.get("max_in_flight", 1) if isinstance(one.config, ParsedFields) else None
+        for one in sending
+    ]
+    goes_on = any(case["continue"] for case in config["cases"])
+    if not config["keep_order"] or goes_on or limits.count(1) < 2:
+        return "; its cases keep no order among each other"
+    return "; cases that send one batch at a time keep the order among each other"
 
 
 def _describe_table(label: str, component: ParsedComponent) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from streamer.bloblang import CapturedInputs
 from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
+from streamer.config.model import output_of
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
@@ -20,6 +22,7 @@ from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_spark_inputs
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
+from streamer.plan.stream_buffers import StreamBuffer, describe_state, outputs_of
 from streamer.plan.window_plan import (
     NO_WINDOWS,
     Aggregation,
@@ -74,6 +77,9 @@ class Plan:
             which sends it again, ns; 0 for ever.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
+        buffers: where there are several, all of them; what is said above of the buffer and what
+            comes after it is then of the first.
+        stream_outputs: of the plan of one of several buffers: the outputs of all of them.
         keyed_state: what the pipeline keeps of each key.
     """
 
@@ -106,6 +112,8 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
+    buffers: tuple[StreamBuffer, ...] = ()
+    stream_outputs: tuple[ParsedComponent, ...] = ()
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -147,7 +155,12 @@ class Plan:
 
     @property
     def outputs(self) -> tuple[ParsedComponent, ...]:
-        """The outputs by number: the output, then `late_output` when there is one."""
+        """The outputs by number: the output, then `late_output` when there is one.
+
+        Of several buffers: those of all, each place in the config once.
+        """
+        if self.buffers:
+            return outputs_of(self.buffers)
         return (self.output,) if self.late_output is None else (self.output, self.late_output)
 
     @property
@@ -156,12 +169,52 @@ class Plan:
 
         An output that sends everything from the workers leaves it nothing to write.
         """
-        return (*self.outputs, *find_driver_outputs(self.outputs, self.resources))
+        outputs = self.stream_outputs or self.outputs
+        return (*outputs, *find_driver_outputs(outputs, self.resources))
 
     @property
     def driver_output_numbers(self) -> dict[str, int]:
         """The numbers of what the driver writes, by path."""
         return {output.path: number for number, output in enumerate(self.driver_outputs)}
+
+    @property
+    def own_output_numbers(self) -> tuple[int, ...]:
+        """The numbers of `outputs` among those of the stream."""
+        if not self.stream_outputs:
+            return tuple(range(len(self.outputs)))
+        paths = [output.path for output in self.stream_outputs]
+        return tuple(paths.index(one.path) if one.path in paths else -1 for one in self.outputs)
+
+    @property
+    def aggregation_identity(self) -> str:
+        """The identity of the mappings that windows pre-aggregate for; empty for none."""
+        identities = [one.windows.aggregation.identity for one in self.buffers]
+        if not any(identities):
+            return self.aggregation.identity
+        return hashlib.blake2b(" ".join(identities).encode(), digest_size=8).hexdigest()
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The windows of the buffer, or of each of several; none without a window buffer."""
+        of_buffers = tuple(one.windows.window for one in self.buffers) or (self.window,)
+        return tuple(window for window in of_buffers if window is not None)
+
+    @property
+    def shard_count(self) -> int:
+        """The number of shards of all buffers."""
+        return self.shards * max(len(self.buffers), 1)
+
+    @property
+    def all_processors(self) -> tuple[ParsedComponent, ...]:
+        """The processors behind the buffer, or behind all of several."""
+        if not self.buffers:
+            return self.processors
+        return tuple(processor for one in self.buffers for processor in one.processors)
+
+    @property
+    def all_buffers(self) -> tuple[ParsedComponent, ...]:
+        """The buffer, or all of several."""
+        return tuple(one.component for one in self.buffers) or (self.buffer,)
 
     @property
     def retention(self) -> int | None:
@@ -171,12 +224,10 @@ class Plan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """The settings that a checkpoint's state and offsets are bound to."""
-        return {
-            "input": self._bound_input,
-            "window": self._window_fingerprint,
-            "key": self.key.text if self.key else None,
-            "shards": self.shards,
-        }
+        window, key = self._window_fingerprint, self.key.text if self.key else None
+        if self.buffers:
+            window, key = describe_state(self.buffers)
+        return {"input": self._bound_input, "window": window, "key": key, "shards": self.shards}
 
     @property
     def _window_fingerprint(self) -> str:
@@ -283,6 +334,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
     processors = tuple(resolve_resource(one, resources) for one in config.processors)
     with config.inputs.active():
         buffer = _plan_buffer(config, processors)
+        buffers = _plan_buffers(config)
         find_spark_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
@@ -325,7 +377,54 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
             else NO_KEYED_STATE
         ),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
+        buffers=buffers,
     )
+
+
+def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:
+    """Return the buffers of a list of them."""
+    numbers = {one.label: number for number, one in enumerate(config.buffers)}
+    sources = [numbers.get(one.place.source) if one.place else None for one in config.buffers]
+    planned: list[StreamBuffer] = []
+    for component, source in zip(config.buffers, sources, strict=True):
+        assert component.place is not None
+        processors = tuple(
+            resolve_resource(one, config.resources) for one in component.place.processors
+        )
+        one = _plan_buffer(replace(config, buffer=component), processors)
+        output = output_of(component, config.buffers, config.output)
+        windows = one.windows
+        has_own_times = component.config.is_given("timestamp_mapping")
+        if source is not None and not has_own_times:
+            windows = replace(windows, timestamp="")
+        planned.append(
+            StreamBuffer(
+                component,
+                windows,
+                processors,
+                None if output is None else resolve_resource(output, config.resources),
+                one.late_output,
+                source,
+                _find_level(sources, source),
+                has_own_times,
+                make_keyed_state_plan(component, processors, config.resources),
+            )
+        )
+    return tuple(planned)
+
+
+def _find_level(sources: Sequence[int | None], source: int | None) -> int:
+    """Return how many buffers stand before one.
+
+    Raises:
+        StreamerError: a buffer takes its own results.
+    """
+    level = 0
+    while source is not None:
+        level, source = level + 1, sources[source]
+        if level > len(sources):
+            raise StreamerError("field from: a buffer takes its own results; lint names it")
+    return level
 
 
 def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _BufferPlan:

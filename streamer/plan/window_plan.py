@@ -22,7 +22,7 @@ from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.spec import ParsedComponent
 from streamer.window.settings.window import Window
 
-_MAPPINGS: Final = ("mapping", "bloblang")
+MAPPING_PROCESSORS: Final = ("mapping", "bloblang")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def choose_aggregation(
     if len(processors) <= index:
         return Aggregation(None, obstacle="there is no mapping that makes one of many")
     processor = processors[index]
-    if processor.name not in _MAPPINGS:
+    if processor.name not in MAPPING_PROCESSORS:
         what = f"{processor.path}: a {processor.name} may look at every message"
         return Aggregation(None, obstacle=what)
     if late_output:

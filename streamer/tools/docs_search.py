@@ -6,6 +6,7 @@ than its text, and the page's title more than the heading of a section.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -68,6 +69,11 @@ def search_docs(directory: Path, words: Sequence[str]) -> list[DocsHit]:
     stems = [_stem(token) for word in words for token in _TOKEN.findall(word.lower())]
     if not stems:
         return []
+    # What ends in -ing or -ed is looked for without that only where it does not occur as it is.
+    return _find_sections(directory, stems) or _find_sections(directory, [*map(_cut_end, stems)])
+
+
+def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
     hits: list[DocsHit] = []
     for path in sorted(directory.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
@@ -76,6 +82,33 @@ def search_docs(directory: Path, words: Sequence[str]) -> list[DocsHit]:
             page = path.relative_to(directory).with_suffix("").as_posix()
             hits += _best_section(page, text, stems)
     return sorted(hits, key=lambda hit: (-hit.score, hit.page))
+
+
+def suggest_words(directory: Path, words: Sequence[str]) -> list[str]:
+    """Return the words of the pages that are closest to those of which no page has any.
+
+    Args:
+        directory: the pages.
+        words: what was looked for in vain; a word that the pages have is left as it is.
+
+    Returns:
+        As many words; nothing where there is no close one for a word, or all occur.
+    """
+    known: set[str] = set()
+    for path in directory.rglob("*.md"):
+        known.update(_TOKEN.findall(path.read_text(encoding="utf-8").lower()))
+    stems = {_stem(token) for token in known}
+    made: list[str] = []
+    for word in words:
+        small = word.lower()
+        if _stem(small) in stems or any(token.startswith(_stem(small)) for token in known):
+            made.append(word)
+            continue
+        close = difflib.get_close_matches(small, known, n=1, cutoff=0.8)
+        if not close:
+            return []
+        made += close
+    return made if made != [*words] else []
 
 
 def _best_section(page: str, text: str, stems: Sequence[str]) -> Iterator[DocsHit]:
@@ -140,6 +173,13 @@ def _stem(token: str) -> str:
     if len(token) > 4 and token.endswith("ies"):
         return token[:-3] + "y"
     return token[:-1] if len(token) > 3 and token.endswith("s") and token[-2] != "s" else token
+
+
+def _cut_end(stem: str) -> str:
+    for end in ("ing", "ed"):
+        if stem.endswith(end) and len(stem) - len(end) >= _MIN_BEGIN_CHARS:
+            return stem.removesuffix(end)
+    return stem
 
 
 def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:

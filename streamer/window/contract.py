@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 
 from streamer.core.errors import StreamerError
-from streamer.core.message import Batch
+from streamer.core.message import Batch, Message
 from streamer.window.settings.back_pressure import BackPressure
 
 PIECE_BITS: Final = 40
@@ -45,6 +45,9 @@ class RowKind(IntEnum):
     before they came; the pack has their event times and lags."""
     RIGHT = 10
     """Messages of one pane as in `PACK`, of the right side of a join."""
+    FIRST_TIME = 11
+    """For every shard where keys are listed: `pane` is the event time of the first message that a
+    piece took, `arrival` its smallest arrival number."""
 
 
 class ShuffleRow(NamedTuple):
@@ -66,6 +69,30 @@ class ShuffleRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamInfo:
+    """Facts about the windows whose results other windows take.
+
+    Attributes:
+        time: the least event time of what they have yet to give, ns: the clock of those that take
+            it. None while it may be any.
+        input_ended: the input has ended, though they may have something left to give.
+    """
+
+    time: int | None
+    input_ended: bool = False
+
+    @classmethod
+    def combine(cls, shards: Iterable[UpstreamInfo]) -> UpstreamInfo:
+        """Return what holds for all of their shards."""
+        known = list(shards)
+        times = [one.time for one in known if one.time is not None]
+        return cls(
+            min(times) if len(times) == len(known) else None,
+            any(one.input_ended for one in known),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MicroBatchInfo:
     """Facts about one micro-batch from the driver; a replay reads the same ones in Spark's log.
 
@@ -77,8 +104,10 @@ class MicroBatchInfo:
         pressure: what the micro-batch before took of the stream's own time, where that may be long.
         suspended: how much of the time since the micro-batch before the machine was suspended, or
             its clock was set forward by, ns: nothing is idle for it.
-        ended: a bounded input has come to its end, and this micro-batch holds the last of it.
+        ended: a bounded input has come to its end, and this micro-batch holds the last of it. Of
+            windows behind others: these have nothing left to give.
         sources: the names of the partitions or inputs that the clock waits for, where it waits.
+        upstream: of the windows before these; None behind the input.
     """
 
     batch_time: int
@@ -89,6 +118,12 @@ class MicroBatchInfo:
     pressure: BackPressure | None = None
     suspended: int = 0
     sources: tuple[str, ...] = ()
+    upstream: UpstreamInfo | None = None
+
+    @property
+    def input_ended(self) -> bool:
+        """Whether the stream's input has ended."""
+        return self.ended if self.upstream is None else self.upstream.input_ended
 
     def to_row(self, shard: int) -> ShuffleRow:
         """Make the row that tells this to a shard."""
@@ -101,11 +136,16 @@ class MicroBatchInfo:
             fields["pressure"] = self.pressure.to_fields()
         if self.sources:
             fields["sources"] = self.sources
+        if self.upstream is not None:
+            fields["upstream"] = [self.upstream.time, self.upstream.input_ended]
         return ShuffleRow(shard, RowKind.CLOCK, 0, 0, orjson.dumps(fields))
 
     @classmethod
     def from_rows(cls, bodies: Iterable[bytes]) -> MicroBatchInfo:
         """Read the clock rows of one micro-batch; several say the same, or the latest counts.
+
+        Those of windows before these are from each of their shards: of what they have yet to give,
+        the least counts, and it is all given when all have given theirs.
 
         Raises:
             StreamerError: there is none, or one that cannot be read.
@@ -117,18 +157,21 @@ class MicroBatchInfo:
                 "program; the micro-batch is not lost, a restart replays it"
             )
         latest = max(readings, key=lambda reading: (reading.batch_time, reading.start_id))
+        upstream = [one.upstream for one in readings if one.upstream is not None]
+        ended = [reading.ended for reading in readings]
         return replace(
             latest,
             backlog=any(reading.backlog for reading in readings),
-            ended=any(reading.ended for reading in readings),
+            ended=all(ended) if upstream else any(ended),
             lag=any(reading.lag for reading in readings),
+            upstream=UpstreamInfo.combine(upstream) if upstream else None,
         )
 
     @classmethod
     def _parse(cls, body: bytes) -> MicroBatchInfo:
         try:
             fields = orjson.loads(body)
-            pressure = fields.get("pressure")
+            pressure, upstream = fields.get("pressure"), fields.get("upstream")
             return cls(
                 int(fields["t"]),
                 str(fields["start"]),
@@ -138,6 +181,7 @@ class MicroBatchInfo:
                 None if pressure is None else BackPressure.from_fields(pressure),
                 int(fields.get("stood", 0)),
                 tuple(fields.get("sources", ())),
+                None if upstream is None else UpstreamInfo(*upstream),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             raise StreamerError(f"a window shard got a clock row it cannot read: {e!r}") from None
@@ -181,11 +225,31 @@ WindowReason = Literal[
     "idle",
     "flush",
     "deleted",
+    "empty",
     "early",
     "on_time",
     "late",
 ]
 """Why a window's batch comes: the values of `window_emit`."""
+
+
+class EmptyWindow(list[Message]):
+    """The batch of a window without messages.
+
+    It has no length and nothing to iterate over, so that a mapping that asks for all messages finds
+    none. `this` and the metadata of the mapping are those of a message that is not one of them.
+
+    Attributes:
+        message: the message that the mapping looks at: null, with the window's metadata.
+    """
+
+    def __init__(self, message: Message) -> None:
+        """Take the message."""
+        super().__init__()
+        self.message = message
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.message
 
 
 @dataclass(slots=True)
@@ -346,6 +410,10 @@ class Status:
         log: lines to be logged.
         open_windows: how many windows are open, where that is not to be told from `open`.
         clock_holder: the source that the clock waits for; None where it waits for none.
+        next_end: every window that comes out later ends at this time or after it, by the end that
+            its metadata name, ns; None where that is not known.
+        due_clock: the event time at which the clock of the stream closes the next window, ns; None
+            when nothing is held, or another clock does.
     """
 
     now: int
@@ -360,6 +428,8 @@ class Status:
     log: tuple[LogLine, ...]
     open_windows: int | None = None
     clock_holder: ClockHolder | None = None
+    next_end: int | None = None
+    due_clock: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as plain values, for JSON."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 
 from streamer.window.contract import Emission, ShuffleRow, Status
 from streamer.window.evaluate.queries import CompiledMapping
@@ -55,6 +55,7 @@ class Shard:
         having: CompiledMapping | None = None,
         aggregated_mapping: str | None = None,
         batch_emissions: bool = False,
+        listed_keys: Sequence[bytes] = (),
     ) -> None:
         """Prepare.
 
@@ -67,7 +68,9 @@ class Shard:
                 keep their messages. Others are pre-aggregated by stage 1.
             batch_emissions: emit batches of aggregated windows together, where there are many
                 (`EmissionBatch`).
+            listed_keys: those of the window's `listed_keys` that belong to this shard.
         """
+        self._listed_keys = listed_keys
         self._window = window
         self._store = store
         self._keep_dropped = keep_dropped
@@ -97,8 +100,9 @@ class Shard:
             case EventWindow(kind=Join()) as window:
                 return JoinStep(window, store, keep_dropped)
             case EventWindow(kind=KeyedMessages()) as window:
-                return MessageStep(window, store)
+                return MessageStep(window, store, keep_dropped)
             case EventWindow(strategy="keys") as window:
                 text, batches = self._aggregated_mapping, self._batch_emissions
-                return KeyedStep(window, store, keep_dropped, having, text, batches)
+                listed = self._listed_keys
+                return KeyedStep(window, store, keep_dropped, having, text, batches, listed)
         return PaneStep(self._window, store, keep_dropped, having)

@@ -190,6 +190,9 @@ def test_a_page_that_was_found_is_shown_as_the_line_says(
 
 def test_nothing_found_is_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["docs", "search", "nowhere", "tobefound"]) == 1
-    assert "nothing in the documentation has 'nowhere' and 'tobefound'" in capsys.readouterr().err
+    text = "no section of the documentation has 'nowhere' and 'tobefound'\n"
+    assert capsys.readouterr().err.endswith(text)
+    assert invoke(["docs", "search", "tumbilng", "window"]) == 1
+    assert "; did you mean tumbling window?" in capsys.readouterr().err
     assert invoke(["docs", "search"]) == 1
     assert "search takes words" in capsys.readouterr().err

@@ -44,6 +44,11 @@ WINDOWS = {
     "tumbling each": ("tumbling_window", "{size: 5s, emit: each, allowed_lateness: 2s}"),
     "tumbling changes": ("tumbling_window", "{size: 5s, emit: changes}"),
     "tumbling idle": ("tumbling_window", "{size: 10s, idle_timeout: 4s}"),
+    "tumbling empty": ("tumbling_window", "{empty_windows: {emit: keys_seen}, size: 2s}"),
+    "hopping filled": (
+        "hopping_window",
+        "{empty_windows: {emit: keys_seen,fill: previous}, size: 4s, every: 2s}",
+    ),
     "hopping each": ("hopping_window", "{size: 6s, every: 2s, emit: each}"),
     "hopping changes": ("hopping_window", "{size: 6s, every: 2s, emit: changes}"),
     "hopping by key": ("hopping_window", "{size: 6s, every: 3s, clock_scope: key}"),

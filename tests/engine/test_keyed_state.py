@@ -11,12 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamer.config import parse_config
 from streamer.core.durations import SECOND
+from streamer.core.message import Message
+from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.engine.stage.crash_search import (
     CRASH_INSTRUCTIONS,
     CrashInstructions,
     WorkerCrashesError,
 )
+from streamer.plan import make_plan
 from streamer.sdk.input.replayable import Limit
 from streamer.window import DictStore
 from streamer.window.rescale.rescale_state import rescale
@@ -33,6 +37,7 @@ buffer:
     key_mapping: root = this.k
     timestamp_mapping: root = this.t
     state_ttl: %ds
+    # order
 pipeline:
   processors:
     - label: first
@@ -124,6 +129,63 @@ def test_answers_depend_on_the_messages_alone(
     oracle = Oracle()
     expected = [oracle.answer(document) for document in documents]
     assert sorted(printed, key=lambda one: one["i"]) == expected
+
+
+@settings(max_examples=examples(25, 300), deadline=None)
+@given(events=EVENTS, cuts=CUTS, lateness=st.sampled_from([0, 10, 100]))
+def test_messages_wait_for_those_before_them(
+    tmp_path_factory, monkeypatch_module, events, cuts, lateness
+) -> None:
+    """In order of event times what was kept is that of the time before, whatever came first."""
+    directory = tmp_path_factory.mktemp("stream")
+    monkeypatch_module.chdir(directory)
+    documents = [{"k": k, "v": v, "t": T + t, "i": i} for i, (k, v, t) in enumerate(events)]
+    write_lines(directory / "in.jsonl", documents)
+    order = f"order: event_time\n    allowed_lateness: {lateness}s"
+    run = Run((KEYED % (TTL, cuts[0][1])).replace("# order", order))
+    printed: list[Any] = []
+    batch = None
+    turn = 0
+    while batch is None or not batch.ended:
+        count, shards, tries = cuts[turn % len(cuts)]
+        turn += 1
+        batch = run.step((T + 100 + turn) * SECOND, Limit(messages=count), tries)
+        printed += run.printed()
+        if not batch.ended:
+            rescaled(run, shards)
+    taken, clock = [], 0
+    for document in documents:
+        if document["t"] >= clock - lateness:
+            taken.append(document)
+        clock = max(clock, document["t"])
+    oracle = Oracle()
+    expected = [oracle.answer(one) for one in sorted(taken, key=lambda one: one["t"])]
+    assert sorted(printed, key=_number) == sorted(expected, key=_number)
+    assert run.snapshot.held == 0
+    assert run.snapshot.dropped.get("late", 0) == len(documents) - len(taken)
+
+
+def _number(document: dict[str, Any]) -> int:
+    number: int = document["i"]
+    return number
+
+
+def test_waiting_messages_go_ahead_once_the_config_wants_the_order_of_arrival(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    documents = [{"k": "a", "v": t, "t": T + t, "i": t} for t in (5, 3, 4, 9, 1)]
+    write_lines(tmp_path / "in.jsonl", documents[:3])
+    text = KEYED % (TTL, 2)
+    order = "order: event_time\n    allowed_lateness: 10s\n    end_of_input: keep"
+    run = Run(text.replace("# order", order))
+    run.step(T * SECOND)
+    assert (run.printed(), run.snapshot.held) == ([], 3)
+    write_lines(tmp_path / "in.jsonl", documents[3:])
+    after = Run(text, run.state, "second")
+    after.step((T + 1) * SECOND)
+    assert [one["i"] for one in after.printed()] == [3, 4, 5, 9, 1]
+    assert after.snapshot.held == 0
 
 
 def test_expired_keys_are_given_back(tmp_path, monkeypatch) -> None:
@@ -236,3 +298,56 @@ def test_state_is_right_past_messages_that_end_the_worker(tmp_path, monkeypatch)
         mine = [one for one in printed if one["k"] == key]
         assert [one["number"] for one in mine] == list(range(1, 11))
         assert [one["seen"] for one in mine] == list(range(1, 11))
+
+
+JOINED = """
+input:
+  broker:
+    inputs:
+      - { label: orders, stdin: {} }
+      - { label: payments, file: { paths: [x] } }
+buffer:
+  window_join:
+    left: orders
+    right: payments
+    within: 5s
+    timestamp_mapping: root = this.t
+    key_mapping: root = this.k
+pipeline:
+  processors:
+    - mapping: 'root = { "k": this.left.k, "n": acc_count(), "before": lag(this.left.t) }'
+"""
+
+
+def test_pairs_of_a_join_have_the_state_of_their_key() -> None:
+    stream = ScriptedStream(make_plan(parse_config(JOINED)))
+    found = []
+    for t in range(3):
+        sent = [
+            ScriptedMessage(Message.from_value({"k": key, "t": 10 * t}), 0, side)
+            for key in (1, "x")
+            for side in ("orders", "payments")
+        ]
+        batches = stream.run_micro_batch(t * SECOND, sent).batches
+        found += [message.doc for batch in batches for message in batch]
+        stream.restart()
+    for key in (1, "x"):
+        mine = [(one["n"], one["before"]) for one in found if one["k"] == key]
+        assert mine == [(1, None), (2, 0), (3, 10)]
+
+
+FAILED = """
+buffer: { keyed_state: { key_mapping: root = this.k } }
+pipeline: { processors: [ { mapping: 'root = {"n": acc_count()}' } ] }
+"""
+
+
+def test_a_message_that_has_failed_before_it_got_a_key_keeps_nothing() -> None:
+    stream = ScriptedStream(make_plan(parse_config(FAILED)))
+    failed = Message.from_value({"k": 1}).with_error("before")
+    sent = [ScriptedMessage(one) for one in (failed, Message.from_value({"k": 1}))]
+    batches = stream.run_micro_batch(SECOND, sent).batches
+    assert [one.doc.get("n") for [one] in batches] == [None, 1]
+    assert str(batches[0][0].error).endswith(
+        "the message has no key to keep state by: it failed before it got one"
+    )

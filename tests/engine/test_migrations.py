@@ -92,6 +92,12 @@ MIGRATIONS = [
     ("session_window", KEY + "gap: 3s", "idle_timeout: 4s", "idle_timeout: ''"),
     ("session_window", KEY + "gap: 3s", "emit: changes", "emit: final"),
     ("session_window", KEY + "gap: 3s", "emit: each", "emit: changes"),
+    (
+        "tumbling_window",
+        KEY + "size: 5s",
+        "empty_windows: {emit: keys_seen}",
+        "empty_windows: {emit: keys_seen, fill: previous, keys: [never]}",
+    ),
     ("system_window", "size: 5s", "allowed_lateness: 0s", "allowed_lateness: 4s"),
     ("system_window", "size: 5s", "allowed_lateness: 4s", "allowed_lateness: 0s"),
     ("system_window", "size: 5s", "expire_after: 10s", "expire_after: 20s"),

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from streamer.config import load_config, parse_config
 from streamer.plan import make_plan
 from streamer.plan.explain import explain
@@ -232,3 +234,23 @@ def test_what_keeps_state_by_key_is_listed_and_what_is_before_it_folds() -> None
     assert "(pre-aggregated for pipeline.processors.0)" in text
     text = explained(STATE % "acc_sum(batch_size())")
     assert "it keeps state by key, acc_sum(batch_size()); do that in a mapping behind it" in text
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "more", "order"),
+    [
+        (1, 1, "", "; cases that send one batch at a time keep the order among each other"),
+        (1, 64, "", "; its cases keep no order among each other"),
+        (1, 1, "keep_order: false, ", "; its cases keep no order among each other"),
+    ],
+)
+def test_it_says_whether_cases_keep_the_order(
+    first: int, second: int, more: str, order: str
+) -> None:
+    http = "http_client: {{url: 'http://x', max_in_flight: {}}}"
+    cases = (
+        f"[{{check: 'true', output: {{{http.format(first)}}}}}, "
+        f"{{output: {{{http.format(second)}}}}}]"
+    )
+    config = parse_config(f"output: {{switch: {{{more}cases: {cases}}}}}\n")
+    assert f"    output switch: passes on{order}\n" in explain(make_plan(config), "/state")

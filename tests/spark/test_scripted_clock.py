@@ -34,7 +34,9 @@ KINDS = (
     "ekuiper_sliding",
     "kafka_streams_sliding",
     "kip450_count",
+    "hour_early_on_time_late",
     "ksqldb_order_count",
+    "running_top_k",
     "tenzir_severity_count",
 )
 CHOSEN = ("traffic_light", "ekuiper_session", "ekuiper_count_5_2")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import streamer
-from streamer.tools.docs_search import DocsHit, search_docs
+from streamer.tools.docs_search import DocsHit, search_docs, suggest_words
 
 SHIPPED = Path(streamer.__file__).parent / "docs"
 PAGES = {
@@ -78,3 +78,14 @@ def test_a_long_line_is_cut_around_the_word(tmp_path: Path) -> None:
 )
 def test_what_people_look_for_is_among_the_first(words: str, page: str) -> None:
     assert page in names(search_docs(SHIPPED, words.split()))[:5]
+
+
+def test_the_end_of_a_word_may_be_another_one(pages: Path) -> None:
+    assert names(search_docs(pages, ["deleting"])) == names(search_docs(pages, ["delet"]))
+    assert search_docs(pages, ["deleting"])
+
+
+def test_words_that_are_misspelt_are_corrected(pages: Path) -> None:
+    assert suggest_words(pages, ["upsrt", "delete"]) == ["upsert", "delete"]
+    assert suggest_words(pages, ["delete", "order"]) == []
+    assert suggest_words(pages, ["upsrt", "xyzzy"]) == []

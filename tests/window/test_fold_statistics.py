@@ -16,6 +16,7 @@ from streamer.bloblang.analysis.pre_aggregation import PreAggregation, analyze_p
 from streamer.bloblang.errors import QueryError
 from streamer.bloblang.methods import aggregates, arrays
 from streamer.bloblang.methods import statistics as methods
+from streamer.window.aggregate import digit_sums
 from streamer.window.aggregate.accumulator import select_values
 from streamer.window.aggregate.registry import make_accumulator
 from tests.examples import examples
@@ -188,10 +189,15 @@ def test_many_distinct_values_are_within_three_standard_errors(count):
     assert abs(found - count) <= 3 * 0.0163 * count
 
 
-def test_large_integers_in_many_packs_do_not_overflow():
-    accumulator = accumulator_of("avg()")
-    made = columns_of(accumulator, [2**62] * 64, np.zeros(64, np.int64), 1, range(64), True)
-    assert accumulator.result_of_group(made, 0) == 2**62
+@pytest.mark.parametrize("number", [2**62, -(2**62), -1.5])
+@pytest.mark.parametrize("by_twos", [True, False])
+def test_digits_are_carried_before_they_overflow(monkeypatch, number, by_twos):
+    monkeypatch.setattr(digit_sums, "_CARRY_LIMIT", 1 << 33)
+    for call, wanted in (("avg()", number), ("stddev_pop()", 0)):
+        accumulator = accumulator_of(call)
+        groups = np.zeros(64, np.int64)
+        made = columns_of(accumulator, [number] * 64, groups, 1, range(64), by_twos)
+        assert accumulator.result_of_group(made, 0) == wanted
 
 
 STATES = Path(__file__).parents[1] / "data" / "aggregate_states.json"

@@ -243,7 +243,7 @@ def _parse_final_method(
     if node.name == "index":
         return _INDEX_KINDS.get(literal_argument(node, 0)), array, None, 0
     if node.name == "slice":
-        sliced, length = _parse_slice(node)
+        sliced, length = parse_slice(node)
         return sliced, array, None, length
     if node.name in _QUERY_METHODS:
         last = node.bound.arguments[-1]
@@ -263,7 +263,7 @@ def _parse_final_method(
     return _PLAIN_METHODS.get(node.name), array, None, 0
 
 
-def _parse_slice(node: tree.Method) -> tuple[AggregateKind | None, int]:
+def parse_slice(node: tree.Method) -> tuple[AggregateKind | None, int]:
     """Return what `slice(0, n)` and `slice(-n)` ask of an array, and the number."""
     match node.bound.arguments:
         case [StaticArgument(value=0), StaticArgument(value=int(high))] if high > 0:

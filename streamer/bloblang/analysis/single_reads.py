@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from streamer.bloblang import tree
+from streamer.bloblang.analysis.aggregates import parse_slice
 from streamer.bloblang.analysis.aggregation_obstacles import literal_argument, split_from_all
 from streamer.bloblang.analysis.snippets import extract_snippet
 from streamer.bloblang.arguments import DynamicArgument, StaticArgument
@@ -28,10 +29,11 @@ class SingleRead(NamedTuple):
 
 
 def find_end_reads(mapping: Mapping) -> list[SingleRead]:
-    """Return the places that pick the first or the last of a batch's messages.
+    """Return the places that pick the first or the last ones of a batch's messages.
 
-    These are `from(0)` and `from(-1)`, and `index(0)` and `index(-1)` of `from_all()`, also by way
-    of a variable. What has been sorted before is picked by its own order.
+    These are `from(0)` and `from(-1)`, and `index(0)`, `index(-1)`, `slice(0, n)` and `slice(-n)`
+    of `from_all()`, also by way of a variable. What has been sorted before is picked by its own
+    order.
     """
     values = {
         statement.name
@@ -46,7 +48,10 @@ def find_end_reads(mapping: Mapping) -> list[SingleRead]:
 
 
 def _picks_end(node: tree.Method, values: set[str]) -> bool:
-    if node.name not in ("from", "index") or literal_argument(node, 0) not in _ENDS:
+    if node.name == "slice":
+        if parse_slice(node)[0] is None:
+            return False
+    elif node.name not in ("from", "index") or literal_argument(node, 0) not in _ENDS:
         return False
     if node.name == "from":
         return True

@@ -83,7 +83,14 @@ def sort_numbers(numbers: Iterable[float]) -> SortedNumbers:
     """Return numbers in ascending order, what is not a number first."""
     # Adding zero makes one zero of the two that floats have.
     same_zeros = [number + 0.0 for number in numbers]
-    return SortedNumbers(sorted(same_zeros, key=lambda number: (number == number, number)))
+    # Without a key it takes a tenth of the time.
+    key = ascending_key if any(map(math.isnan, same_zeros)) else None
+    return SortedNumbers(sorted(same_zeros, key=key))
+
+
+def ascending_key(number: float) -> tuple[bool, float]:
+    """Return what numbers are sorted by: what is not a number comes first."""
+    return number == number, number
 
 
 def count_buckets(numbers: Iterable[float]) -> BucketCounts:

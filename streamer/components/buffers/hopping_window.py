@@ -12,6 +12,8 @@ from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec, d
 from streamer.sdk.window_buffer.event_time import WindowBuffer, build_buffer
 from streamer.sdk.window_buffer.fields import EVERY, RETENTION_PACKAGES, SIZE, event_time_fields
 from streamer.sdk.window_buffer.grid import (
+    EMPTY_HINT,
+    EMPTY_WINDOWS_FIELD,
     OFFSET_FIELD,
     TIMEZONE_FIELD,
     find_grid_problems,
@@ -40,6 +42,7 @@ SPEC: Final = Spec(
         ),
         OFFSET_FIELD,
         TIMEZONE_FIELD,
+        EMPTY_WINDOWS_FIELD,
     ),
     check=find_grid_problems,
     examples=(
@@ -61,6 +64,7 @@ SPEC: Final = Spec(
     ),
     categories=("Windowing",),
     requires=RETENTION_PACKAGES,
+    instead={"emit_empty": EMPTY_HINT, "fill": EMPTY_HINT},
 )
 
 

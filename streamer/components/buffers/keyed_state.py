@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
+from streamer.sdk.spec import (
+    BuildContext,
+    Example,
+    Field,
+    Kind,
+    ParsedFields,
+    Spec,
+    duration_field,
+)
 from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     WindowBuffer,
@@ -19,17 +27,45 @@ from streamer.sdk.window_buffer.event_time import (
     find_timestamp_problems,
 )
 from streamer.sdk.window_buffer.fields import (
+    ALLOWED_LATENESS,
+    END_FIELD,
     FILTER_FIELD,
     KEY_FIELD,
     LATE_OUTPUT_FIELD,
     MAX_AHEAD_FIELD,
+    ORDER,
     STATE_TTL_FIELD,
     TIMESTAMP_FIELD,
 )
 from streamer.window.settings.window_types import KeyedMessages
 
+_ORDER_FIELD: Final = Field(
+    ORDER,
+    "string",
+    "In which order the messages of a key go on: `arrival`, as they come, at once; or "
+    "`event_time`, by `timestamp_mapping`, those of one time as they came. Then a message waits "
+    "until the largest event time is `allowed_lateness` beyond its own, and the last ones wait for "
+    "others, or for the end of the input.",
+    default="arrival",
+    options=("arrival", "event_time"),
+)
+_LATENESS_FIELD: Final = duration_field(
+    ALLOWED_LATENESS,
+    "With `order: event_time`, how long messages wait, by event time, for others that are out of "
+    "order. A message that comes later than that is late: it is dropped, logged and counted "
+    '(reason "late").',
+    default="0s",
+    examples=("10s", "2m"),
+)
+
 
 def _check(parsed: ParsedFields) -> FieldProblems:
+    if parsed[ALLOWED_LATENESS] and parsed[ORDER].lower() == "arrival":
+        hint = "remove it, or add order: event_time"
+        yield (
+            ALLOWED_LATENESS,
+            f"has no meaning with order: arrival, in which nothing waits; {hint}",
+        )
     yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
@@ -42,7 +78,8 @@ SPEC: Final = Spec(
     "Passes messages on at once, and lets the pipeline keep state by key.",
     description=(
         "There are no windows: each message is a batch by itself. Those of a key go through the "
-        "pipeline one after the other, in order of arrival, whatever partition they are from. "
+        "pipeline one after the other, whatever partition they are from: in order of arrival at "
+        "once, or with `order: event_time` by their times. "
         "There the functions `lag`, `latest`, `had_changed`, `acc_sum` and the like, and "
         "`accumulate` keep values of the key, and the processors `throttle` and `deduplicate` "
         "decide by what came before. All of it is in the checkpoint: after a restart or a replay "
@@ -54,10 +91,13 @@ SPEC: Final = Spec(
     fields=(
         KEY_FIELD,
         TIMESTAMP_FIELD,
+        _ORDER_FIELD,
+        _LATENESS_FIELD,
         STATE_TTL_FIELD,
         FILTER_FIELD,
         MAX_AHEAD_FIELD,
         LATE_OUTPUT_FIELD,
+        END_FIELD,
     ),
     check=_check,
     examples=(
@@ -71,6 +111,18 @@ SPEC: Final = Spec(
             "    - mapping: |\n"
             "        root = this\n"
             "        root.rise = this.kwh - lag(this.kwh, 1, this.kwh)\n",
+        ),
+        Example(
+            "By the readings' own times, though they come out of order",
+            "buffer:\n"
+            "  keyed_state:\n"
+            "    key_mapping: root = this.meter\n"
+            "    timestamp_mapping: root = this.at\n"
+            "    order: event_time\n"
+            "    allowed_lateness: 1m\n"
+            "pipeline:\n"
+            "  processors:\n"
+            "    - mapping: root.rise = this.kwh - lag(this.kwh, 1, this.kwh)\n",
         ),
         Example(
             "Only what has changed",

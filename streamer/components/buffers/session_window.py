@@ -24,11 +24,14 @@ from streamer.sdk.window_buffer.event_time import (
     FieldProblems,
     WindowBuffer,
     build_buffer,
+    encode_keys,
     find_event_time_problems,
     find_repeat_problems,
 )
 from streamer.sdk.window_buffer.fields import (
+    CLOCK_SCOPE,
     GAP_MAPPING,
+    KEY_MAPPING,
     RETENTION_PACKAGES,
     event_time_fields,
 )
@@ -36,11 +39,18 @@ from streamer.window.settings.window_types import Session
 
 GAP: Final = "gap"
 MAX_DURATION: Final = "max_duration"
+EXPECTED_KEYS: Final = "expected_keys"
 
 
 def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_event_time_problems(parsed)
     yield from find_repeat_problems(parsed, GAP_MAPPING, "gap")
+    if parsed[EXPECTED_KEYS]:
+        if not (parsed[KEY_MAPPING] or "").strip():
+            yield EXPECTED_KEYS, "are listed, but messages have no keys; add key_mapping"
+        if parsed[CLOCK_SCOPE].lower() == "key":
+            text = "is key, by which the clock of a key that sends nothing never moves"
+            yield CLOCK_SCOPE, f"{text}; leave it out beside {EXPECTED_KEYS}"
     gap, max_duration = parsed[GAP], parsed[MAX_DURATION]
     if gap is None or gap <= 0:
         value_text = "empty" if gap is None else format_duration(gap)
@@ -94,6 +104,17 @@ SPEC: Final = Spec(
             default="",
             examples=("10m",),
         ),
+        Field(
+            EXPECTED_KEYS,
+            "unknown",
+            "Keys that are to send: of one that has sent nothing within `gap` of the first message "
+            "of the stream (of its start with `clock: system`), a session without messages comes "
+            "out, once, with `window_emit` `empty`. Not when the input ends before that.",
+            default=[],
+            shape="array",
+            advanced=True,
+            examples=(["pump-1", "pump-2"],),
+        ),
     ),
     check=_check,
     examples=(
@@ -125,5 +146,6 @@ SPEC: Final = Spec(
 
 def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
     """Take the settings, which `SPEC.check` has found to be right."""
+    expected = encode_keys(parsed[EXPECTED_KEYS])
     is_by_message = bool((parsed[GAP_MAPPING] or "").strip())
-    return build_buffer(parsed, Session(parsed[GAP], parsed[MAX_DURATION], is_by_message))
+    return build_buffer(parsed, Session(parsed[GAP], parsed[MAX_DURATION], is_by_message, expected))

@@ -12,6 +12,8 @@ from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec, d
 from streamer.sdk.window_buffer.event_time import WindowBuffer, build_buffer
 from streamer.sdk.window_buffer.fields import RETENTION_PACKAGES, SIZE, event_time_fields
 from streamer.sdk.window_buffer.grid import (
+    EMPTY_HINT,
+    EMPTY_WINDOWS_FIELD,
     OFFSET_FIELD,
     TIMEZONE_FIELD,
     find_grid_problems,
@@ -34,6 +36,7 @@ SPEC: Final = Spec(
         duration_field(SIZE, "The length of a window.", examples=("5m", "1h", "1d")),
         OFFSET_FIELD,
         TIMEZONE_FIELD,
+        EMPTY_WINDOWS_FIELD,
     ),
     check=find_grid_problems,
     examples=(
@@ -72,6 +75,7 @@ SPEC: Final = Spec(
     ),
     categories=("Windowing",),
     requires=RETENTION_PACKAGES,
+    instead={"emit_empty": EMPTY_HINT, "fill": EMPTY_HINT},
 )
 
 

@@ -100,8 +100,8 @@ SPEC: Final = Spec(
             "        period: 1h\n"
             "    - mapping: |\n"
             "        root = this\n"
-            "        root.not_told = @throttle_suppressed\n",
-            "Each account has alarms of its own. `not_told` counts those that were held down "
+            "        root.suppressed = @throttle_suppressed\n",
+            "Each account has alarms of its own. `suppressed` counts those that were held down "
             "before this one.",
         ),
         Example(

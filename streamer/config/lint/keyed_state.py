@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from streamer.components import catalog
@@ -11,7 +12,7 @@ from streamer.sdk.spec.keyed_state import MAPPING_PROCESSORS, STATEFUL_PROCESSOR
 
 _CODE: Final = "no_keyed_state"
 _SHARED_PREFIX: Final = "processor_resources."
-_PIPELINE_PREFIX: Final = "pipeline.processors."
+_PIPELINE: Final = re.compile(r"(buffers\.\d+\.)?pipeline\.processors\.")
 _UNORDERED: Final = {
     "parallel": "messages overtake one another",
     "cached": "what was cached is not worked out again",
@@ -39,7 +40,8 @@ def _find_problem(place: StatefulPlace, buffer: ParsedComponent | None) -> tuple
     """Return what is wrong with a place, and what to do."""
     calls = ", ".join(place.calls)
     *outer, name = place.path.split(".")
-    if not place.path.startswith((_PIPELINE_PREFIX, _SHARED_PREFIX)):
+    in_pipeline = _PIPELINE.match(place.path) is not None
+    if not in_pipeline and not place.path.startswith(_SHARED_PREFIX):
         where = place.path or "the config"
         hint = "move it to pipeline.processors"
         if outer[:1] == ["buffer"] or name in ("buffer",):

@@ -296,10 +296,13 @@ _ALL_RULES: Final = (
     Rule(
         "order_of_arrival",
         "`having`, `index(0)`, `index(-1)`, `from(0)` or `from(-1)` looks at one message of a "
-        "window by event time. A window's messages are in order of arrival unless its buffer says "
-        "otherwise: the first is the one that came first, which need not be the earliest.",
+        "window by event time, or `slice(0, n)` or `slice(-n)` at some; or a mapping that makes "
+        "one message of a window takes a field from the first one (`this.x`) which is not of the "
+        "key. A window's messages are in order of arrival unless its buffer says otherwise: the "
+        "first is the one that came first, which need not be the earliest.",
         "Write `order: event_time` in the buffer to have messages sorted by their times, or "
-        "`order: arrival` if that is what is meant.",
+        "`order: arrival` if that is what is meant. `json().from_all().min_by(e -> e.ts)` and "
+        "`max_by` choose by a time in the message, and fold.",
         level="warning",
         runs_ignored=True,
     ),

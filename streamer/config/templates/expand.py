@@ -97,7 +97,7 @@ def expand_template(
         templates=(*context.templates, name),
     )
     expanded = context.read_component(
-        inner, kind, from_python(rendered, key.source, key.start), component.path
+        inner, kind, from_python(rendered, key.source, key.start), component.path, ()
     )
     for lint in findings.to_sorted():
         message = f"{use}, of what {template.file} makes: {lint.message}"

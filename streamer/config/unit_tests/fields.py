@@ -200,6 +200,14 @@ STREAM_FIELDS: Final = (
         examples=("2026-01-01T00:00:00Z",),
     ),
     make_optional_field(
+        "buffer",
+        "string",
+        "Of several buffers, the label of the one whose results `output_batches` lists, also where "
+        "only other buffers take them. Without it they list what the outputs get: of the first "
+        "buffer of the config first, in each step.",
+        examples=("hourly",),
+    ),
+    make_optional_field(
         "steps",
         "object",
         "What happens to the stream, one micro-batch for each step.",

@@ -8,8 +8,8 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import ClassVar, NamedTuple
 
@@ -23,11 +23,12 @@ from streamer.engine.report.result_frame import Frame, Payload
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.clock_sources import name_clock_source
 from streamer.engine.stage.output_stage import reject_failed
-from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
-from streamer.engine.stage.shard_stage import ShardStage
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows, split_task_plan
+from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
+from streamer.plan.stream_buffers import plan_of_buffer
 from streamer.sdk.input.replayable import Chunk
 from streamer.sdk.processing import Processor, run
 from streamer.sdk.spec import ParsedComponent
@@ -56,10 +57,13 @@ class BatchOutcome:
     Attributes:
         batches: what the output got, in order, after its processors.
         dropped: what `late_output` got, in order, after its processors.
+        by_buffer: of several buffers, by label, what came out of each, also where only other
+            buffers take it.
     """
 
     batches: list[Batch]
     dropped: Batch
+    by_buffer: Mapping[str, list[Batch]] = field(default_factory=dict)
 
 
 class ScriptedStream:
@@ -89,6 +93,7 @@ class ScriptedStream:
         plan: Plan,
         log: LogLine = lambda level, text, fields: None,
         known: Iterable[ScriptedMessage] = (),
+        max_shards: int = 1,
     ) -> None:
         """Make a stream that has never run.
 
@@ -97,11 +102,15 @@ class ScriptedStream:
             log: takes log lines, as far as the plan's level lets them through.
             known: messages that will come: their partitions and inputs are known from the start,
                 so that a clock that waits for them does.
+            max_shards: how many shards of the plan's it has at most.
         """
         bare = replace(plan.input, processors=())
-        self._plan = replace(plan, input=bare, shards=min(plan.shards, 1))
+        self._plan = replace(plan, input=bare, shards=min(plan.shards, max_shards))
         self._task_plan = TaskPlan.of(self._plan)
-        self._stores = [DictStore() for _ in range(self._plan.shards)]
+        self._buffer_plans = [
+            plan_of_buffer(self._plan, number) for number in range(len(plan.buffers))
+        ] or [self._plan]
+        self._stores = [DictStore() for _ in range(self._plan.shard_count)]
         self._delivery = Delivery(
             [], log, lambda: False, stream=DeliveredStream(endpoint_labels=EndpointLabels.of(plan))
         )
@@ -110,13 +119,16 @@ class ScriptedStream:
         self._ended = False
         self._now = 0
 
-    def _list_clock_sources(self, known: Iterable[ScriptedMessage]) -> tuple[str, ...]:
+    def _list_clock_sources(self, known: Iterable[ScriptedMessage]) -> dict[int, tuple[str, ...]]:
         pieces = [
             SourcePiece(_SOURCE, 0, [one], partition=_SOURCE.partition_of([one]), label=one.input)
             for one in known
         ]
-        names = (name_clock_source(self._task_plan, piece) for piece in pieces)
-        return tuple(dict.fromkeys(name for name in names if name))
+        sources = {}
+        for number, task_plan in split_task_plan(self._task_plan).items():
+            names = (name_clock_source(task_plan, piece) for piece in pieces)
+            sources[number] = tuple(dict.fromkeys(name for name in names if name))
+        return sources
 
     @property
     def now(self) -> int:
@@ -164,21 +176,31 @@ class ScriptedStream:
         before, self._now = self._now, max(self._now, batch_time)
         self._ended = self._ended or ended
         pieces = [list(group) for _, group in groupby(sent, lambda one: one[1:])]
-        kept = [
-            _CapturedOutput(self._plan, n, output) for n, output in enumerate(self._plan.outputs)
-        ]
+        kept = [_capture_outputs(plan) for plan in self._buffer_plans]
         self._delivery.deliver(self._delivery.batch + 1, list(self._frames(pieces, kept, before)))
-        batches, *others = ([batch for _, batch in stage.sorted_batches()] for stage in kept)
+        results = [[batch for _, batch in stages[0].sorted_batches()] for stages in kept]
+        late = [batch for stages in kept for one in stages[1:] for _, batch in one.sorted_batches()]
+        buffers = self._plan.buffers
         return BatchOutcome(
-            batches, [message for late in others for batch in late for message in batch]
+            [
+                batch
+                for number, batches in enumerate(results)
+                if not buffers or buffers[number].output is not None
+                for batch in batches
+            ],
+            [message for batch in late for message in batch],
+            {one.label: batches for one, batches in zip(buffers, results, strict=False)},
         )
 
     def _frames(
-        self, pieces: list[list[ScriptedMessage]], kept: Sequence[_CapturedOutput], before: int
+        self,
+        pieces: list[list[ScriptedMessage]],
+        kept: Sequence[Sequence[_CapturedOutput]],
+        before: int,
     ) -> Iterator[Frame]:
         plan, task_plan = self._plan, self._task_plan
         if plan.window is None:
-            stage = StatelessStage(task_plan, kept[0], lambda: self._now)
+            stage = StatelessStage(task_plan, kept[0][0], lambda: self._now)
             for number, content in enumerate(pieces):
                 yield from stage.frames(SourcePiece(_SOURCE, number, content))
             yield stage.status(self._ended)
@@ -189,9 +211,8 @@ class ScriptedStream:
             *(self._now, str(self._starts)),
             ended=self._ended,
             pressure=pressure,
-            sources=self._clock_sources,
         )
-        rows = list(make_clock_rows(plan, reading))
+        rows = list(make_clock_rows(plan, reading, self._clock_sources))
         pack_stage = PackStage(task_plan)
         for number, content in enumerate(pieces):
             piece = SourcePiece(
@@ -202,9 +223,27 @@ class ScriptedStream:
                 label=content[0].input,
             )
             rows += pack_stage.rows(piece, self._now)
-        shard_stage = ShardStage(task_plan, kept, lambda: self._now)
-        for shard, store in enumerate(self._stores):
-            yield from shard_stage.frames(shard, [row for row in rows if row.shard == shard], store)
+        shard_stages = ShardStages(task_plan, kept, lambda: self._now)
+        for shard in self._shards_by_level():
+            mine = [row for row in rows if row.shard == shard]
+            for made in shard_stages.frames(shard, mine, self._stores[shard]):
+                if isinstance(made, Frame):
+                    yield made
+                else:
+                    rows.append(made)
+
+    def _shards_by_level(self) -> list[int]:
+        """Return the shards in the order in which rows go through them."""
+        buffers, shards = self._plan.buffers, self._plan.shards
+        if not buffers:
+            return [*range(shards)]
+        numbers = sorted(range(len(buffers)), key=lambda number: buffers[number].level)
+        return [number * shards + shard for number in numbers for shard in range(shards)]
+
+
+def _capture_outputs(plan: Plan) -> list[_CapturedOutput]:
+    """Return what takes the place of a plan's outputs."""
+    return [_CapturedOutput(plan, number, output) for number, output in enumerate(plan.outputs)]
 
 
 class _CapturedOutput:

@@ -14,6 +14,7 @@ from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time, parse_rfc3339
 from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, ScriptedStream
 from streamer.plan import Plan
+from streamer.plan.stream_buffers import find_readers, plan_of_buffer
 from streamer.plan.window_plan import Aggregation
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.window.pack.window_metadata import WINDOW_END
@@ -28,11 +29,40 @@ def truncate_after_windows(plan: Plan) -> Plan:
     What comes after does not decide which message is in which window.
     """
     bare = ParsedComponent(Kind.OUTPUT, "drop")
+    if plan.buffers:
+        # What comes out of one decides what is in the windows of the next.
+        whole = Aggregation(None)
+        return replace(
+            plan,
+            buffers=tuple(
+                replace(one, late_output=bare, windows=replace(one.windows, aggregation=whole))
+                for one in plan.buffers
+            ),
+        )
     # Keys of the buffer are a part of its windows; those of a `group_by_value` come after them.
     key = plan.key if plan.window is not None and plan.window.keyed else None
     return replace(
         plan, processors=(), key=key, aggregation=Aggregation(None), output=bare, late_output=bare
     )
+
+
+def cut_to_buffer(plan: Plan, label: str) -> Plan:
+    """Return the plan of one of several buffers behind the input, as if there were no other.
+
+    Args:
+        plan: the stream's.
+        label: the buffer's; empty for the first one behind the input.
+
+    Raises:
+        StreamerError: there is none, or it takes the results of another.
+    """
+    if not plan.buffers and not label:
+        return plan
+    by_label = {plan.buffers[number].label: number for number in find_readers(plan, None)}
+    if label and label not in by_label:
+        known = f"those behind the input are {', '.join(by_label)}" if by_label else "it has one"
+        raise StreamerError(f"{plan.name} has no buffer {label!r} behind its input; {known}")
+    return plan_of_buffer(plan, by_label[label] if label else min(by_label.values()))
 
 
 class EventTimeReader:

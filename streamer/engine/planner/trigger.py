@@ -13,7 +13,7 @@ stream's time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -127,18 +127,18 @@ class TriggerPolicy:
         return False
 
 
-def next_tick(window: Window | None, before: int, due: int | None, now: int) -> int:
+def next_tick(windows: Sequence[Window], before: int, due: int | None, now: int) -> int:
     """Return the tick of a micro-batch: how many due times have passed, when one is due now.
 
     Args:
-        window: the windows' settings; without, there are no ticks.
+        windows: the settings of the windows of each buffer; without, there are no ticks.
         before: the tick of the previous micro-batch.
         due: when the next open window is due, ns; None when none is open.
         now: the clock, ns.
     """
-    if window is None or due is None or now < due:
+    if not windows or due is None or now < due:
         return before
-    return max(before, window.due_count(now))
+    return max(before, sum(window.due_count(now) for window in windows))
 
 
 class BatchClock:

@@ -141,21 +141,26 @@ class Snapshot:
             if name == "input_received" and not labels:
                 messages += number
             elif name == "input_dropped":
-                dropped[dict(labels).get("reason", "")] += number
+                reason = dict(labels).get("reason", "")
+                dropped[reason] += number
+                messages += number if reason not in _DROPPED_FROM_WINDOWS else 0
         for status in statuses:
             counters = status.get("counters", {})
-            messages += sum(counters.get(name, 0) for name in ("taken", "failed", "filtered"))
-            dropped.update(counters.get("dropped", {}))
+            lost = counters.get("dropped", {})
+            dropped.update(lost)
+            # Each of several buffers behind the input takes all of its messages.
+            if status.get("takes_input", True):
+                messages += sum(counters.get(name, 0) for name in ("taken", "failed", "filtered"))
+                messages += sum(
+                    number for reason, number in lost.items() if reason not in _DROPPED_FROM_WINDOWS
+                )
         closed_until = [status.get("closed_until") for status in statuses]
         known = [end for end in closed_until if end is not None]
         due = [s["next_due"] for s in statuses if s.get("next_due") is not None]
         # All shards see the same clocks.
         holder = next((one for s in statuses if (one := s.get("clock_holder"))), None) or {}
         return cls(
-            messages=messages
-            + sum(
-                number for reason, number in dropped.items() if reason not in _DROPPED_FROM_WINDOWS
-            ),
+            messages=messages,
             open_windows=_open_windows(statuses),
             held=sum(status.get("held", 0) for status in statuses),
             next_close=min(due) if due else None,
@@ -176,7 +181,12 @@ class Snapshot:
 
 def _open_windows(statuses: Iterable[Mapping[str, Any]]) -> int:
     """Add up the windows: those of a grid are the same in all shards, those of keys are not."""
-    ends = {window["end"] for status in statuses for window in status.get("open", ())}
+    statuses = list(statuses)
+    ends = {
+        (status.get("buffer"), window["end"])
+        for status in statuses
+        for window in status.get("open", ())
+    }
     return len(ends) + sum(status.get("open_windows") or 0 for status in statuses)
 
 
@@ -194,8 +204,10 @@ Status = Mapping[str, Any]
 
 def has_ended(plan: Plan, statuses: Sequence[Status]) -> bool:
     """Return whether the input has ended and all windows that are to come out have done so."""
-    if len(statuses) < max(plan.shards, 1) or not all(status["ended"] for status in statuses):
+    if len(statuses) < max(plan.shard_count, 1) or not all(one["ended"] for one in statuses):
         return False
+    if plan.buffers:
+        return not any(one.get("open", 0) for one in statuses if not one["keeps"])
     keeps = plan.window is not None and plan.window.end_of_input == "keep"
     return keeps or not any(status.get("open", 0) for status in statuses)
 

@@ -6,10 +6,13 @@ ours: what stage 1 logs, counts and times, which stage 2 passes on to the driver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import NamedTuple
 
 from streamer.bloblang import compile_mapping
+from streamer.core.component_stats import ComponentStats
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
@@ -29,13 +32,14 @@ from streamer.engine.stage.task_input import (
     run_chunk,
 )
 from streamer.plan import Plan
+from streamer.plan.stream_buffers import find_readers
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor
 from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
-from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
 from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
@@ -50,10 +54,83 @@ REPORT_ROWS = {
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 
 
-def make_clock_rows(plan: Plan, reading: MicroBatchInfo) -> Iterator[ShuffleRow]:
-    """Return the rows that tell every shard what time it is."""
-    for shard in range(plan.shards):
-        yield reading.to_row(shard)
+def make_clock_rows(
+    plan: Plan, reading: MicroBatchInfo, sources: Mapping[int, tuple[str, ...]] | None = None
+) -> Iterator[ShuffleRow]:
+    """Return the rows that tell every shard behind the input what time it is.
+
+    Args:
+        plan: the stream's.
+        reading: what they are told.
+        sources: by the number of the buffer, what its clock waits for; None where none waits.
+    """
+    for number in find_readers(plan, None) or (0,):
+        info = replace(reading, sources=sources[number]) if sources else reading
+        for shard in range(plan.shards * number, plan.shards * (number + 1)):
+            yield info.to_row(shard)
+
+
+def split_task_plan(task_plan: TaskPlan) -> dict[int, TaskPlan]:
+    """Return the plans of the buffers behind the input, by number: of one buffer, its own."""
+    numbers = find_readers(task_plan.plan, None)
+    return {number: task_plan.of_buffer(number) for number in numbers} or {0: task_plan}
+
+
+def make_packer(
+    task_plan: TaskPlan,
+    origin: PieceOrigin,
+    aggregates_from: AggregatesFrom = FROM_THE_START,
+    timestamp: CompiledMapping | None = None,
+) -> Packer:
+    """Return the packer of a piece for the windows of a plan.
+
+    Args:
+        task_plan: the plan of one buffer.
+        origin: of the piece.
+        aggregates_from: which windows aggregate, as the micro-batch's offset says.
+        timestamp: gives the event times where no mapping of the config does.
+    """
+    plan, window = task_plan.plan, task_plan.plan.window
+    assert window is not None
+    aggregation = None
+    text = task_plan.packed_aggregation
+    if text is not None and aggregates_from.identity in (None, task_plan.aggregation_identity):
+        aggregation = aggregation_for(text)
+    mappings = BufferMappings(
+        compile_mapping(plan.timestamp) if plan.timestamp else timestamp,
+        plan.key.compile() if plan.key else None,
+        compile_mapping(plan.filter) if plan.filter else None,
+        compile_mapping(plan.gap) if plan.gap else None,
+    )
+    keep_dropped, after = plan.late_output is not None, aggregates_from.after
+    return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)
+
+
+class _Target(NamedTuple):
+    """A buffer behind the input: the plan of it, and its first shard."""
+
+    task_plan: TaskPlan
+    first_shard: int
+
+
+class _TargetPacker(NamedTuple):
+    """The packer of a buffer for one piece, and what counts the buffer's messages."""
+
+    packer: Packer
+    tally: ComponentStats
+    first_shard: int
+
+    def take_rows(self) -> Iterable[ShuffleRow]:
+        """Take the rows that are finished, as they are numbered among those of all buffers."""
+        return self._number(self.packer.take_rows())
+
+    def flush_rows(self) -> Iterable[ShuffleRow]:
+        """Return all rows that are left."""
+        return self._number(self.packer.flush_rows())
+
+    def _number(self, rows: Iterable[ShuffleRow]) -> Iterable[ShuffleRow]:
+        first = self.first_shard
+        return (row._replace(shard=row.shard + first) for row in rows) if first else rows
 
 
 class PackStage:
@@ -62,8 +139,12 @@ class PackStage:
     def __init__(self, task_plan: TaskPlan) -> None:
         """Take the plan of a stream with windows."""
         self._task_plan = task_plan
-        self._plan = task_plan.plan
-        self._reader = PieceReader(task_plan, self._plan.context())
+        self._plan = plan = task_plan.plan
+        self._reader = PieceReader(task_plan, plan.context())
+        self._targets = [
+            _Target(one, plan.shards * number) for number, one in split_task_plan(task_plan).items()
+        ]
+        self._report_shard = self._targets[0].first_shard
 
     def rows(
         self, piece: SourcePiece, batch_time: int, aggregates_from: AggregatesFrom = FROM_THE_START
@@ -79,58 +160,69 @@ class PackStage:
             StreamerError: the windows join two inputs, and the piece is from neither.
         """
         packed = self._pack(piece, batch_time, aggregates_from)
-        return attribute_iteration_errors(packed, ComponentRef(self._plan.buffer).fields)
+        buffer = self._targets[0].task_plan.plan.buffer
+        return attribute_iteration_errors(packed, ComponentRef(buffer).fields)
 
     def _pack(
         self, piece: SourcePiece, batch_time: int, aggregates_from: AggregatesFrom
     ) -> Iterator[ShuffleRow]:
-        plan, window = self._plan, self._plan.window
-        assert window is not None
+        plan = self._plan
         task = self._task_plan.begin_report(plan.input)
         ex = task.execution
         ex.crashes = make_crash_search(piece.number, piece.first_arrival)
         opened = self._reader.open_piece(piece, task)
         processors = opened.processors
-        row_kind = _row_kind_of(opened.label, window)
-        partition = piece.partition.encode()
-        if clock_source := name_clock_source(self._task_plan, piece):
-            partition += SOURCE_SEPARATOR + clock_source.encode()
-        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
-        packer = self._make_packer(origin, aggregates_from)
-        packing = _Packing(packer, processors, ex, batch_time, piece.first_arrival)
-        tally = ex.stats_of(ComponentRef(plan.buffer).key)
-        watched = bool(processors) and window.expire_delay is not None
+        packers = [
+            self._make_packer(one, piece, opened.label, ex, aggregates_from)
+            for one in self._targets
+        ]
+        packing = _Packing(
+            [one.packer for one in packers], processors, ex, batch_time, piece.first_arrival
+        )
+        watched = bool(processors) and _may_expire(self._targets)
         with packing.clock.measure() if watched else nullcontext():
             for chunk in opened.chunks:
                 taken, batches = packing.add(chunk)
-                tally.received += taken
-                tally.batches_received += batches
-                yield from packer.take_rows()
-        yield from packer.flush_rows()
+                for one in packers:
+                    one.tally.received += taken
+                    one.tally.batches_received += batches
+                    yield from one.take_rows()
+        for one in packers:
+            yield from one.flush_rows()
+        shard = self._report_shard
         if watched and packing.work:
             work_body = TaskWork(BEFORE_WINDOWS, packing.work, 0).to_json()
-            yield ShuffleRow(0, REPORT_ROWS[FrameKind.WORK], 0, piece.number, work_body)
-        _note_event_time(plan, packing.newest_message, batch_time, ex)
+            yield ShuffleRow(shard, REPORT_ROWS[FrameKind.WORK], 0, piece.number, work_body)
+        timed = self._targets[0].task_plan.plan
+        _note_event_time(timed, packing.newest_message, batch_time, ex)
         for kind, body in task.frames():
             # Nobody waits for what is kept in a window.
             if kind in REPORT_ROWS:
-                yield ShuffleRow(0, REPORT_ROWS[kind], 0, piece.number, body)
+                yield ShuffleRow(shard, REPORT_ROWS[kind], 0, piece.number, body)
 
-    def _make_packer(self, origin: PieceOrigin, aggregates_from: AggregatesFrom) -> Packer:
-        plan, window = self._plan, self._plan.window
+    def _make_packer(
+        self,
+        target: _Target,
+        piece: SourcePiece,
+        label: str,
+        ex: Execution,
+        aggregates_from: AggregatesFrom,
+    ) -> _TargetPacker:
+        plan, window = target.task_plan.plan, target.task_plan.plan.window
         assert window is not None
-        aggregation = None
-        text = self._task_plan.packed_aggregation
-        if text is not None and aggregates_from.identity in (None, plan.aggregation.identity):
-            aggregation = aggregation_for(text)
-        mappings = BufferMappings(
-            compile_mapping(plan.timestamp) if plan.timestamp else None,
-            plan.key.compile() if plan.key else None,
-            compile_mapping(plan.filter) if plan.filter else None,
-            compile_mapping(plan.gap) if plan.gap else None,
-        )
-        keep_dropped, after = plan.late_output is not None, aggregates_from.after
-        return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)
+        row_kind = _row_kind_of(label, window)
+        partition = piece.partition.encode()
+        if clock_source := name_clock_source(target.task_plan, piece):
+            partition += SOURCE_SEPARATOR + clock_source.encode()
+        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
+        packer = make_packer(target.task_plan, origin, aggregates_from)
+        return _TargetPacker(packer, ex.stats_of(ComponentRef(plan.buffer).key), target.first_shard)
+
+
+def _may_expire(targets: Iterable[_Target]) -> bool:
+    """Return whether windows of a buffer may expire."""
+    windows = [one.task_plan.plan.window for one in targets]
+    return any(window is not None and window.expire_delay is not None for window in windows)
 
 
 def _row_kind_of(label: str, window: Window) -> RowKind:
@@ -147,7 +239,7 @@ def _row_kind_of(label: str, window: Window) -> RowKind:
 
 
 class _Packing:
-    """Takes the messages of one piece to a packer.
+    """Takes the messages of one piece to the packers of all buffers behind the input.
 
     Attributes:
         clock: measures the processors while somebody lets it run.
@@ -156,13 +248,13 @@ class _Packing:
 
     def __init__(
         self,
-        packer: Packer,
+        packers: Sequence[Packer],
         processors: Sequence[Processor],
         ex: Execution,
         batch_time: int,
         arrival: int,
     ) -> None:
-        self._packer = packer
+        self._packers = packers
         self._processors = processors
         self._ex = ex
         self._batch_time = batch_time
@@ -175,10 +267,11 @@ class _Packing:
 
     def add(self, chunk: Chunk) -> tuple[int, int]:
         """Process and pack a chunk; return how many messages and batches the buffer gets."""
-        packer, batch_time, batch_ex = self._packer, self._batch_time, self._batch_ex
+        batch_time, batch_ex = self._batch_time, self._batch_ex
         if isinstance(chunk, RawMessages) and not self._processors:
             self._newest = chunk if chunk.raws else self._newest
-            packer.add_raws(chunk.raws, chunk.meta, self._arrival, batch_time, batch_ex)
+            for packer in self._packers:
+                packer.add_raws(chunk.raws, chunk.meta, self._arrival, batch_time, batch_ex)
             taken = batches = len(chunk.raws)
             if self._ex.read_counter is not None:
                 self._ex.read_counter.add(taken)
@@ -187,7 +280,8 @@ class _Packing:
             made = list(run_chunk(self._processors, chunk, self._ex))
             self.work += self.clock.since(began)
             messages = [message for batch in made for message in batch]
-            packer.add_messages(messages, self._arrival, batch_time, batch_ex)
+            for packer in self._packers:
+                packer.add_messages(messages, self._arrival, batch_time, batch_ex)
             self._newest = messages[-1] if messages else self._newest
             taken, batches = len(messages), len(made)
         self._arrival += taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from streamer.connectors.merged_source import source_path_of
@@ -18,6 +18,7 @@ from streamer.engine.report.spans import TaskTrace
 from streamer.plan import Plan
 from streamer.plan.component_lookup import inner_inputs, input_of_path, input_paths
 from streamer.plan.rejection import rejects, replays
+from streamer.plan.stream_buffers import plan_of_buffer
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages, ReadableSource
 from streamer.sdk.processing import Processor, run, run_each
@@ -89,12 +90,14 @@ class TaskPlan:
         packed_aggregation: the mapping that stage 1 aggregates for; None where it packs messages.
         tracks_origins: whether rejected messages go through the processors again, so that it must
             be known of each what the input gave. Other streams are spared of that.
+        aggregation_identity: of the mappings that the windows of the stream pre-aggregate for.
     """
 
     plan: Plan
     inputs: Mapping[InputPath, PieceInput]
     packed_aggregation: str | None
     tracks_origins: bool
+    aggregation_identity: str = ""
 
     @classmethod
     def of(cls, plan: Plan) -> TaskPlan:
@@ -107,7 +110,14 @@ class TaskPlan:
             {path: PieceInput.of(plan, path) for path in paths},
             plan.aggregation.text if packs_groups else None,
             rejects(plan),
+            plan.aggregation_identity,
         )
+
+    def of_buffer(self, number: int) -> TaskPlan:
+        """Return the same for one of several buffers, as if there were no other."""
+        plan = plan_of_buffer(self.plan, number)
+        one = TaskPlan.of(plan)
+        return replace(one, inputs=self.inputs, aggregation_identity=self.aggregation_identity)
 
     def input_of(self, piece: SourcePiece) -> PieceInput:
         """Return the input that a piece is from."""

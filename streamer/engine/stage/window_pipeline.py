@@ -22,6 +22,7 @@ from streamer.engine.stage.window_strategies import (
     ApplyMapping,
     DroppedRoute,
     EmissionProcessing,
+    EmptyWindows,
     GroupsPastCrashes,
     MappedGroups,
     PastCrashes,
@@ -41,6 +42,7 @@ from streamer.plan.component_lookup import is_sent_by_workers
 from streamer.sdk.processing import Processor
 from streamer.window import Emission
 from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.contract import EmptyWindow
 from streamer.window.fire.emission_batch import EmissionBatch
 
 if TYPE_CHECKING:
@@ -68,6 +70,9 @@ class Route(Enum):
 
     GROUPED = auto()
     """A batch of messages that the shard has grouped as the first processor would."""
+
+    EMPTY = auto()
+    """A window without messages."""
 
 
 RouteKey = tuple[Route, int, str]
@@ -99,6 +104,7 @@ class WindowPipeline:
             ex: the run in which all is counted.
             keys: takes the state by key from batch to batch; None where none is kept.
         """
+        self._plan = plan
         self._keys = keys
         self._reads_documents = plan.keyed_state.reads_documents
         self._processors = processors
@@ -142,6 +148,8 @@ class WindowPipeline:
         if isinstance(batch, AggregatedGroup):
             order = FIRST_ORDER if self._plain_output else self._order_of(emission)
             return _AGGREGATED, order, batch.text
+        if isinstance(batch, EmptyWindow):
+            return Route.EMPTY, order_of(emission), ""
         if emission.reason == "dropped":
             return Route.DROPPED, order_of(emission), ""
         # Of what the shard has grouped as the first processor would, only messages whose key
@@ -188,18 +196,21 @@ class WindowPipeline:
 
     def _make_processing(self) -> dict[Route, EmissionProcessing]:
         ex, aggregated, processors = self._ex, self._aggregated, self._processors
+        empty = EmptyWindows(self._plan, processors, ex)
         if ex.crashes is not None:
             mark = self._mark_keys if self._keys is not None else None
             groups = GroupsPastCrashes(aggregated, ex, mark)
             whole = PastCrashes(processors, ex, mark_keys=mark)
             grouped = PastCrashes(processors[1:], ex, mark_keys=mark)
             return {
+                Route.EMPTY: self._wrap_processing(self._with_keys(empty)),
                 Route.SINGLE: PastCrashes(processors, ex, splits_messages=True, mark_keys=mark),
                 Route.AGGREGATED: self._wrap_processing(groups),
                 Route.WHOLE: self._wrap_processing(whole),
                 Route.GROUPED: self._wrap_processing(grouped),
             }
         return {
+            Route.EMPTY: self._wrap_processing(self._with_keys(empty)),
             Route.AGGREGATED: MappedGroups(self._make_mapping())
             if aggregated.ends_with_mapping
             else self._wrap_processing(self._with_keys(AggregatedWindows(aggregated))),

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import Final, Protocol, TypeVar
 
+from streamer.bloblang import Mapping, compile_mapping
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.core.portions import cut_portions
@@ -19,9 +20,13 @@ from streamer.engine.report.emission_stats import EmissionStats
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.aggregated_pipeline import AggregatedPipeline
 from streamer.engine.stage.output_stage import OutputStage, Stage
+from streamer.plan import Plan
+from streamer.plan.window_plan import MAPPING_PROCESSORS
+from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, run, run_each
 from streamer.window import Emission
 from streamer.window.aggregate.fire_groups import AggregatedGroup
+from streamer.window.contract import EmptyWindow
 from streamer.window.fire.emission_batch import EmissionBatch
 
 _MAX_SINGLES_PER_RUN: Final = 500
@@ -211,6 +216,44 @@ class AggregatedWindows:
         """Run each emission by itself behind its mapping; see `SingleProcessing`."""
         for some in _cut_items(emissions, _MAX_GROUPS_PER_RUN):
             yield from zip(some, self.aggregated.run_groups_singly(groups_of(some)), strict=True)
+
+
+class EmptyWindows:
+    """Runs windows without messages: a mapping that comes first sees none, and is run once.
+
+    Other processors get one message, null with the window's metadata.
+    """
+
+    def __init__(self, plan: Plan, processors: Sequence[Processor], ex: Execution) -> None:
+        """Take the plan and its processors, built, and the run in which they are counted."""
+        self._processors = processors
+        self._ex = ex
+        self._mapping: Mapping | None = None
+        first = plan.processors[0] if plan.processors else None
+        if first is not None and first.name in MAPPING_PROCESSORS:
+            self._mapping = compile_mapping(first.config)
+            self._origin = ComponentRef(first)
+
+    def run(self, emissions: Iterable[Emission]) -> Iterator[Batch]:
+        """Run emissions through the processors."""
+        for _, batches in self.run_singly(emissions):
+            yield from batches
+
+    def run_singly(self, emissions: Iterable[Emission]) -> Iterator[Outcome]:
+        """Run each emission by itself; see `SingleProcessing`."""
+        for emission in emissions:
+            window = emission.messages
+            assert isinstance(window, EmptyWindow)
+            yield emission, self._run_window(window)
+
+    def _run_window(self, window: EmptyWindow) -> Iterator[Batch]:
+        # Not before it is iterated: only then is its key's state at hand.
+        if self._mapping is None:
+            yield from run(self._processors, [[window.message]], self._ex)
+            return
+        (made,) = self._mapping.apply_firsts([window], self._ex, self._origin.fail)
+        if made is not None:
+            yield from run(self._processors[1:], [[made]], self._ex)
 
 
 class PastCrashes:

@@ -51,6 +51,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.TIMEZONE: _OTHER,
     "gap": _OTHER,
     f.GAP_MAPPING: _OTHER,
+    "expected_keys": _OTHER,
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
@@ -85,7 +86,14 @@ RULINGS: Final[dict[str, Ruling]] = {
 """The effect of a change of a field, whatever its values."""
 
 BY_VALUE: Final = frozenset(
-    {f.ALLOWED_LATENESS, f.IDLE_TIMEOUT, f.EMIT, f.EMIT_ALSO, f.CLOCK_SCOPE}
+    {
+        f.ALLOWED_LATENESS,
+        f.EMPTY_WINDOWS,
+        f.IDLE_TIMEOUT,
+        f.EMIT,
+        f.EMIT_ALSO,
+        f.CLOCK_SCOPE,
+    }
 )
 """Fields of which both values decide; see `rule_on_field`."""
 
@@ -105,6 +113,8 @@ def rule_on_field(
         return _rule_on_lateness(old[name] or 0, new[name] or 0, strategies[1])
     if name == f.IDLE_TIMEOUT:
         return _rule_on_idle_timeout(old[name], new[name], strategies, "left" in new)
+    if name == f.EMPTY_WINDOWS:
+        return _rule_on_empty_windows(strategies)
     if name == f.EMIT_ALSO:
         if strategies[0] != strategies[1]:
             return Ruling(Effect.RESET, "windows with emit_also are kept in another form")
@@ -140,6 +150,12 @@ def _rule_on_idle_timeout(
     # A key is looked at when it was due by the setting that it was put away with.
     note = "windows that are open now close by it once they are given another message"
     return Ruling(Effect.MIGRATE, note)
+
+
+def _rule_on_empty_windows(strategies: tuple[str, str]) -> Ruling:
+    if strategies[0] != strategies[1]:
+        return Ruling(Effect.RESET, "windows that come without messages too are kept by key")
+    return Ruling(Effect.MIGRATE, "holds for windows that close from now on")
 
 
 def _rule_on_emit(old: str, new: str, strategies: tuple[str, str]) -> Ruling:

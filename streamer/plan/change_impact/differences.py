@@ -15,9 +15,11 @@ from streamer.config.echo import ConfigRedactor
 from streamer.config.yaml_writer import format_yaml
 from streamer.core.redaction import SCRUBBED
 from streamer.plan.change_impact.plain_values import to_plain_value
-from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
+from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields
 
 _NAME: Final = Field("name", "string", "A component's name.", default="")
+_PROCESSORS: Final = Field("processors", "processor", "Processors.", default=(), shape="array")
+_OUTPUT: Final = Field("output", "output", "An output.", optional=True)
 _TEXT: Final = Field("text", "string", "A text.", default="", mapping=True)
 
 
@@ -171,10 +173,11 @@ def _compare_components(
             b,
         )
     yield from _compare(inner, spec.body, old.config, new.config, a, b)
-    processors = Field("processors", "processor", "Processors.", default=(), shape="array")
     yield from _compare(
-        cursor.enter_processors(new), processors, old.processors, new.processors, a, b
+        cursor.enter_processors(new), _PROCESSORS, old.processors, new.processors, a, b
     )
+    if old.place is not None and new.place is not None:
+        yield from _compare_places(cursor, inner.ancestors, old.place, new.place, a, b)
     if old.mapping.strip() != new.mapping.strip():
         at = _Cursor(
             f"{cursor.path}.mapping", inner.ancestors, "mapping", cursor.is_input_processor
@@ -188,6 +191,25 @@ def _compare_components(
             cursor.is_input_processor,
         )
         yield _make_difference(at, _TEXT, _metrics_templates(old), _metrics_templates(new), a, b)
+
+
+def _compare_places(
+    cursor: _Cursor,
+    ancestors: tuple[ParsedComponent, ...],
+    old: BufferPlace,
+    new: BufferPlace,
+    a: Side,
+    b: Side,
+) -> Iterator[Difference]:
+    """Compare what stands beside one of several buffers."""
+    beside = {
+        "from": (_NAME, old.source or None, new.source or None),
+        "pipeline.processors": (_PROCESSORS, old.processors, new.processors),
+        "output": (_OUTPUT, old.output, new.output),
+    }
+    for name, (field, left, right) in beside.items():
+        at = _Cursor(f"{cursor.path}.{name}", ancestors, name, cursor.is_input_processor)
+        yield from _compare(at, field, left, right, a, b)
 
 
 def _metrics_templates(component: ParsedComponent) -> str | None:

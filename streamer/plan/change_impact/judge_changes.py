@@ -17,12 +17,23 @@ from streamer.plan.change_impact.differences import Difference, Side, compare_va
 from streamer.plan.change_impact.model import Change, ChangeImpact, Effect
 from streamer.plan.change_impact.renamed_labels import restore_labels
 from streamer.plan.change_impact.used_resources import find_used_resources
-from streamer.plan.keyed_state import find_lost_state
+from streamer.plan.keyed_state import KeyedStatePlan, find_lost_state
 from streamer.plan.plan import Plan, make_plan
+from streamer.plan.stream_buffers import extends_state, level_count
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 _IN_PLACE: Final = Ruling(Effect.IN_PLACE)
 _AT_START: Final = Ruling(Effect.RESTART, "is looked at when the program starts")
+_OTHER_KIND: Final = Ruling(Effect.RESET, "windows of one kind are not those of another")
+_OTHER_BUFFERS: Final = Ruling(
+    Effect.RESET, "the shards of a buffer are found by its place in the list, and by what it takes"
+)
+_ADDED_LEVEL: Final = Ruling(
+    Effect.RESET, "one buffer more behind another is an operator more, which no checkpoint takes"
+)
+_ADDED_BUFFER: Final = Ruling(
+    Effect.MIGRATE, "it begins with what comes from now on; the windows of the others stay"
+)
 _INPUT: Final = Ruling(Effect.RESET, "offsets of the one input mean nothing to the other")
 
 SECTION_RULINGS: Final[dict[str, Ruling]] = {
@@ -82,7 +93,7 @@ class _Judge:
         # Mappings name tables, and may do so anywhere.
         tables = [{key for key in c.resources if key[0] == Kind.TABLE} for c in (old, new)]
         roots = [
-            (c.input, c.buffer, *c.processors, c.output, *(c.resources[key] for key in keys))
+            (*c.components, *(c.resources[key] for key in keys))
             for c, keys in zip((old, new), tables, strict=True)
         ]
         both = (old, roots[0]), (new, roots[1])
@@ -111,7 +122,11 @@ class _Judge:
             name = section.name
             if name in IGNORED or section.deprecated:
                 continue
-            if name == "pipeline":
+            if name == "buffers":
+                yield from self._buffers_rulings(section)
+            elif name in ("buffer", "pipeline") and (old.buffers or new.buffers):
+                continue
+            elif name == "pipeline":
                 # `pipeline.threads` has no effect.
                 differences = compare_values(
                     "pipeline.processors", _PROCESSORS, old.processors, new.processors, a, b
@@ -124,6 +139,44 @@ class _Judge:
                     name, section, getattr(old, name), getattr(new, name), a, b
                 )
                 yield from ((one, self._rule(name, one)) for one in differences)
+
+    def _buffers_rulings(self, section: Field) -> Iterator[tuple[Difference, Ruling]]:
+        """Compare several buffers, each with that of the same label; others are at the end."""
+        old, new = self._old.buffers, self._new.buffers
+        if not (old or new):
+            return
+        labels = [[one.label for one in side] for side in (old, new)]
+        is_extended = bool(old) and labels[1][: len(old)] == labels[0]
+        if not is_extended:
+            for one in compare_values(section.name, section, old, new, *self._sides):
+                yield one, _OTHER_BUFFERS
+            return
+        field = replace(section, shape="scalar")
+        for number, now in enumerate(new):
+            before = old[number] if number < len(old) else None
+            path = f"{section.name}.{number}"
+            for one in compare_values(path, field, before, now, *self._sides_at(before, now)):
+                yield one, self._rule_on_listed(number, before, now, one)
+
+    def _rule_on_listed(
+        self, number: int, old: ParsedComponent | None, new: ParsedComponent, one: Difference
+    ) -> Ruling:
+        """Judge a change of one of several buffers."""
+        if old is None:
+            levels = [level_count(plan) for plan in self._plans]
+            return _ADDED_BUFFER if levels[0] == levels[1] else _ADDED_LEVEL
+        path = one.path.split(".")
+        if path[2] in ("pipeline", "output"):
+            return _IN_PLACE
+        if path[2] == "from":
+            return _OTHER_BUFFERS
+        if old.name != new.name or one.owner is None or one.owner.kind != Kind.BUFFER:
+            return _OTHER_KIND
+        strategies = [
+            window.strategy if window is not None else "panes"
+            for window in (plan.buffers[number].windows.window for plan in self._plans)
+        ]
+        return rule_on_field(one.field, old.config, new.config, (strategies[0], strategies[1]))
 
     def _resource_rulings(self, kind: Kind, section: Field) -> Iterator[tuple[Difference, Ruling]]:
         """Compare resources by their labels; those that nothing uses change nothing."""
@@ -165,7 +218,7 @@ class _Judge:
         if {old.name, new.name} <= WINDOWLESS:
             return _IN_PLACE
         if old.name != new.name or one.owner is None or one.owner.kind != Kind.BUFFER:
-            return Ruling(Effect.RESET, "windows of one kind are not those of another")
+            return _OTHER_KIND
         if one.field == "label":
             return _IN_PLACE
         assert isinstance(old.config, ParsedFields) and isinstance(new.config, ParsedFields)
@@ -192,7 +245,9 @@ class _Judge:
         old, new = self._plans
         if old.fingerprint["key"] == new.fingerprint["key"] or None in (old.window, new.window):
             return False
-        sources = {plan.key.source for plan in self._plans if plan.key is not None}
+        keys = [one.windows.key for plan in self._plans for one in plan.buffers]
+        keys += [plan.key for plan in self._plans]
+        sources = {key.source for key in keys if key is not None}
         return any(f"{path}.".startswith(f"{source}.") for source in sources)
 
     def _unexplained_changes(self, changes: list[Change]) -> Iterator[Change]:
@@ -200,16 +255,17 @@ class _Judge:
         if any(one.effect == Effect.RESET for one in changes):
             return
         old, new = (_comparable_fingerprint(plan) for plan in self._plans)
+        has_more = extends_state(str(old["window"]), str(new["window"]))
         for name in old:
-            if old[name] != new[name]:
+            if old[name] != new[name] and not (has_more and name in ("window", "key")):
                 note = "open windows are bound to it"
                 place = self._new_as_given.path, 0
                 yield Change(name, "", *place, str(old[name]), str(new[name]), Effect.RESET, note)
 
     def _state_changes(self) -> Iterator[Change]:
         """Name what keeps state by key under another name than before, and so begins anew."""
-        old, new = (plan.keyed_state for plan in self._plans)
-        for user, calls in find_lost_state(old, new):
+        pairs = zip(*map(_keyed_states, self._plans), strict=False)
+        for user, calls in (lost for pair in pairs for lost in find_lost_state(*pair)):
             note = (
                 "its state by key is named by label (or path) and by what the call says: under a "
                 "new name it begins anew, and what was kept waits under the old one"
@@ -221,12 +277,18 @@ class _Judge:
 
     def _describe_losses(self, keeps_input: bool) -> Iterator[str]:
         old = self._plans[0]
-        if old.window is not None:
-            yield f"the windows that are open: {old.window.describe()}"
-        if old.keyed_state.users:
-            yield "the state by key: " + ", ".join(user.path for user in old.keyed_state.users)
+        for window in old.windows:
+            yield f"the windows that are open: {window.describe()}"
+        users = [user.path for state in _keyed_states(old) for user in state.users]
+        if users:
+            yield "the state by key: " + ", ".join(users)
         if not keeps_input:
             yield f"how far the input {old.input.name} was read: the new one begins anew"
+
+
+def _keyed_states(plan: Plan) -> list[KeyedStatePlan]:
+    """Return what is kept of each key behind each buffer."""
+    return [one.keyed_state for one in plan.buffers] or [plan.keyed_state]
 
 
 def _is_input_path(path: str) -> bool:

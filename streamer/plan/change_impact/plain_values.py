@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamer.sdk.spec import ParsedComponent
+from streamer.sdk.spec import BufferPlace, ParsedComponent
+
+
+def vars_of(place: BufferPlace) -> dict[str, Any]:
+    """Return what stands beside one of several buffers, by the names of its fields."""
+    return {"from": place.source, "processors": place.processors, "output": place.output}
 
 
 def to_plain_value(value: Any) -> Any:
@@ -19,6 +24,7 @@ def to_plain_value(value: Any) -> Any:
             to_plain_value(value.processors),
             value.mapping.strip(),
             value.metrics_mappings,
+            None if value.place is None else to_plain_value(vars_of(value.place)),
         )
     if isinstance(value, Mapping):
         return {name: to_plain_value(item) for name, item in value.items()}

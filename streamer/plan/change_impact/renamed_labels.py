@@ -35,6 +35,7 @@ def restore_labels(old: Config, new: Config) -> Config:
         processors=tuple(_rename_component(one, names) for one in new.processors),
         output=_rename_component(new.output, names),
         resources=resources,
+        buffers=tuple(_rename_component(one, names) for one in new.buffers),
     )
 
 
@@ -69,7 +70,14 @@ def _rename_component(component: ParsedComponent, names: LabelRenames) -> Parsed
             config = _replace_labels(
                 config, {label: names.get((k, label), label) for k, label in of}
             )
-    return replace(component, config=config, processors=processors)
+    place = component.place
+    if place is not None:
+        place = replace(
+            place,
+            processors=tuple(_rename_component(one, names) for one in place.processors),
+            output=place.output and _rename_component(place.output, names),
+        )
+    return replace(component, config=config, processors=processors, place=place)
 
 
 def _rename_in_field(field: Field, value: Any, names: LabelRenames) -> Any:

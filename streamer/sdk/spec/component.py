@@ -90,7 +90,8 @@ class Field:
         advanced: left out of the short form of the documentation.
         options: the strings that are allowed; all are when empty. Not checked while interpolated.
         examples: values that documentation shows.
-        children: the fields of an `object`; without any, an object is any map.
+        children: the fields of an `object`; without any, an object is any map. Of a child
+            component, those that stand beside its name at this place, with a label.
         check: called with the parsed value (never None) of a valid field; returns what is wrong
             with it and what was expected, or None.
     """
@@ -343,6 +344,21 @@ class ParsedFields(Mapping[str, Any]):
 
 
 @dataclass(frozen=True, slots=True)
+class BufferPlace:
+    """The place of one of several buffers: what stands beside its name.
+
+    Attributes:
+        source: the label of the buffer whose results it takes; empty for the input.
+        processors: those that its batches go through.
+        output: where they go then; None where the config names none beside it.
+    """
+
+    source: str = ""
+    processors: tuple[ParsedComponent, ...] = ()
+    output: ParsedComponent | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedComponent:
     """A component as the config names it, ready to be built.
 
@@ -362,6 +378,7 @@ class ParsedComponent:
         file: the file that its name stands in; empty for a default that nobody wrote.
         permissions: what it may do on a machine, wherever it is built; its mappings see neither
             files nor the environment without `local`.
+        place: of one of several buffers; None of all other components.
     """
 
     kind: Kind
@@ -376,6 +393,7 @@ class ParsedComponent:
     metrics_mappings: tuple[MetricsMapping, ...] = ()
     file: str = field(default="", compare=False)
     permissions: Permissions = field(default=ALL, compare=False)
+    place: BufferPlace | None = None
 
 
 Resources = Mapping[tuple[Kind, str], ParsedComponent]

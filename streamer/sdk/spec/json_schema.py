@@ -20,6 +20,11 @@ _SCALARS: Final[Mapping[str, Schema]] = {
     "object": {"type": "object"},
     "unknown": {},
 }
+_LABEL: Final[Schema] = {
+    "type": "string",
+    "description": "A name for the component, used once in a config.",
+    "pattern": r"^([a-z0-9][a-z0-9_\-]*)?$",
+}
 _UNITS: Final = "ns|us|\u00b5s|\u03bcs|ms|s|m|h|d"
 _DURATION: Final[Schema] = {
     "anyOf": [
@@ -44,16 +49,38 @@ def config_schema(title: str, sections: Iterable[Field], specs: Iterable[Spec]) 
     by_kind: dict[Kind, list[Spec]] = {kind: [] for kind in Kind}
     for spec in specs:
         by_kind[spec.kind].append(spec)
-    schema = object_schema(sections)
+    listed = list(sections)
+    schema = object_schema(listed)
     for name, section in schema["properties"].items():
         if name.endswith("_resources"):
             labelled = {"required": ["label"], "properties": {"label": {"minLength": 1}}}
             section["items"] = {"allOf": [section["items"], labelled]}
+    definitions = {str(kind): _kind_schema(kind, some) for kind, some in by_kind.items()}
+    for section in listed:
+        if section.kind is not None and section.children:
+            definitions[f"listed_{section.kind}"] = _listed_schema(section, definitions)
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": title,
         **schema,
-        "definitions": {str(kind): _kind_schema(kind, schema) for kind, schema in by_kind.items()},
+        "definitions": definitions,
+    }
+
+
+def _listed_schema(field: Field, definitions: Mapping[str, Schema]) -> Schema:
+    """Return the schema of a component with a label and fields beside its name."""
+    named = definitions[str(field.kind)]["properties"]
+    properties: Schema = {
+        name: {"allOf": [{"$ref": f"#/definitions/{field.kind}/properties/{name}"}]}
+        for name in named
+    }
+    properties["label"] = _LABEL
+    properties |= {child.name: field_schema(child) for child in field.children}
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "required": ["label"],
     }
 
 
@@ -92,6 +119,8 @@ def field_schema(field: Field) -> Schema:
 
 
 def _item_schema(field: Field) -> Schema:
+    if field.kind is not None and field.children:
+        return {"$ref": f"#/definitions/listed_{field.kind}"}
     if field.kind is not None:
         return {"$ref": f"#/definitions/{field.kind}"}
     if field.children:
@@ -124,11 +153,7 @@ def _kind_schema(kind: Kind, specs: Iterable[Spec]) -> Schema:
         "meta": {"type": "object", "description": "Notes for people and tools; ignored."},
     }
     if kind.has_label:
-        properties["label"] = {
-            "type": "string",
-            "description": "A name for the component, used once in a config.",
-            "pattern": r"^([a-z0-9][a-z0-9_\-]*)?$",
-        }
+        properties["label"] = _LABEL
     if kind.has_processors:
         properties["processors"] = {
             "type": "array",

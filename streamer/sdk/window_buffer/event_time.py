@@ -217,3 +217,13 @@ def _find_clock_scope_problems(parsed: ParsedFields) -> FieldProblems:
     elif parsed[f.CLOCK].lower() == "system":
         text = "is key, but with clock: system it is the same time for all keys"
         yield f.CLOCK_SCOPE, f"{text}; leave it out, or use clock: stream"
+
+
+def encode_keys(keys: list[Any]) -> tuple[bytes, ...]:
+    """Return keys as windows have them, each once."""
+    if not keys:
+        return ()
+    # Imported here, since it brings numpy, and lint is not to wait for that.
+    from streamer.window.pack.message_columns import encode_key
+
+    return tuple(dict.fromkeys(map(encode_key, keys)))

@@ -12,6 +12,10 @@ from streamer.sdk.spec import Field, Kind, Package, duration_field
 
 TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 KEY_MAPPING: Final = "key_mapping"
+EMPTY_WINDOWS: Final = "empty_windows"
+FOR: Final = "for"
+FILL: Final = "fill"
+KEYS: Final = "keys"
 GAP_MAPPING: Final = "gap_mapping"
 SIZE: Final = "size"
 EVERY: Final = "every"

@@ -43,6 +43,7 @@ from streamer.engine.planner.checkpoint_path import (
 )
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan.checkpoint_dir import is_remote
+from streamer.plan.stream_buffers import extends_state
 from streamer.spark.checkpoint.directory_lock import DirectoryLock, acquire_within
 from streamer.spark.checkpoint.lease import Lease
 
@@ -408,6 +409,8 @@ class Checkpoint:
         for name, what in (("input", "input"), ("window", "buffer"), ("key", "grouping")):
             if _is_compatible(bound.get(name), fingerprint.get(name)):
                 continue
+            if name != "input" and _has_more_buffers(bound, fingerprint):
+                continue
             if self.is_resumable or name == "input":
                 raise CheckpointError(
                     f"the checkpoint {self} was made with the {what} {bound.get(name)}, "
@@ -430,6 +433,13 @@ def _numbered_name(name: str, number: int) -> str:
 
 def _checksum(record: Mapping[str, Any]) -> int:
     return zlib.crc32(json.dumps(record, sort_keys=True).encode())
+
+
+def _has_more_buffers(bound: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    """Return whether a config has buffers behind those that the state is bound to."""
+    return extends_state(str(bound.get("window")), str(current.get("window"))) and str(
+        current.get("key")
+    ).startswith(str(bound.get("key")))
 
 
 def _is_compatible(bound: Any, current: Any) -> bool:

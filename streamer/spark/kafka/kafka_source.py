@@ -27,7 +27,6 @@ from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.spark.compat import java_packages
 from streamer.spark.jars.kafka_jars import missing_connector_error
-from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.stages import (
     FRAME_ARROW_SCHEMA,
     FRAME_SCHEMA,
@@ -35,6 +34,7 @@ from streamer.spark.tasks.stages import (
     ROW_SCHEMA,
     current_micro_batch,
     current_planned_batch,
+    labels_of,
     make_arrow_stage,
 )
 from streamer.window import ShuffleRow as PackRow
@@ -195,7 +195,7 @@ def _pack_stage(plan: Plan, place: KafkaInputRef, needed_columns: NeededColumns)
     task_plan = TaskPlan.of(plan)
 
     def rows(batches: _Batches) -> Iterator[PackRow]:
-        names = shard_labels(plan.shards)
+        names = labels_of(plan)
         planned = _planned_batch()
         pack_stage = PackStage(task_plan)
         offset = planned.offset

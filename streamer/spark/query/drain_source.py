@@ -72,4 +72,10 @@ class DrainSource:
 
 def with_flush_at_end(plan: Plan) -> Plan:
     """Return a plan whose open windows come out when its input ends."""
-    return plan if plan.window is None else replace(plan, window=plan.window.flushing())
+    if plan.window is None:
+        return plan
+    buffers = tuple(
+        replace(one, windows=replace(one.windows, window=window.flushing()))
+        for one, window in zip(plan.buffers, plan.windows, strict=False)
+    )
+    return replace(plan, window=plan.window.flushing(), buffers=buffers)

@@ -326,13 +326,13 @@ class QueryRun:
             source=self._input.source
             if self._drain_limit is None
             else self._drain_limit.apply_to(self._input.source),
-            window=self.plan.window,
+            windows=self.plan.windows,
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
             limit=Limit(size=self.plan.limit_bytes),
             interval=self.plan.interval,
             pieces=count_cores(self.plan.master),
-            aggregation_id=self.plan.aggregation.identity,
+            aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
             kafka=kafka.children if kafka else (),
             limits=self.plan.limits,
@@ -394,7 +394,7 @@ class QueryRun:
             self.delivery.batch, statuses.values(), self.delivery.metrics.counts.get(LAG_METRIC_KEY)
         )
         hints: dict[str, Any] = {"due": self.snapshot().next_close}
-        if not self._newest_reported and len(statuses) >= self.plan.shards:
+        if not self._newest_reported and len(statuses) >= self.plan.shard_count:
             hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
         self.signals.driver.update(**hints)

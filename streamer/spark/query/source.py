@@ -67,7 +67,7 @@ class SourcePlan:
 
     Attributes:
         source: the input.
-        window: the windows' settings, for ticks; None without a window buffer.
+        windows: the settings of the windows of each buffer, for ticks.
         start_id: differs for every start of the program.
         signals: how the driver talks to it.
         limit: what a micro-batch may take on this machine; on a cluster more, by its cores.
@@ -82,7 +82,7 @@ class SourcePlan:
     """
 
     source: ReplayableSource
-    window: Window | None
+    windows: tuple[Window, ...]
     start_id: str
     signals: PlannerChannel
     limit: Limit
@@ -184,7 +184,7 @@ class StreamReader(DataSourceStreamReader):
             hints = plan.signals.driver.read()
         poll = self._poll(before, hints, kafka)
         plan.signals.planner.update(backlog=poll.waiting)
-        tick = next_tick(plan.window, before.tick, hints.due, poll.time)
+        tick = next_tick(plan.windows, before.tick, hints.due, poll.time)
         requested_at = max(hints.requested_at, before.requested_at)
         is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at
         urgent = is_due or poll.has_more or poll.latest.is_ended
@@ -231,7 +231,7 @@ class StreamReader(DataSourceStreamReader):
         # with the cores.
         is_first = before.start_id != plan.start_id
         limit = plan.limit.within(_FIRST_BATCH_LIMIT) if is_first else plan.limit
-        if hints.tasks is not None and plan.window is not None:
+        if hints.tasks is not None and plan.windows:
             limit = limit.share_of(hints.tasks)
         latest = plan.source.latest_offset(before.data, now, limit)
         return _Poll(now, steady, is_first, hints, latest, kafka)
@@ -260,7 +260,7 @@ class StreamReader(DataSourceStreamReader):
         """
         # Where a topic has become shorter, that place is never reached: when nothing waits it is
         # over.
-        if self._plan.window is None or not poll.kafka.messages:
+        if not self._plan.windows or not poll.kafka.messages:
             return ()
         if poll.is_first:
             return poll.kafka.ends

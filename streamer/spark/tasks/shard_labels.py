@@ -29,11 +29,20 @@ def spark_hash(value: int) -> int:
 
 
 @cache
-def shard_labels(shards: int) -> tuple[int, ...]:
-    """Return one label for each shard; label i belongs to shuffle partition i of `shards`."""
-    label_by_partition: dict[int, int] = {}
-    label = 0
-    while len(label_by_partition) < shards:
-        label_by_partition.setdefault(spark_hash(label) % shards, label)
+def shard_labels(shards: int, buffers: int = 1) -> tuple[int, ...]:
+    """Return one label for each shard; label i belongs to shuffle partition i of `shards`.
+
+    Args:
+        shards: how many shards a buffer has, and the shuffle partitions.
+        buffers: how many buffers there are; the shards of the next one follow those of the one
+            before, and their labels stay when there are more.
+    """
+    labels_by_partition: list[list[int]] = [[] for _ in range(shards)]
+    label, missing = 0, shards * buffers
+    while missing:
+        labels = labels_by_partition[spark_hash(label) % shards]
+        if len(labels) < buffers:
+            labels.append(label)
+            missing -= 1
         label += 1
-    return tuple(label_by_partition[shard] for shard in range(shards))
+    return tuple(labels[number] for number in range(buffers) for labels in labels_by_partition)

@@ -33,11 +33,12 @@ from streamer.engine.stage.crash_search import (
     CrashInstructions,
     parse_instructions,
 )
-from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
-from streamer.engine.stage.shard_stage import ShardStage
+from streamer.engine.stage.pack_stage import PackStage, make_clock_rows, split_task_plan
+from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
+from streamer.plan.stream_buffers import level_count
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
@@ -47,6 +48,11 @@ from streamer.window.state.layout import HEAD_KEY
 
 ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
 FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
+LEVEL_SCHEMA = f"{ROW_SCHEMA}, origin int, seq int, output int, route string"
+"""Of rows from one level of buffers to the next, and of frames that pass it: `pane` is the order of
+these, and `origin` their shard."""
+PASSED_FRAME = 1000
+"""Is added to the kind of a frame that passes a level; the kinds of rows are below it."""
 ROW_ARROW_SCHEMA = pa.schema(
     [
         ("shard", pa.int32()),
@@ -143,6 +149,11 @@ def make_arrow_stage(
     return stage
 
 
+def labels_of(plan: Plan) -> tuple[int, ...]:
+    """Return the labels of a plan's shards, of all its buffers."""
+    return shard_labels(plan.shards, max(len(plan.buffers), 1))
+
+
 def make_pack_stage(
     plan: Plan, source: ReplayableSource
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
@@ -150,7 +161,7 @@ def make_pack_stage(
     task_plan = TaskPlan.of(plan)
 
     def rows(batches: _Batches) -> Iterator[PackRow]:
-        names = shard_labels(plan.shards)
+        names = labels_of(plan)
         pack_stage = PackStage(task_plan)
         for number, piece, offset in _read_pieces(batches):
             packed_rows: Iterator[PackRow] = iter(())
@@ -166,8 +177,11 @@ def make_pack_stage(
             if number == 0:
                 planned = current_planned_batch()
                 ends = planned.ends if planned is not None else ()
-                sources = list_clock_sources(task_plan, source, ends)
-                for row in make_clock_rows(plan, offset.batch_info(ends, sources)):
+                sources = {
+                    at: list_clock_sources(one, source, ends)
+                    for at, one in split_task_plan(task_plan).items()
+                }
+                for row in make_clock_rows(plan, offset.batch_info(ends), sources):
                     yield row._replace(shard=names[row.shard])
 
     return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
@@ -231,7 +245,7 @@ class ShardProcessor(StatefulProcessor):
     def __init__(self, plan: Plan) -> None:
         """Take the plan."""
         self._plan = plan
-        self._stage = ShardStage(TaskPlan.of(plan))
+        self._stage = ShardStages(TaskPlan.of(plan))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the shard's state."""
@@ -240,8 +254,13 @@ class ShardProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Keep what came in and release what is due."""
-        shard = shard_labels(self._plan.shards).index(key[0])
+        shard = labels_of(self._plan).index(key[0])
         incoming = (PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)) for r in rows)
+        for frame in encode_errors(self._run_shard(shard, incoming)):
+            yield Row(**frame._asdict())
+
+    def _run_shard(self, shard: int, incoming: Iterator[PackRow]) -> Iterator[Any]:
+        """Take the rows of a shard; return frames, and rows for buffers behind this one."""
         micro_batch = current_micro_batch(f"s{shard}")
         store = SparkStateStore(
             self._packs, micro_batch.number if micro_batch is not None else None
@@ -256,12 +275,63 @@ class ShardProcessor(StatefulProcessor):
             if not directory.is_absolute():
                 directory = SparkFiles.getRootDirectory() / directory
             load_initial_state(store, shard_state_path(directory, shard))
-        frames = self._stage.frames(shard, incoming, store, micro_batch)
-        for frame in encode_errors(frames):
-            yield Row(**frame._asdict())
+        return self._stage.frames(shard, incoming, store, micro_batch)
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""
+
+
+class LevelProcessor(ShardProcessor):
+    """The same where buffers take the results of others: one operator for each level of them.
+
+    Between the levels rows and frames have one shape; frames pass the levels that are left.
+    """
+
+    def __init__(self, plan: Plan, level: int) -> None:
+        """Take the plan, and the number of the level."""
+        super().__init__(plan)
+        self._is_last = level == level_count(plan) - 1
+        self._next_buffer = next(
+            (number for number, one in enumerate(plan.buffers) if one.level == level + 1), 0
+        )
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        """Keep what came in and release what is due; pass on what earlier levels have made."""
+        shards, labels = self._plan.shards, labels_of(self._plan)
+        shard = labels.index(key[0])
+        # Where frames pass the next level: it is there in every micro-batch.
+        way = labels[self._next_buffer * shards + shard % shards]
+        incoming: list[PackRow] = []
+        for r in rows:
+            if r.kind < PASSED_FRAME:
+                incoming.append(PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)))
+                continue
+            frame = Frame(
+                r.kind - PASSED_FRAME, r.pane, r.origin, r.seq, r.output, r.route, bytes(r.body)
+            )
+            yield self._make_row(frame, way)
+        for made in encode_errors(self._run_shard(shard, iter(incoming))):
+            if isinstance(made, PackRow):
+                row = made._replace(shard=labels[made.shard])
+                yield Row(**row._asdict(), origin=0, seq=0, output=0, route="")
+            else:
+                yield self._make_row(made, way)
+
+    def _make_row(self, frame: Frame, way: int) -> Row:
+        """Return a frame as it leaves the level."""
+        if self._is_last:
+            return Row(**frame._asdict())
+        return Row(
+            shard=way,
+            kind=frame.kind + PASSED_FRAME,
+            pane=frame.order,
+            arrival=0,
+            body=frame.body,
+            origin=frame.shard,
+            seq=frame.seq,
+            output=frame.output,
+            route=frame.route,
+        )
 
 
 def build_frames(
@@ -283,11 +353,14 @@ def build_frames(
         staged = stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
         return reduce(DataFrame.union, kafka_rows, staged)
     staged = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
-    return (
-        reduce(DataFrame.union, kafka_rows, staged)
-        .groupBy("shard")
-        .transformWithState(ShardProcessor(plan), FRAME_SCHEMA, "append", "None")
-    )
+    rows = reduce(DataFrame.union, kafka_rows, staged)
+    levels = level_count(plan)
+    for level in range(levels):
+        is_last = level == levels - 1
+        processor = ShardProcessor(plan) if levels == 1 else LevelProcessor(plan, level)
+        schema = FRAME_SCHEMA if is_last else LEVEL_SCHEMA
+        rows = rows.groupBy("shard").transformWithState(processor, schema, "append", "None")
+    return rows
 
 
 def set_micro_batch(

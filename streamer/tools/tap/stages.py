@@ -86,7 +86,13 @@ def tap(
     elif plan.buffer.name != "none":
         batches = [list(batch) for batch in context.build(plan.buffer).batches(batches, ex)]
         yield _make_stage(plan.buffer, batches, logged=_drain_log(log))
-    for component in (*plan.processors, *plan.output.processors):
+    processors = (*plan.processors, *plan.output.processors)
+    if plan.keyed_state.users:
+        made = _process_by_key(plan, batches, ex, now, log)
+        batches = made[-1].batches
+        yield from made
+        processors = plan.output.processors
+    for component in processors:
         batches = _process_batches(component, batches, context, ex)
         yield _make_stage(component, batches, logged=_drain_log(log))
     yield _make_stage(plan.output, batches, note="nothing is written")
@@ -98,6 +104,37 @@ def _process_batches(
     # Messages are shown after every stage, so the next one works on copies.
     copies = [[message.copy() for message in batch] for batch in batches]
     return run_processor(context.build(component), copies, ex, strict=ex.strict)
+
+
+def _process_by_key(
+    plan: Plan,
+    batches: list[Batch],
+    ex: Execution,
+    now: Callable[[], int],
+    log: list[LogLine],
+) -> list[Stage]:
+    """Return the stages of a pipeline that keeps state by key: each batch runs through all."""
+    # Imported here: most streams keep no state by key.
+    from streamer.tools.tap.keyed_batches import SampledState
+
+    state = SampledState(plan, ex, now)
+    ex.keyed_state = state.values
+    context = plan.context()
+    built = [context.build(component) for component in plan.processors]
+    made: list[list[Batch]] = [[] for _ in built]
+    logged: list[list[LogLine]] = [[] for _ in built]
+    for batch in filter(None, batches):
+        state.begin(batch)
+        current = [batch]
+        for place, processor in enumerate(built):
+            copies = [[message.copy() for message in one] for one in current]
+            current = run_processor(processor, copies, ex, strict=ex.strict)
+            made[place] += current
+            logged[place] += _drain_log(log)
+    return [
+        _make_stage(component, made[place], logged=logged[place])
+        for place, component in enumerate(plan.processors)
+    ]
 
 
 def _run_windows(

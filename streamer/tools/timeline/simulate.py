@@ -26,6 +26,7 @@ from streamer.sdk.processing import run
 from streamer.tools.timeline.model import Emission, Event, Timeline
 from streamer.tools.timeline.windows import WindowIndex
 from streamer.window.assign.pack_builder import DROP_REASON
+from streamer.window.pack.window_metadata import WINDOW_EMIT
 from streamer.window.settings.window import Window
 
 _NUMBER_METADATA = "streamer_timeline_number"
@@ -175,13 +176,16 @@ class _Simulation:
         return self._events[number - 1]
 
     def _record_batch(self, batch: Batch, now: int) -> None:
-        events = [self._find_event(message) for message in batch]
+        # What stands in for the messages of a window without any is none of them.
+        is_empty = batch[0].meta.get(WINDOW_EMIT) == "empty"
+        events = [] if is_empty else [self._find_event(message) for message in batch]
         emission = self._spans.record_emission(
             batch[0].meta, [event.number for event in events], now
         )
         if emission is None:
             for event, message in zip(events, batch, strict=True):
-                event.failed = str(message.error)
+                # Without windows, messages have nothing of theirs though they have not failed.
+                event.failed = "" if message.error is None else str(message.error)
             return
         span = emission.span
         for event in events:

@@ -79,7 +79,7 @@ def _format_emission(emission: Emission, window: Window, short_times: ShortTimes
     span, many = emission.span, len(emission.numbers)
     count = f"{many} message{'' if many == 1 else 's'}"
     text = f"▣ {format_interval(span, window, short_times)} {_describe_emission(emission)}"
-    return f"{text}, {count}: {format_numbers(emission.numbers)}"
+    return f"{text}, {count}: {format_numbers(emission.numbers)}" if many else f"{text}, {count}"
 
 
 def _describe_emission(emission: Emission) -> str:
@@ -111,6 +111,8 @@ def describe_outcome(event: Event, window: Window, short_times: ShortTimes) -> s
     if event.dropped:
         why = short_times.strip_date(event.why)
         return f"{at}✗ {event.dropped}: {why}"
+    if window.passes_messages:
+        return f"{at}→ goes on"
     return f"{at}→ {_describe_windows([*event.windows, *event.waiting], window, short_times)}"
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from streamer.config.unit_tests.definitions import Case
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.engine.driver.rejected_frames import RejectedError
 from streamer.engine.offline.scripted import ScriptedStream
-from streamer.plan import make_plan
+from streamer.plan import Plan, make_plan
 from streamer.sdk.lookup_table import use_local_tables
 from streamer.sdk.spec import ParsedFields
 from streamer.tools.unit_tests.batches import Expected, check_batches, check_messages
@@ -31,20 +32,31 @@ def check_stream(case: Case, environment: SuiteEnvironment) -> Iterator[Failure]
     level = RunLog.plan_level(environment.level)
     plan = make_plan(environment.open_config(case).build_config(), level)
     script = list(read_steps(case.parsed, environment.directory))
+    buffer = _find_buffer(plan, case.parsed["buffer"] or "")
     sent = [message for step in script for message in step.messages]
     log = RunLog(environment.log_redacted)
-    run = _CaseRun(ScriptedStream(plan, log.add, sent), environment.directory, log)
+    run = _CaseRun(ScriptedStream(plan, log.add, sent), environment.directory, log, buffer)
     with use_local_tables(plan.resources, plan.context()):
         for step in script:
             yield from run.run_step(step)
         yield from run.check_end(case.parsed, lambda: find_dropped(plan, script))
 
 
+def _find_buffer(plan: Plan, label: str) -> str:
+    """Return the label of the buffer whose results a case lists; empty for those of the outputs."""
+    labels = [one.label for one in plan.buffers]
+    if label and label not in labels:
+        known = f"the labels are {', '.join(labels)}" if labels else "the config has one buffer"
+        raise StreamerError(f"field buffer is {label!r}, but no buffer has this label; {known}")
+    return label
+
+
 class _CaseRun:
     """One test on its way."""
 
-    def __init__(self, stream: ScriptedStream, directory: Path, log: RunLog) -> None:
+    def __init__(self, stream: ScriptedStream, directory: Path, log: RunLog, buffer: str) -> None:
         self._stream = stream
+        self._buffer = buffer
         self._directory = directory
         self._log = log
         self._ex = Execution(lambda: stream.now)
@@ -63,7 +75,7 @@ class _CaseRun:
                 # The stream would try this micro-batch again and again.
                 yield add_place(step.place, make_failure(str(e)))
                 return
-            self._all += outcome.batches
+            self._all += outcome.by_buffer[self._buffer] if self._buffer else outcome.batches
             self._late += outcome.dropped
         if step.expected is not None:
             since = self._all[self._checked_count :]

@@ -15,7 +15,9 @@ _DIGIT_MASK: Final = (1 << _DIGIT_BITS) - 1
 _MANTISSA_BITS: Final = 53
 _HALF_BITS: Final = 26
 _MAX_EXACT: Final = 1 << 53
-_CARRY_LIMIT: Final = 1 << 61
+_CARRY_LIMIT: Final = 1 << 53
+"""Sums of digits stay below it, so that a thousand of them can be added."""
+
 _HEADER_SIZE: Final = 4
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+from bisect import insort
 from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamer.bloblang.runtime.quantiles import SortedNumbers, sort_numbers
+from streamer.bloblang.runtime.quantiles import SortedNumbers, ascending_key, sort_numbers
 from streamer.window.aggregate.accumulator import InvalidValue, ValueColumn
 from streamer.window.aggregate.entries import EntriesAccumulator, EntriesState
 from streamer.window.aggregate.number_columns import NumberColumnAccumulator
@@ -17,14 +18,43 @@ from streamer.window.settings.int_codec import Ints, pack_deltas, unpack_deltas
 
 _NO_NUMBERS: Final = np.empty(0, np.int64)
 _MAX_EXACT_INT: Final = 1 << 53
+_MAX_INSERTED: Final = 8
+"""So many numbers are put into their places one by one; more are sorted with all others."""
+
 _MIN_GROUP_SIZE: Final = 16
 """From so many numbers to a group on, groups are sorted one by one."""
 
 
-class SortedNumbersAccumulator(EntriesAccumulator, NumberColumnAccumulator):
-    """Keeps all numbers; a window's state is a list of them and how many are its own.
+class NumberLog:
+    """All numbers of a window, in the order in which they were added.
 
-    States of a window share the list, which only grows. It may be `InvalidValue` instead.
+    Those in ascending order are kept from one question to the next, so that an answer after every
+    message does not sort all of them anew.
+    """
+
+    def __init__(self, numbers: list[float]) -> None:
+        self._numbers = numbers
+        self._sorted: list[float] = []
+
+    def add(self, number: float) -> None:
+        """Add a number."""
+        self._numbers.append(number)
+
+    def sorted_at(self, count: int) -> SortedNumbers:
+        """Return the first so many numbers; what is returned is good until the next call."""
+        known = len(self._sorted)
+        if known < count <= known + _MAX_INSERTED:
+            for number in self._numbers[known:count]:
+                insort(self._sorted, number + 0.0, key=ascending_key)
+        elif known != count:
+            self._sorted = list(sort_numbers(islice(self._numbers, count)).values)
+        return SortedNumbers(self._sorted)
+
+
+class SortedNumbersAccumulator(EntriesAccumulator, NumberColumnAccumulator):
+    """Keeps all numbers; a window's state is a `NumberLog` and how many of it are its own.
+
+    It may be `InvalidValue` instead.
     """
 
     def _take_column(self, column: ValueColumn) -> tuple[NDArray[Any], Ints]:
@@ -70,9 +100,9 @@ class SortedNumbersAccumulator(EntriesAccumulator, NumberColumnAccumulator):
         return SortedNumbers(state.entries[state.span_of(group)].tolist())
 
     @property
-    def empty_state(self) -> tuple[list[float], int]:
-        """A new list: each window has its own."""
-        return [], 0
+    def empty_state(self) -> tuple[NumberLog, int]:
+        """A new log: each window has its own."""
+        return NumberLog([]), 0
 
     def add(self, state: Any, value: Any, arrival: int, place: int) -> Any:
         """Add a number; the first invalid value stays."""
@@ -80,19 +110,21 @@ class SortedNumbersAccumulator(EntriesAccumulator, NumberColumnAccumulator):
             return state
         if type(value) is InvalidValue:
             return InvalidValue(place, arrival, value.text)
-        numbers, count = state
-        numbers.append(float(value))
-        return numbers, count + 1
+        log, count = state
+        log.add(float(value))
+        return log, count + 1
 
     def _merge_valid(self, one: Any, other: Any) -> Any:
-        together = [*islice(*one), *islice(*other)]
-        return together, len(together)
+        together = [*self.result_of(one).values, *self.result_of(other).values]
+        return NumberLog(together), len(together)
 
     def result_of(self, state: Any) -> SortedNumbers:
         """Return a window's numbers."""
         if type(state) is InvalidValue:
             raise self._make_error(state)
-        return sort_numbers(islice(*state))
+        log, count = state
+        numbers: SortedNumbers = log.sorted_at(count)
+        return numbers
 
     def _dump_valid(self, state: Any) -> Any:
         entries = np.array(self.result_of(state).values, np.float64)
@@ -100,4 +132,4 @@ class SortedNumbersAccumulator(EntriesAccumulator, NumberColumnAccumulator):
 
     def _load_valid(self, plain: Any) -> Any:
         numbers = self._decode_entries(base64.b64decode(plain)).tolist()
-        return numbers, len(numbers)
+        return NumberLog(numbers), len(numbers)

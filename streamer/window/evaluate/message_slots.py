@@ -233,11 +233,13 @@ class PieceOrigin(NamedTuple):
         first_arrival: its smallest arrival number.
         partition: names the source's partition that it is from.
         kind: of its rows: of which side of a join it is.
+        is_results: it holds results of other windows, which move the clock by themselves.
     """
 
     first_arrival: int = 0
     partition: bytes = b""
     kind: RowKind = RowKind.PACK
+    is_results: bool = False
 
 
 class SlotAssigner(ABC):
@@ -336,14 +338,19 @@ class EventTimeSlots(SlotAssigner):
         self._window = window
         self._origin = origin
         # A key's own watermark is known by the shards alone.
-        self._tracks_watermark = window.uses_event_time and window.time.clock_scope != "key"
+        self._tracks_watermark = (
+            window.uses_event_time and window.time.clock_scope != "key" and not origin.is_results
+        )
         self._watermark = _MIN_TIME_NS
         self._max_event_time: int | None = None
+        self._first_event_time: int | None = None
         self._due_times: dict[int, int] = {}
 
     def assign(self, times: Ints) -> tuple[Ints, EventTimes | None]:
         """Return slots by message, event times with their lags, and move the watermark."""
         lags = np.zeros(len(times), np.int64)
+        if self._first_event_time is None:
+            self._first_event_time = int(times[0])
         max_time = int(times.max())
         self._max_event_time = (
             max_time if self._max_event_time is None else max(self._max_event_time, max_time)
@@ -364,11 +371,14 @@ class EventTimeSlots(SlotAssigner):
         return slots, EventTimes(times, lags)
 
     def clock_rows(self, shards: int) -> Iterator[ShuffleRow]:
-        """Return the largest event time of the piece for each shard."""
-        if self._max_event_time is not None:
-            first, partition, _ = self._origin
-            for shard in range(shards):
-                yield ShuffleRow(shard, RowKind.PIECE, self._max_event_time, first, partition)
+        """Return the largest event time of the piece for each shard, and where asked the first."""
+        if self._max_event_time is None or self._first_event_time is None:
+            return
+        first, partition = self._origin.first_arrival, self._origin.partition
+        for shard in range(shards):
+            yield ShuffleRow(shard, RowKind.PIECE, self._max_event_time, first, partition)
+            if self._window.listed_keys:
+                yield ShuffleRow(shard, RowKind.FIRST_TIME, self._first_event_time, first, b"")
 
     def _separate_disordered(
         self, slots: Ints, before: Ints, panes: list[int], places: Ints

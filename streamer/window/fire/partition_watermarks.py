@@ -2,6 +2,9 @@
 
 It is the largest of all earlier micro-batches and of all earlier pieces of the same partition: what
 other partitions have in the same micro-batch has no order to it, and counts when that is over.
+
+Behind other windows it is what their results may not be earlier than: each shard of theirs says so
+after a micro-batch, and the least counts.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamer.core.errors import StreamerError
-from streamer.window.contract import PIECE_BITS, ClockHolder
+from streamer.window.contract import PIECE_BITS, ClockHolder, UpstreamInfo
 from streamer.window.fire.step_io import Piece
 
 
@@ -23,20 +26,28 @@ class PartitionWatermarks:
 
     holder: ClockHolder | None = None
 
-    def __init__(self, pieces: Iterable[Piece], clock: int | None) -> None:
+    def __init__(
+        self, pieces: Iterable[Piece], clock: int | None, upstream: UpstreamInfo | None = None
+    ) -> None:
         """Follow the pieces, which are in order.
 
         Args:
             pieces: what became of the clock in each piece; several may say the same.
             clock: the one before the micro-batch; None when there never was a message.
+            upstream: of the windows before these; None behind the input.
         """
         self._before: dict[int, int | None] = {}
         self._partitions: dict[int, bytes] = {}
         here: dict[bytes, int] = {}
         self.watermark_after = clock
+        if upstream is not None:
+            self.watermark_after = _later_time(clock, upstream.time)
         for first, newest, partition in pieces:
             number = first >> PIECE_BITS
             self._partitions[number] = partition
+            if upstream is not None:
+                self._before[number] = clock
+                continue
             self._before[number] = _later_time(clock, here.get(partition))
             here[partition] = max(newest, here.get(partition, newest))
             self.watermark_after = _later_time(self.watermark_after, newest)

@@ -247,8 +247,8 @@ def follow_pieces(
         clocks: those of the sources; None where there were none.
         info: the facts about the micro-batch.
     """
-    if not settings.waits_for_sources:
-        return PartitionWatermarks(pieces, clock), None
+    if not settings.waits_for_sources or info.upstream is not None:
+        return PartitionWatermarks(pieces, clock, info.upstream), None
     clocks = clocks or SourceClocks()
     clocks.start_batch(info)
     timeout = settings.source_idle_timeout

@@ -67,6 +67,7 @@ class ShardInput:
         self._counts: list[bytes] = []
         self._newest_panes: list[tuple[int, int]] = []
         self._packs: list[ShuffleRow] = []
+        self._first_times: list[tuple[int, int]] = []
         for row in rows:
             if row.kind in _PACK_KINDS:
                 self._packs.append(row)
@@ -79,6 +80,8 @@ class ShardInput:
                 self._newest_panes.append((row.body[0], row.pane))
             elif row.kind == RowKind.PIECE:
                 self.pieces.append(Piece(row.arrival, row.pane, row.body))
+            elif row.kind == RowKind.FIRST_TIME:
+                self._first_times.append((row.arrival, row.pane))
             elif row.kind == RowKind.FAILED:
                 self.failed.append((row.body, 0))
             elif row.kind == RowKind.DROPPED:
@@ -86,6 +89,11 @@ class ShardInput:
             else:
                 raise StreamerError(f"a window shard got a row of the unknown kind {row.kind}")
         self.pieces.sort()
+
+    @property
+    def first_time(self) -> int | None:
+        """Event time of the first message that was taken, ns; None without one."""
+        return min(self._first_times)[1] if self._first_times else None
 
     def dropped_counts(self) -> list[tuple[str, int]]:
         """Return what stage 1 dropped: reason and number."""

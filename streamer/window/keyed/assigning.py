@@ -23,7 +23,7 @@ from streamer.window.keyed.message_rows import (
     make_message_row,
 )
 from streamer.window.keyed.session import MessageGapRules, SessionRules
-from streamer.window.keyed.state import FOREVER, NEVER, KeyState, Window
+from streamer.window.keyed.state import FOREVER, NEVER, EdgeMessage, KeyState, Window
 from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.keyed.window_rules import WindowRules
 from streamer.window.settings.window_types import EventTimeSettings
@@ -77,8 +77,9 @@ class Assigner:
             self._reason = "each"
         self._gap_rules = rules if isinstance(rules, MessageGapRules) else None
         self._stretch: StretchFunction | None = None
-        if self._gap_rules is not None:
-            pass  # the next message may bring another gap
+        self._needs_edges = isinstance(rules, HoppingRules) and rules.needs_edges
+        if self._gap_rules is not None or self._needs_edges:
+            pass  # the next message may bring another gap, or be the last of its window
         elif isinstance(rules, _STRETCHING_RULES) and rules.non_overlapping:
             self._stretch = None if by_key or self._reason is not None else rules.extend_over
         self.taken = 0
@@ -139,7 +140,8 @@ class Assigner:
     def _assign_one_by_one(self, key: bytes, state: KeyState, rows: Iterable[MessageRow]) -> None:
         rules, active, by_key = self._rules, self._active, self._by_key
         unit, reason, aggregation = rules.unit, self._reason, self._aggregation
-        gap_rules = self._gap_rules
+        gap_rules, needs_edges = self._gap_rules, self._needs_edges
+        expects = isinstance(rules, SessionRules)
         here: dict[bytes, int] = {}
         taken = 0
         for arrival, time, watermark, loaded, row in rows:
@@ -154,8 +156,14 @@ class Assigner:
                 self.late_messages.append(DroppedRow(arrival, loaded, row))
                 continue
             taken += 1
+            if expects and state.run is not None and watermark < state.run.until:
+                state.run = None
             if aggregation is not None:
                 aggregation.add(state, changed, time, arrival, loaded, row)
+            if needs_edges:
+                payload, meta = loaded.payloads[row], loaded.encoded_metadata(row)
+                for window in changed:
+                    window.add_edge(EdgeMessage(time, arrival, payload, meta))
             if time < state.oldest:
                 state.oldest = time
             if by_key and time > here.get(loaded.partition, NEVER):

@@ -22,8 +22,11 @@ from streamer.window.contract import WindowReason
 from streamer.window.keyed.clocks import Watermarks
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
+from streamer.window.keyed.empty_windows import EmptyWindowCloser, MissingSessionCloser
+from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.key_buckets import NO_DUES, Dues
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
+from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, MessageRange, Window
 from streamer.window.keyed.window_rules import WindowRules
 from streamer.window.settings.window_types import EventTimeSettings
@@ -66,8 +69,13 @@ class KeyCloser:
         self._ended = ended
         self._is_flushing = ended and settings.end_of_input == "flush"
         self._by_key = by_key
+        self._empty: EmptyWindowCloser | MissingSessionCloser | None = None
+        if isinstance(rules, HoppingRules) and rules.empty is not None:
+            self._empty = EmptyWindowCloser(rules, queue, self._clock, self._is_flushing)
+        elif isinstance(rules, SessionRules) and rules.expects_keys:
+            self._empty = MissingSessionCloser(queue, self._clock)
         plain = not by_key and not self._is_flushing and settings.emit in ("final", "each")
-        plain = plain and not settings.emit_also
+        plain = plain and self._empty is None and not settings.emit_also
         self._is_simple = plain and settings.idle_timeout is None and rules.non_overlapping
 
     def close_due(self, key: bytes, state: KeyState) -> Dues:
@@ -105,6 +113,8 @@ class KeyCloser:
             for window in state.windows:
                 if window.changed:
                     self._emit_changed(key, window, excluded_ranges.get(window, ()))
+        if self._empty is not None:
+            self._empty.close_key(key, state)
         if state.windows:
             self._close_windows(key, state, clock, excluded_ranges)
         if state.closed_bounds:
@@ -279,6 +289,8 @@ class KeyCloser:
             if state.marks:
                 newest = max(time for time, _ in state.marks)
                 closes.append(newest + 1 - (rules.needed_from(0) or 0))
+            if self._empty is not None:
+                closes.append(self._empty.next_due(state))
             clock = min(closes, default=FOREVER)
         if settings.idle_timeout is not None and state.windows:
             active = min(window.active for window in state.windows) + settings.idle_timeout

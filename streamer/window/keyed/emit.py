@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from streamer.core.message import Batch, Message
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract import ClosedWindow, Counters, Emission
+from streamer.window.contract import ClosedWindow, Counters, Emission, EmptyWindow
 from streamer.window.fire.having import HavingFilter
 from streamer.window.keyed.aggregate_batches import AggregateBatches, AggregateSnapshot
 from streamer.window.keyed.columns.closed_sessions import ClosedSessions
@@ -30,6 +31,7 @@ from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
+from streamer.window.pack.metadata_codec import decode_meta
 from streamer.window.pack.window_metadata import (
     make_count_metadata,
     make_unbounded_metadata,
@@ -41,7 +43,7 @@ _MESSAGES_PER_PORTION: Final = 200_000
 _PER_EVENT_BATCHES_PER_PORTION: Final = 200_000
 _MAX_CLOSED_SHOWN: Final = 16
 
-OrderedEmission = tuple[tuple[int, ...], Emission]
+OrderedEmission = tuple[tuple[Any, ...], Emission]
 """An emission with its `PendingBatch.order`."""
 
 
@@ -104,12 +106,17 @@ class BatchReader:
                 yield build(key, bounds, "each", snapshot)
 
     def _emit_portion(self, batches: list[PendingBatch]) -> Iterator[OrderedEmission]:
-        key_ranges = _merge_ranges((batch.key, batch.low, batch.high) for batch in batches)
+        key_ranges = _merge_ranges(
+            (batch.key, batch.low, batch.high) for batch in batches if not batch.is_empty
+        )
         located = self._store.find(key_ranges)
         rows = MessageRows(located)
         aggregates = AggregateBatches(rows, self._keyed, self._decoded)
         freed: list[int] = []
         for batch in batches:
+            if batch.is_empty:
+                yield batch.order, self._build_empty(batch)
+                continue
             snapshot = batch.snapshot
             indices: Sequence[int] = ()
             if snapshot is None or batch.frees_messages:
@@ -132,6 +139,19 @@ class BatchReader:
         if freed:
             located.free(np.array(freed, np.int64))
             self.freed += len(freed)
+
+    def _build_empty(self, batch: PendingBatch) -> Emission:
+        """Build the emission of a window without messages: none, or what stands in for them."""
+        assert batch.start is not None
+        assert batch.end is not None
+        key = batch.key if self._keyed else None
+        metadata = make_window_metadata(batch.start, batch.end, batch.reason, None, key)
+        messages: Batch = EmptyWindow(Message(b"null", metadata))
+        if batch.stand_in is not None:
+            payload, encoded = batch.stand_in
+            own, error = decode_meta(encoded)
+            messages = [Message(payload, {**own, **metadata}, error)]
+        return Emission(batch.end, messages, batch.reason, key, batch.start)
 
     def _build_emission(
         self, batch: PendingBatch, rows: MessageRows, indices: Sequence[int]
@@ -240,6 +260,8 @@ def emit_batches(
     for emission in _iterate_in_order(queue, reader, closed_sessions):
         messages = emission.messages
         count = messages.size if isinstance(messages, AggregatedGroup) else len(messages)
+        if emission.reason == "empty":
+            count = 0  # what stands in for messages is none
         if having is not None and not having.should_emit(messages):
             counters.suppressed += count
             continue

@@ -7,7 +7,7 @@ batches are looked up together (`emit`), and the messages of many keys are freed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from streamer.window.aggregate.mapping_aggregation import States
 from streamer.window.contract import WindowReason
@@ -48,6 +48,8 @@ class PendingBatch:
             `KeyState.excluded_ranges`.
         snapshot: its aggregate; None if its messages are kept.
         only: the arrival numbers of its messages; None for all in its bounds.
+        is_empty: whether it is a window without messages.
+        stand_in: payload and encoded metadata of what stands in for these; None for nothing.
     """
 
     key: bytes
@@ -56,7 +58,7 @@ class PendingBatch:
     start: int | None
     end: int | None
     reason: WindowReason
-    order: tuple[int, ...]
+    order: tuple[Any, ...]
     count: int
     until: int | None = None
     since: int | None = None
@@ -66,6 +68,8 @@ class PendingBatch:
     excluded_ranges: tuple[MessageRange, ...] = ()
     snapshot: AggregateSnapshot | None = None
     only: frozenset[int] | None = None
+    is_empty: bool = False
+    stand_in: tuple[bytes, bytes] | None = None
 
 
 PerEventBatch = tuple[int, int, int, int, bytes, WindowAggregate, States, int, int]
@@ -192,6 +196,16 @@ class EmitQueue:
                 window.only,
             )
         )
+
+    def queue_empty(
+        self, key: bytes, start: int, end: int, stand_in: tuple[bytes, bytes] | None
+    ) -> None:
+        """Queue a window without messages; see `PendingBatch`."""
+        # After the windows that have messages and end with it.
+        order = (ON_CLOSE, end, FOREVER, start, key)
+        batch = PendingBatch(key, 0, 0, start, end, "empty", order, 0)
+        batch.is_empty, batch.stand_in = True, stand_in
+        self.batches.append(batch)
 
     def queue_deleted(self, key: bytes, time: int, arrival: int, order: int) -> None:
         """Queue a batch of the message that has taken the last one of a key out of its window.

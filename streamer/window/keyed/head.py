@@ -48,6 +48,8 @@ class KeyedHead:
             aggregated.
         has_columns: whether there are sessions kept as columns.
         arrival_times: `ArrivalTimes.to_fields` of a join with `idle_timeout`; None for others.
+        listed: which keys have had their windows begun though no message came (`listed_digest`);
+            empty for none.
     """
 
     fingerprint: str
@@ -66,6 +68,7 @@ class KeyedHead:
     bucket_sizes: dict[int, int] = field(default_factory=dict)
     has_columns: bool = False
     arrival_times: list[list[int]] | None = None
+    listed: str = ""
 
     @classmethod
     def read(cls, store: StateStore, fingerprint: str) -> KeyedHead:
@@ -109,6 +112,7 @@ class KeyedHead:
             dict(fields.get("sizes", ())),
             version == layout.KEYED_HEAD_VERSION,
             fields.get("arrival_times"),
+            fields.get("listed", ""),
         )
 
     def write(self, store: StateStore) -> None:
@@ -136,6 +140,8 @@ class KeyedHead:
             fields["uses"] = self.use_counts
             fields["folded"] = self.aggregated_count
             fields["sizes"] = list(self.bucket_sizes.items())
+        if self.listed:
+            fields["listed"] = self.listed
         if self.arrival_times is not None:
             fields["arrival_times"] = self.arrival_times
         if self.clocks.sources is not None:

@@ -25,6 +25,8 @@ class HoppingRules:
         self._days = window.days
         self._lateness = lateness
         self.non_overlapping = window.kind.size == window.kind.every
+        self.empty = window.kind.empty
+        self.needs_edges = self.empty is not None and self.empty.fill != "none"
 
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
@@ -74,6 +76,25 @@ class HoppingRules:
     def needed_from(self, clock: int) -> int | None:
         """Return None: no message is kept for windows yet to open."""
         return None
+
+    def start_of(self, time: int) -> int:
+        """Return the start of the last window that holds a time, ns."""
+        return next(self._window_bounds(time))[0]
+
+    def end_of(self, start: int) -> int:
+        """Return the end of a window, ns."""
+        if self._days is None:
+            return start + self._kind.size
+        return self._days.begin_of(self._days.day_of(start) + self._kind.size_days)
+
+    def next_start(self, start: int) -> int:
+        """Return the start of the window after the one with a start, ns."""
+        if self._days is None:
+            return start + self._kind.every
+        day = self._days.day_of(start) + self._kind.every_days
+        while (following := self._days.begin_of(day)) <= start:
+            day += self._kind.every_days  # a date that a zone left out
+        return following
 
     def _window_bounds(self, time: int) -> Iterator[tuple[int, int]]:
         kind = self._kind

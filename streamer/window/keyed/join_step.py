@@ -28,6 +28,7 @@ from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.settings.window_types import Join
 from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
 from streamer.window.state_store import StateStore
@@ -45,6 +46,7 @@ class JoinStep:
             keep_dropped: emit dropped messages too, for `late_output`.
         """
         assert isinstance(window.kind, Join)
+        self._window = window
         self._settings = window.time
         is_system_clock = window.time.clock == "system"
         self._rules = JoinRules(window.kind, window.time.allowed_lateness, is_system_clock)
@@ -80,7 +82,7 @@ class JoinStep:
             self._sides[side].store.commit()
         self._matched.write()
         self._save_head()
-        return self._make_status(now, next_due, clocks)
+        return self._make_status(now, clock, next_due, clocks)
 
     def _open_arrival_times(self) -> ArrivalTimes:
         """Return when waiting messages were taken: now, of those from before `idle_timeout`."""
@@ -205,7 +207,9 @@ class JoinStep:
             dues.append(now + oldest + settings.idle_timeout - self._head.clocks.active)
         return min(dues, default=None)
 
-    def _make_status(self, now: int, next_due: int | None, clocks: BatchClocks) -> Status:
+    def _make_status(
+        self, now: int, clock: int, next_due: int | None, clocks: BatchClocks
+    ) -> Status:
         """Return the shard's status after the micro-batch."""
         stores = [self._sides[side].store for side in SIDES]
         held_count = sum(store.held_count for store in stores)
@@ -223,6 +227,7 @@ class JoinStep:
             # Each message that waits has a window of its own, in which its match would be.
             open_windows=held_count,
             clock_holder=clocks.holder,
+            next_end=find_next_end(self._window, clock),
         )
 
     def _save_head(self) -> None:

@@ -1,7 +1,8 @@
-"""The step of a shard without windows: each message goes on at once, with its key and its time.
+"""The step of a shard without windows: each message goes on by itself, with its key and its time.
 
-Nothing is kept but clocks and counters; what the pipeline keeps of a key is its own affair
-(`state.keyed_values`). The messages of a key come in order of arrival.
+In order of arrival it goes on at once, and nothing is kept but clocks and counters; in order of
+event times it waits (`waiting_messages`). What the pipeline keeps of a key is its own affair
+(`state.keyed_values`).
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from streamer.window.fire.step_io import ShardInput, emit_passthrough
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.state import FOREVER, NEVER
+from streamer.window.keyed.waiting_messages import WaitingMessages
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.state.pane_store import IncomingPack
 from streamer.window.state_store import StateStore
 
@@ -35,13 +38,15 @@ from streamer.window.state_store import StateStore
 class MessageStep:
     """One micro-batch of one shard."""
 
-    def __init__(self, window: EventWindow, store: StateStore) -> None:
+    def __init__(self, window: EventWindow, store: StateStore, keep_dropped: bool = False) -> None:
         """Read the head of the shard's state.
 
         Args:
             window: the buffer's settings.
             store: the shard's state.
+            keep_dropped: emit dropped messages too, for `late_output`.
         """
+        self._keep_dropped = keep_dropped
         self._window = window
         self._store = store
         self._head = KeyedHead.read(store, window.fingerprint)
@@ -56,15 +61,49 @@ class MessageStep:
         clocks = BatchClocks(self._window.time, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, counters)
         numbered, head.next_arrival = shard_input.number_arrivals(head.next_arrival)
-        for cluster in _cluster_overlapping([pack for pack, _ in numbered]):
-            yield self._make_emission(cluster, clocks, counters)
-        clocks.finish(info.backlog)
+        packs = [pack for pack, _ in numbered]
+        waiting = WaitingMessages(self._store, head, self._window.time.allowed_lateness)
+        next_end: int | None = None
+        if self._window.sorts_by_time:
+            waiting.take(packs, clocks)
+            yield from waiting.drop_late(counters, self._keep_dropped)
+            clock = clocks.finish(info.backlog)
+            next_end = find_next_end(self._window, clock)
+            until = self._find_release_time(clock, info.ended)
+            yield from _count_released(waiting.release(until), counters)
+        else:
+            # What has waited before the config said otherwise goes ahead.
+            yield from _count_released(waiting.release(FOREVER), counters)
+            for cluster in _cluster_overlapping(packs):
+                emission = self._make_emission(cluster, clocks)
+                counters.taken += len(emission.messages)
+                yield from _count_released(emission, counters)
+            clocks.finish(info.backlog)
+        waiting.commit()
         head.write(self._store)
-        return Status(now, None, counters, 0, 0, (), None, None, (), (), open_windows=0)
+        return Status(
+            now=now,
+            closed_until=None,
+            counters=counters,
+            held=waiting.held_count,
+            held_bytes=waiting.held_bytes,
+            open=(),
+            next_due=None,
+            newest_end=None,
+            closed=(),
+            log=waiting.log_lines(),
+            open_windows=0,
+            next_end=next_end,
+        )
 
-    def _make_emission(
-        self, cluster: Sequence[IncomingPack], clocks: BatchClocks, counters: Counters
-    ) -> KeyedEmission:
+    def _find_release_time(self, clock: int, is_ended: bool) -> int:
+        """Return the event time up to which messages go on, ns; `NEVER` for none."""
+        time = self._window.time
+        if is_ended and time.end_of_input == "flush":
+            return FOREVER
+        return NEVER if clock == NEVER else clock - time.allowed_lateness
+
+    def _make_emission(self, cluster: Sequence[IncomingPack], clocks: BatchClocks) -> KeyedEmission:
         """Return the messages of packs that lie among each other, in order of arrival."""
         builder = MessageBuilder({}, self._decoded)
         messages: Batch = []
@@ -80,14 +119,20 @@ class MessageStep:
             times += _effective_times(pack, clocks.watermark_before(header.first))
             arrivals.append(pack.arrivals)
         order = np.argsort(np.concatenate(arrivals), kind="stable").tolist()
-        count = len(messages)
-        counters.taken += count
-        counters.released += count
-        counters.emitted_windows += count
-        counters.emitted_messages += count
         return KeyedEmission.of_messages(
             [messages[at] for at in order], [keys[at] for at in order], [times[at] for at in order]
         )
+
+
+def _count_released(emission: KeyedEmission | None, counters: Counters) -> Iterator[Emission]:
+    """Give an emission if there is one, and count its messages."""
+    if emission is None:
+        return
+    count = len(emission.messages)
+    counters.released += count
+    counters.emitted_windows += count
+    counters.emitted_messages += count
+    yield emission
 
 
 def _effective_times(pack: Pack, watermark: int) -> list[int]:

@@ -23,7 +23,18 @@ class SessionRules:
     mergeable = True
     unbounded = False
 
-    def __init__(self, gap: int, max_duration: int | None, lateness: int) -> None:
+    def __init__(
+        self, gap: int, max_duration: int | None, lateness: int, expects_keys: bool = False
+    ) -> None:
+        """Take the settings.
+
+        Args:
+            gap: of the sessions, ns.
+            max_duration: after which they are cut, ns; None for never.
+            lateness: for how long they wait for late messages, ns.
+            expects_keys: whether sessions without messages are emitted for keys that send none.
+        """
+        self.expects_keys = expects_keys
         self._gap = gap
         self._length = max_duration
         self._lateness = lateness
@@ -110,6 +121,10 @@ class SessionRules:
             row = last
         window.start, window.end = start, end
         return row
+
+    def expires_at(self, time: int) -> int:
+        """Return the clock at which a session closes whose only message has a time, ns."""
+        return time + self._gap + self._lateness + 1
 
     def close_time(self, window: Window) -> int:
         """Return the first instant after the gap or the cut, plus the allowed lateness."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from streamer.window.keyed.window_aggregate import WindowAggregate
 from streamer.window.state_store import dump_state_json, load_state_json
@@ -24,6 +25,51 @@ MessageRange = tuple[int, int, int, int]
 inclusive."""
 
 
+class EdgeMessage(NamedTuple):
+    """The first or the last message of a window by event time.
+
+    Attributes:
+        time: its event time, ns.
+        arrival: its arrival number.
+        payload: its payload.
+        meta: its metadata, as `encode_meta` wrote it.
+    """
+
+    time: int
+    arrival: int
+    payload: bytes
+    meta: bytes
+
+    def to_fields(self) -> list[Any]:
+        """Return the message as plain values."""
+        time, arrival, *texts = self
+        return [time, arrival, *(base64.b64encode(text).decode() for text in texts)]
+
+    @classmethod
+    def from_fields(cls, fields: list[Any]) -> EdgeMessage:
+        """Create the message from what `to_fields` returned."""
+        time, arrival, *texts = fields
+        return cls(time, arrival, *map(base64.b64decode, texts))
+
+
+@dataclass(slots=True)
+class WindowRun:
+    """The windows of a key that are emitted one after another, with messages and without.
+
+    Of a session, it is that of a key that is expected, until its first message comes.
+
+    Attributes:
+        next_start: start of the next window, ns.
+        until: windows without messages that start at this time or later are not emitted, ns; of a
+            session, the clock by which the first message must have come.
+        last: the last message of the window before; None without one, or where none is needed.
+    """
+
+    next_start: int
+    until: int
+    last: EdgeMessage | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Window:
     """An open window of a key.
@@ -40,6 +86,7 @@ class Window:
         excluded: arrival numbers of this micro-batch in its bounds that were late for it.
         aggregate: the aggregate of its messages; None if they are kept.
         last: the largest arrival number of this micro-batch in it; -1 without any.
+        edges: its first and last message by event time, where they stand in for others; else None.
         only: the arrival numbers of its messages, where not all in its bounds are; else None.
         reach: of a session whose messages bring their gaps, the time up to which another belongs
             to it, ns; None for others.
@@ -58,6 +105,17 @@ class Window:
     last: int = -1
     only: frozenset[int] | None = None
     reach: int | None = None
+    edges: tuple[EdgeMessage, EdgeMessage] | None = None
+
+    def add_edge(self, message: EdgeMessage) -> None:
+        """Keep a message if it is the first or the last one by event time."""
+        first, last = self.edges or (message, message)
+        if message[:2] < first[:2]:
+            self.edges = message, last
+        elif message[:2] > last[:2]:
+            self.edges = first, message
+        elif self.edges is None:
+            self.edges = message, message
 
     def add(self, arrival: int, active: int) -> None:
         """Add a message of this micro-batch."""
@@ -112,6 +170,7 @@ class KeyState:
         marks: messages that rules remember: time and arrival number.
         total: number of messages so far, for count windows.
         fresh: messages of this micro-batch, for sliding windows.
+        run: its windows that are emitted with messages and without; None for none of these.
         latest: by id, as JSON, time and arrival number of its latest message, for windows without
             end that hold these.
     """
@@ -124,6 +183,7 @@ class KeyState:
     marks: list[tuple[int, int]] = field(default_factory=list)
     total: int = 0
     fresh: list[FreshMessage] = field(default_factory=list)
+    run: WindowRun | None = None
     latest: dict[str, tuple[int, int]] = field(default_factory=dict)
     clock_before: int = NEVER
 
@@ -158,19 +218,22 @@ class KeyState:
     @property
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
-        known = self.windows or self.closed_bounds or self.marks or self.total or self.latest
-        return not known and self.clock == NEVER
+        known = self.windows or self.closed_bounds or self.marks or self.total
+        return not (known or self.latest or self.run) and self.clock == NEVER
 
     def encode(self) -> bytes:
         """Encode the record as JSON."""
         windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
         timed = self.clock != NEVER or self.closed_bounds or self.marks or self.total
-        if timed or self.latest:
+        if timed or self.latest or self.run:
             clock = None if self.clock == NEVER else self.clock
             fields += [clock, self.clock_moved_at, self.closed_bounds, self.marks, self.total]
-        if self.latest:
+        if self.latest or self.run:
             fields.append([[name, *latest] for name, latest in self.latest.items()])
+        if self.run is not None:
+            last = self.run.last
+            fields += [self.run.next_start, self.run.until, last and last.to_fields()]
         return dump_state_json(fields)
 
     @classmethod
@@ -179,8 +242,13 @@ class KeyState:
         windows, oldest, *more = load_state_json(data)
         state = cls([_window_from_fields(*fields) for fields in windows], oldest)
         if more:
-            clock, state.clock_moved_at, remembered, marks, state.total, *ids = more
-            state.latest = {name: (time, arrival) for name, time, arrival in ids[0]} if ids else {}
+            clock, state.clock_moved_at, remembered, marks, state.total, *more = more
+            ids, *run = more or [()]
+            state.latest = {name: (time, arrival) for name, time, arrival in ids}
+            if run:
+                next_start, until, last = run
+                message = None if last is None else EdgeMessage.from_fields(last)
+                state.run = WindowRun(next_start, until, message)
             state.clock = state.clock_before = NEVER if clock is None else clock
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]
@@ -189,8 +257,9 @@ class KeyState:
 
 def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
-    if w.reach is not None:
-        return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach]
+    if w.reach is not None or w.edges is not None:
+        more = [] if w.edges is None else [[edge.to_fields() for edge in w.edges]]
+        return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach, *more]
     return fields if w.aggregate is None else [*fields, w.aggregate.to_fields()]
 
 
@@ -203,8 +272,13 @@ def _window_from_fields(
     cut: int | None,
     aggregate_fields: list[Any] | None = None,
     reach: int | None = None,
+    edge_fields: list[Any] | None = None,
 ) -> Window:
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
-    return Window(
+    window = Window(
         start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach
     )
+    if edge_fields is not None:
+        left, right = map(EdgeMessage.from_fields, edge_fields)
+        window.edges = left, right
+    return window

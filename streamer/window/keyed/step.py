@@ -7,7 +7,8 @@ batches together (`emit`).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
 
 from streamer.window.contract import (
     ClosedWindow,
@@ -29,7 +30,9 @@ from streamer.window.keyed.columns.sessions import RowPathWork, SessionColumns
 from streamer.window.keyed.columns.to_keyed_state import to_key_records, to_pack
 from streamer.window.keyed.emit import BatchReader, emit_batches
 from streamer.window.keyed.emit_queue import EmitQueue
+from streamer.window.keyed.empty_windows import begin_listed_runs, listed_digest
 from streamer.window.keyed.head import KeyedHead
+from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.incomplete import drop_incomplete
 from streamer.window.keyed.key_buckets import Dues, KeyBuckets
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
@@ -37,10 +40,12 @@ from streamer.window.keyed.late_messages import LateMessages
 from streamer.window.keyed.latest import LatestMessages
 from streamer.window.keyed.message_rows import Segment, iterate_in_order
 from streamer.window.keyed.message_store import MessageStore
-from streamer.window.keyed.state import FOREVER
+from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.result_times import find_next_end
 from streamer.window.state_store import StateStore
 
 
@@ -55,6 +60,7 @@ class KeyedStep:
         having: CompiledMapping | None = None,
         aggregated_mapping: str | None = None,
         batch_emissions: bool = False,
+        listed_keys: Sequence[bytes] = (),
     ) -> None:
         """Read the head of the shard's state.
 
@@ -66,7 +72,9 @@ class KeyedStep:
             aggregated_mapping: the mapping that new windows aggregate by; None to keep their
                 messages.
             batch_emissions: emit runs of batches (`EmissionBatch`) where possible.
+            listed_keys: keys of this shard whose windows are emitted though no message ever came.
         """
+        self._listed_keys = listed_keys
         self._batch_emissions = batch_emissions
         self._window = window
         self._settings = window.time
@@ -101,7 +109,9 @@ class KeyedStep:
         yield from emit_passthrough(shard_input, counters)
         since = head.next_arrival
         arrivals = self._unpack_arrivals(shard_input, clocks)
+        clock_before = head.clocks.closing
         clock = clocks.finish(info.backlog)
+        self._begin_listed(shard_input.first_time, clock_before)
         segments, closed_sessions = self._take_columns(arrivals, clock, info.ended)
         forwards = self._settings.emit == "forward" or self._window.holds_nothing
         queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
@@ -135,6 +145,9 @@ class KeyedStep:
         self._buckets.resize()
         log = (*late.log_lines(), *(latest.log_lines() if latest else ()))
         status = self._make_status(now, closed, (*log, *self._report.log_lines()), clocks)
+        status = replace(
+            status, next_end=find_next_end(self._window, clock), due_clock=self._due_clock()
+        )
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
@@ -159,6 +172,30 @@ class KeyedStep:
             clocks.cap_lags(pack, header.first)
             unpacked.append(UnpackedPack(pack, body, shift, watermark, partition))
         return unpacked
+
+    def _begin_listed(self, first_time: int | None, closing: int) -> None:
+        """Begin the windows of listed keys, with the first message or with the time of day.
+
+        Args:
+            first_time: event time of the first message of this micro-batch, ns; None without one.
+            closing: the system clock that had closed windows before, ns.
+        """
+        rules, head = self._rules, self._head
+        listed = self._window.listed_keys
+        if not listed or not isinstance(rules, HoppingRules | SessionRules):
+            return
+        digest = listed_digest(listed)
+        if head.listed == digest:
+            return
+        if self._settings.clock == "system":
+            begin = head.clocks.closing if closing == NEVER else closing
+        elif head.listed and head.clocks.stream != NEVER:
+            begin = head.clocks.stream
+        else:
+            begin = NEVER if first_time is None else first_time
+        if begin != NEVER:
+            begin_listed_runs(rules, self._listed_keys, self._buckets, begin)
+            head.listed = digest
 
     def _take_columns(
         self, arrivals: list[UnpackedPack], clock: int, is_ended: bool
@@ -282,6 +319,16 @@ class KeyedStep:
             open_windows=self._head.open_count,
             clock_holder=clocks.holder,
         )
+
+    def _due_clock(self) -> int | None:
+        """Return the event time at which the clock of the stream closes a window; None for none."""
+        if self._settings.clock == "system":
+            return None
+        dues = [clock for clock, _, _ in self._buckets.earliest_dues.values()]
+        if self._columns.next_due is not None:
+            dues.append(self._columns.next_due)
+        due = min(dues, default=FOREVER)
+        return None if due == FOREVER else due
 
     def _next_due(self, now: int, batch_clocks: BatchClocks) -> int | None:
         """Return when a window closes without new messages, as batch time, ns; None for never."""

@@ -87,13 +87,13 @@ def make_rules(window: EventWindow) -> WindowRules:
         return HoppingRules(window, lateness)
     if isinstance(kind, Session):
         rules = MessageGapRules if kind.by_message else SessionRules
-        return rules(kind.gap, kind.max_duration, lateness)
+        return rules(kind.gap, kind.max_duration, lateness, bool(kind.expected))
     if isinstance(kind, Count):
         return CountRules(kind.count, kind.every)
     if isinstance(kind, Global):
         return UnboundedRules()
     if isinstance(kind, KeyedMessages):
-        return CountRules(1, 1)
+        return PerEventSlidingRules(0, lateness)
     if isinstance(kind, Sliding) and kind.mode == "event":
         return PerEventSlidingRules(kind.size, lateness)
     if isinstance(kind, Sliding):

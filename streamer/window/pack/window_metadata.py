@@ -47,9 +47,9 @@ class WindowMetadata:
 
 
 def make_window_metadata(
-    start: int, end: int, reason: WindowReason, max_time: int, key: bytes | None
+    start: int, end: int, reason: WindowReason, max_time: int | None, key: bytes | None
 ) -> dict[str, Any]:
-    """Return the same of a window that has one key only."""
+    """Return the same of a window that has one key only; one without messages has no `max_time`."""
     return _add_key(_make_bounds(start, end, reason), max_time, key)
 
 
@@ -63,8 +63,9 @@ def _make_bounds(start: int, end: int, reason: WindowReason) -> dict[str, Any]:
     }
 
 
-def _add_key(entries: dict[str, Any], max_time: int, key: bytes | None) -> dict[str, Any]:
-    entries[WINDOW_MAX_TIME] = format_rfc3339(max_time)
+def _add_key(entries: dict[str, Any], max_time: int | None, key: bytes | None) -> dict[str, Any]:
+    if max_time is not None:
+        entries[WINDOW_MAX_TIME] = format_rfc3339(max_time)
     if key is not None:
         entries[WINDOW_KEY] = format_key(key)
     return entries

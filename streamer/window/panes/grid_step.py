@@ -265,6 +265,12 @@ class GridStep(ABC):
             closed=tuple(self._closed),
             log=self._report.log_lines(),
             clock_holder=self._clock_holder,
+            next_end=None
+            if self._head.horizon is None
+            else self._grid.end_at_or_after(self._head.horizon + 1) + self.bound_offset,
+            due_clock=self._window.due_time(oldest)
+            if oldest is not None and self._window.uses_event_time
+            else None,
         )
 
 

@@ -42,6 +42,7 @@ def rescale_keyed_shards(
     after = [_NewShard(window, store) for store in into]
     for one in after:
         one.head.clocks, one.head.next_arrival = heads[0].clocks, arrival
+        one.head.listed = heads[0].listed
     after[0].head.counters = sum_counters([head.counters for head in heads])
     timeless = make_rules(window).count_based
     messages_before = 0

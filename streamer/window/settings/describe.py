@@ -8,6 +8,7 @@ from typing import Final
 from streamer.core.durations import MINUTE, format_duration
 from streamer.window.settings.window_types import (
     Count,
+    EmptyWindows,
     EventTimeSettings,
     Global,
     Join,
@@ -22,6 +23,11 @@ END_OF_INPUT_TEXTS: Final = {
     "wait": "waits for open windows",
     "flush": "emits open windows at once",
     "keep": "keeps open windows in the checkpoint",
+}
+_FILL_TEXTS: Final = {
+    "none": "",
+    "previous": ", with the message before in their place",
+    "linear": ", with what lies between the messages around them, once the next one is there",
 }
 EMIT_TEXTS: Final = {
     "changes": "emitted whenever they change",
@@ -110,7 +116,7 @@ def describe_type(kind: WindowType) -> str:
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
         case KeyedMessages():
-            return "no windows, messages go on at once"
+            return "no windows, messages go on one by one"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -174,7 +180,11 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield from describe_emissions(time)
         return
     if isinstance(kind, KeyedMessages):
-        yield "messages go on at once, those of a key in order of arrival"
+        if time.order == "arrival":
+            yield "messages go on at once, those of a key in order of arrival"
+            return
+        wait = format_duration(time.allowed_lateness)
+        yield f"messages wait until the largest event time is {wait} beyond theirs, and go on by it"
         return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
@@ -199,6 +209,18 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
     texts = describe_emissions(time)
     if texts:
         yield ", ".join(texts) + ("" if "close" in time.emit_also else ", not when they close")
+    if isinstance(kind, Tumbling) and kind.empty is not None:
+        yield _describe_empty(kind.empty)
+    if isinstance(kind, Session) and kind.expected:
+        yield f"without messages, for those of {len(kind.expected):,} listed keys that send none"
+
+
+def _describe_empty(empty: EmptyWindows) -> str:
+    keys = ["keys that had a message"] if empty.seen else []
+    keys += [f"{len(empty.keys):,} listed keys"] if empty.keys else []
+    duration = format_duration(empty.duration)
+    text = f"without messages too, for {' and '.join(keys)}, {duration} from the last one on"
+    return f"{text}{_FILL_TEXTS[empty.fill]}"
 
 
 def _describe_silent_sources(time: EventTimeSettings) -> Iterator[str]:

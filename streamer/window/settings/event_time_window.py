@@ -73,7 +73,8 @@ class EventWindow:
         shared = time.clock_scope != "key" and time.idle_timeout is None
         once = time.emit == "final" and not time.emit_also
         if isinstance(self.kind, Tumbling) and shared and once:
-            return "panes"
+            # Windows without messages are those of a key.
+            return "panes" if self.kind.empty is None else "keys"
         return "keys"
 
     @property
@@ -100,6 +101,13 @@ class EventWindow:
     def join(self) -> Join | None:
         """Settings of a join of two inputs; None for windows of one stream."""
         return self.kind if isinstance(self.kind, Join) else None
+
+    @property
+    def listed_keys(self) -> tuple[bytes, ...]:
+        """The keys whose windows are emitted though no message ever came, as JSON."""
+        if isinstance(self.kind, Tumbling) and self.kind.empty is not None:
+            return self.kind.empty.keys
+        return self.kind.expected if isinstance(self.kind, Session) else ()
 
     @property
     def has_sessions(self) -> bool:
@@ -250,7 +258,8 @@ class EventWindow:
         yield describe_bounds(self.kind)
         yield from describe_closing(self.kind, self.time)
         if isinstance(self.kind, KeyedMessages):
-            end = "nothing is left"
+            waits = {"flush": "lets go on what waits", "keep": "keeps what waits in the checkpoint"}
+            end = waits[self.end_of_input] if self.sorts_by_time else "nothing is left"
         elif self.count_based:
             end = "drops what does not fill a window (incomplete)"
         elif not emits_at_end(self.time) and self.end_of_input != "keep":

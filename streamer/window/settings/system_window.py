@@ -54,6 +54,7 @@ class SystemWindow:
     spreads_groups: ClassVar[bool] = True
     count_based: ClassVar[bool] = False
     has_sessions: ClassVar[bool] = False
+    listed_keys: ClassVar[tuple[bytes, ...]] = ()
     uses_event_time: ClassVar[bool] = False
     brackets: ClassVar[tuple[str, str]] = ("(", "]")
     join: ClassVar[None] = None

@@ -47,6 +47,10 @@ class Window(Protocol):
         """Settings of a join of two inputs; None for windows of one stream."""
 
     @property
+    def listed_keys(self) -> tuple[bytes, ...]:
+        """Keys whose windows are emitted though no message ever came, as JSON."""
+
+    @property
     def has_sessions(self) -> bool:
         """Whether the bounds of windows move while they are open."""
 

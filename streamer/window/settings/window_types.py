@@ -18,6 +18,7 @@ EmitAlso = Literal["on_time", "close"]
 Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 SlidingMode = Literal["event", "forward", "kafka"]
+Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
 
 KEY_RETENTION: Final = 7 * DAY
@@ -67,6 +68,24 @@ class EventTimeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmptyWindows:
+    """Settings of windows that are emitted though no message is in them.
+
+    Attributes:
+        duration: for how long after the window of its last message a silent key has windows.
+        fill: `none`: nothing stands in; `previous`: the last message before the window; `linear`:
+            that message with numbers between its own and those of the next one.
+        seen: whether every key that had a message has them, or only those of `keys`.
+        keys: keys that have them from the first message of the stream on, as JSON.
+    """
+
+    duration: int
+    fill: Fill = "none"
+    seen: bool = True
+    keys: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Tumbling:
     """Windows [start, end) on a grid: tumbling ones, and hopping ones where `every` < `size`.
 
@@ -76,12 +95,14 @@ class Tumbling:
         offset: moves all starts, may be negative, |offset| < every; with a timezone it is
             wall-clock time.
         timezone: the IANA name that days are counted in; None for the grid of the Unix epoch.
+        empty: which windows without messages are emitted; None for none.
     """
 
     size: int
     every: int
     offset: int = 0
     timezone: str | None = None
+    empty: EmptyWindows | None = None
 
     @property
     def size_days(self) -> int:
@@ -128,11 +149,14 @@ class Session:
         max_duration: a session is cut at the first multiple of it, from the Unix epoch, that is
             later than its start by more than it; None for no cut.
         by_message: whether messages may bring a gap of their own, in the place of `gap`.
+        expected: keys, as JSON, of which a session without messages is emitted where none comes
+            within the gap of the first message of the stream.
     """
 
     gap: int
     max_duration: int | None = None
     by_message: bool = False
+    expected: tuple[bytes, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -209,7 +233,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class KeyedMessages:
-    """No windows: each message goes on at once, in order of arrival for each key."""
+    """No windows: each message goes on by itself, at once or in order of event times."""
 
     @property
     def fingerprint(self) -> str:

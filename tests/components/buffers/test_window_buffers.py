@@ -15,6 +15,7 @@ from streamer.sdk.spec import Kind
 from streamer.sdk.window_buffer.event_time import WindowBuffer
 from streamer.window.settings.window_types import (
     Count,
+    EmptyWindows,
     EventTimeSettings,
     Global,
     Join,
@@ -24,6 +25,7 @@ from streamer.window.settings.window_types import (
 )
 
 EVENT_TIME = ("tumbling_window", "hopping_window", "sliding_window", "session_window")
+KEYED = "key_mapping: this.k"
 JOIN = """\
 input:
   broker:
@@ -56,6 +58,10 @@ def buffer(yaml: str, more: str = "") -> Any:
         ("session_window: {gap: 60s}", Session(MINUTE)),
         ("session_window: {gap: 1m, gap_mapping: this.gap}", Session(MINUTE, None, True)),
         ("session_window: {gap: 1m, gap_mapping: ' '}", Session(MINUTE)),
+        (
+            f"session_window: {{gap: 1m, {KEYED}, expected_keys: [1.0, a]}}",
+            Session(MINUTE, expected=(b"1", b'"a"')),
+        ),
         ("session_window: {gap: 10s, max_duration: 10s}", Session(10 * SECOND, 10 * SECOND)),
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
@@ -66,6 +72,15 @@ def buffer(yaml: str, more: str = "") -> Any:
 )
 def test_a_window_has_the_settings_of_its_kind(yaml: str, window: Any) -> None:
     assert buffer(yaml).window == window
+
+
+def test_windows_without_messages_have_settings_of_their_own() -> None:
+    fields = "{emit: keys, keys: [a, 1.0, 1], fill: linear, for: 1d}"
+    found = buffer(f"hopping_window: {{size: 1m, every: 30s, empty_windows: {fields}, {KEYED}}}")
+    assert found.window.empty == EmptyWindows(DAY, "linear", False, (b'"a"', b"1"))
+    assert found.settings.strategy == "keys"
+    seen = buffer("tumbling_window: {size: 1m, empty_windows: {emit: keys_seen}}")
+    assert seen.window.empty == EmptyWindows(1_000 * MINUTE)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +194,22 @@ def test_empty_mappings_are_none() -> None:
         ("tumbling_window: {size: 25h, timezone: UTC}", "with a timezone it must be whole days"),
         ("tumbling_window: {size: 1d, timezone: europe/berlin}", "did you mean Europe/Berlin"),
         ("tumbling_window: {size: 1d, timezone: localtime}", "is no time zone"),
+        ("tumbling_window: {size: 1m, empty_windows: {emit: keys}}", "but keys is empty"),
+        ("tumbling_window: {size: 1m, empty_windows: {for: 1h}}", "for has no meaning without"),
+        ("tumbling_window: {size: 1m, empty_windows: {emit: keys, keys: [a]}}", "add key_mapping"),
+        (
+            "tumbling_window: {size: 1s, empty_windows: {emit: keys_seen, for: 7d}}",
+            "604,800 windows of a key that is silent; 100,000 are the most",
+        ),
+        (
+            "tumbling_window: {size: 1s, emit: each, empty_windows: {emit: keys_seen}}",
+            "known to be empty only when they close",
+        ),
+        (
+            "tumbling_window: {size: 1s, idle_timeout: 1s, empty_windows: {emit: keys_seen}}",
+            "idle_timeout cannot stand beside empty_windows",
+        ),
+        ("tumbling_window: {size: 1s, emit_empty: true}", "emitted by `empty_windows"),
         ("sliding_window: {size: 0s, mode: event}", "size is 0s, but a window needs"),
         ("sliding_window: {size: 1us, mode: kafka}", "size is 1us, but with mode: kafka"),
         ("sliding_window: {size: 1m, mode: kafka, emit: forward}", "emit cannot be forward"),
@@ -189,6 +220,7 @@ def test_empty_mappings_are_none() -> None:
         ("count_window: {count: 2, every: 0}", "every is 0; expected a number of messages"),
         ("count_window: {count: 2, key_mapping: root = ksuid()}", "leaves the key to chance"),
         ("session_window: {gap: 1s, key_mapping: counter()}", "looks at other messages"),
+        ("session_window: {gap: 1s, expected_keys: [a]}", "expected_keys are listed, but messages"),
         ("session_window: {gap: 1s, gap_mapping: random_int()}", "leaves the gap to chance"),
         ("session_window: {gap: 1s, clock_scope: key}", "clock_scope is key, but messages have no"),
         ("session_window: {gap: 1s, emit: forward, having: this.a}", "having cannot judge"),

@@ -45,13 +45,13 @@ def test_a_clock_that_is_set_back_does_not_hold_data_for_ever():
 def test_a_tick_comes_when_an_open_window_is_due_and_not_before():
     window = SystemWindow(size=10 * SECOND, allowed_lateness=SECOND)
     before = window.due_count(95 * SECOND)
-    assert next_tick(window, before, None, 200 * SECOND) == before, "nothing is open"
-    assert next_tick(window, before, 101 * SECOND, 101 * SECOND - 1) == before
-    assert next_tick(window, before, 101 * SECOND, 101 * SECOND) == before + 1
-    assert next_tick(window, before, 101 * SECOND, 140 * SECOND) == before + 4, (
+    assert next_tick((window,), before, None, 200 * SECOND) == before, "nothing is open"
+    assert next_tick((window,), before, 101 * SECOND, 101 * SECOND - 1) == before
+    assert next_tick((window,), before, 101 * SECOND, 101 * SECOND) == before + 1
+    assert next_tick((window,), before, 101 * SECOND, 140 * SECOND) == before + 4, (
         "a late tick counts all"
     )
-    assert next_tick(None, 7, 1, 2) == 7
+    assert next_tick((), 7, 1, 2) == 7
 
 
 def test_signals_are_forgotten_at_a_start(tmp_path):

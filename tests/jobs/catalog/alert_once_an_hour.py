@@ -32,7 +32,7 @@ def _expect(inputs):
         if account in begun and clock < begun[account] + _HOUR_S:
             suppressed[account] += 1
             continue
-        out.append({"account": account, "at": one["at"], "not_told": suppressed.get(account, 0)})
+        out.append({"account": account, "at": one["at"], "suppressed": suppressed.get(account, 0)})
         begun[account], suppressed[account] = clock, 0
     return out
 

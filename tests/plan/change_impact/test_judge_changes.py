@@ -263,7 +263,7 @@ def test_every_setting_of_a_window_buffer_is_judged_on_purpose() -> None:
 
 
 def test_every_section_is_judged_on_purpose() -> None:
-    ways = {"input", "buffer", "pipeline", "output", "spark"}
+    ways = {"input", "buffer", "buffers", "pipeline", "output", "spark"}
     sections = {
         one.name for one in SECTIONS if not one.name.endswith("_resources") and not one.deprecated
     }

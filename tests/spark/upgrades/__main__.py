@@ -1,6 +1,6 @@
 """Make the checkpoints of a version: stop its program with open windows, and keep what it leaves.
 
-    python -m tests.spark.upgrades PYTHON DIRECTORY
+    python -m tests.spark.upgrades PYTHON DIRECTORY [KIND ...]
 
 PYTHON is the interpreter of a virtual environment in which that version is installed, DIRECTORY
 gets an archive for each stream of `tests.spark.upgrades.streams`: its checkpoint and its output.
@@ -73,10 +73,12 @@ def pack(directory: Path, name: str, archive: Path) -> None:
             tar.add(out, "out")
 
 
-def main(python: str, target: str) -> None:
-    """Make the archives of all kinds, one program for each kind."""
+def main(python: str, target: str, *kinds: str) -> None:
+    """Make the archives of some kinds, or of all, one program for each kind."""
     Path(target).mkdir(parents=True, exist_ok=True)
     for kind, streams in KINDS.items():
+        if kinds and kind not in kinds:
+            continue
         with tempfile.TemporaryDirectory() as temporary:
             leave_open(python, dict(streams), Path(temporary))
             for name in streams:

@@ -60,6 +60,18 @@ _EACH: Final = """
 pipeline: { processors: [] }
 """
 
+_STATE: Final = """
+    - label: state
+      mapping: |
+        root = this
+        root.before = lag(this.n)
+        root.runs = accumulate("runs", [], l -> l.append(this.n).slice(-3))
+        root.mean = acc_avg(this.n)
+    - deduplicate: {{ key: '${{! this.n % 40 }}', ttl: 9s }}
+    - throttle: {{ period: 1s, max: 2, overflow: mark }}
+    - mapping: 'root = this.merge({{"meta": @}})'
+"""
+
 _GROUP: Final = "- group_by_value: { value: '${! json(\"k\") }' }"
 _KEY: Final = "key_mapping: root = this.k"
 _TIME: Final = "timestamp_mapping: root = this.at"
@@ -138,9 +150,29 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "count_keyed": _count(f"{_KEY}, count: 17", _WHOLE),
         "count_every": _count(f"{_KEY}, count: 12, every: 5", _WHOLE),
     },
+    "state": {
+        "state_keyed": (
+            f"buffer: {{ keyed_state: {{ {_KEY}, {_TIME}, state_ttl: 30s }} }}\n"
+            f"pipeline:\n  processors:{_STATE.format()}"
+        ),
+    },
     "none": {"none": _EACH},
 }
 """Buffer and processors of each stream, by kind and name."""
+
+
+FIRST_VERSION: Final = {name: "0.2" for name in KINDS["state"]}
+"""The first version that has checkpoints of a stream; of all others there are some of 0.1."""
+
+
+def streams_of(version: str) -> dict[str, str]:
+    """Return the streams of which there are checkpoints of a version, by name."""
+    return {
+        name: text
+        for streams in KINDS.values()
+        for name, text in streams.items()
+        if FIRST_VERSION.get(name, "") <= version
+    }
 
 
 def config_of(text: str, out: str, count: int = 0) -> str:

@@ -18,10 +18,9 @@ import pytest
 
 from streamer.spark.checkpoint.relocation import update_moved_paths
 from tests.spark.conftest import Ran, Runner
-from tests.spark.upgrades.streams import DUE, KINDS, LEAST, MORE, config_of
+from tests.spark.upgrades.streams import DUE, LEAST, MORE, config_of, streams_of
 
 ARCHIVES = Path(__file__).parents[2] / "data" / "checkpoints"
-STREAMS = {name: text for streams in KINDS.values() for name, text in streams.items()}
 VERSIONS = sorted(path.name for path in ARCHIVES.iterdir())
 
 _COUNTED_BEFORE = {("0.1", "count_every"): {"incomplete": 15}}
@@ -31,7 +30,7 @@ _COUNTED_BEFORE = {("0.1", "count_every"): {"incomplete": 15}}
 def cases() -> Iterator[Any]:
     """Yield each stream of each version; a run without names takes two of each version."""
     for version in VERSIONS:
-        for name, text in STREAMS.items():
+        for name, text in streams_of(version).items():
             form = "aggregated" if name.endswith("aggregated") else "whole"
             mark = pytest.mark.sample(f"{version} {form}")
             yield pytest.param(version, name, text, id=f"{version}-{name}", marks=mark)
@@ -41,7 +40,9 @@ def test_there_are_checkpoints_of_all_versions_and_streams() -> None:
     assert VERSIONS == ["0.1", "0.2"]
     for version in VERSIONS:
         archives = sorted((ARCHIVES / version).iterdir())
-        assert [path.name for path in archives] == [f"{name}.tar.gz" for name in sorted(STREAMS)]
+        assert [path.name for path in archives] == [
+            f"{name}.tar.gz" for name in sorted(streams_of(version))
+        ]
         assert sum(path.stat().st_size for path in archives) < 450_000
 
 

@@ -162,3 +162,37 @@ def test_messages_in_windows_that_stay_open_are_counted(monkeypatch: pytest.Monk
     monkeypatch.setattr(WindowSimulator, "end", end)
     found = stages(config, {"n": now + 1}, {"n": now + 2})[1]
     assert (found.batches, found.note.partition("; ")[2]) == ([], "2 in windows that stay open")
+
+
+STATE = """
+buffer: { %s }
+pipeline:
+  processors:
+    - mapping: |
+        root = this
+        root.before = lag(this.n)
+    - throttle: { period: 10s }
+output: { drop: {} }
+"""
+
+
+@pytest.mark.parametrize(
+    "buffer",
+    [
+        "keyed_state: { key_mapping: root = this.k, timestamp_mapping: root = this.t }",
+        "tumbling_window: "
+        "{ key_mapping: root = this.k, timestamp_mapping: root = this.t, size: 1s }",
+    ],
+)
+def test_state_by_key_is_that_of_a_stream_that_begins_with_the_sample(buffer) -> None:
+    events = [("a", 1, 0), ("b", 2, 2), ("a", 3, 4), ("a", 4, 20)]
+    found = stages(STATE % buffer, *({"k": k, "n": n, "t": 1000 + t} for k, n, t in events))
+    mapped, throttled = found[2:4]
+    assert [[one["before"] for one in batch] for batch in docs(mapped)] == [
+        [None],
+        [None],
+        [1],
+        [3],
+    ]
+    assert [[one["n"] for one in batch] for batch in docs(throttled)] == [[1], [2], [4]]
+    assert [batch[0].meta["throttle_suppressed"] for batch in throttled.batches] == [0, 0, 1]

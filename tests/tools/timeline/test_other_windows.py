@@ -208,3 +208,16 @@ def test_windows_of_keys_are_apart_in_what_the_kernel_does() -> None:
         ("b", [4], 20 * SECOND),
     ]
     assert (made.events[4].dropped, made.events[4].why) == ("late", "its last window had closed")
+
+
+def test_without_windows_messages_go_on_one_by_one() -> None:
+    config = (
+        "buffer: { keyed_state: { key_mapping: root = this.k, timestamp_mapping: root = this.t } }"
+    )
+    plan = make_plan(parse_config(config))
+    batches = [[Message.from_value({"k": 1, "t": START // SECOND + at})] for at in range(2)]
+    shown = simulate(plan, batches, ArrivalTimes(), lambda: START)
+    text = format_timeline(shown)
+    assert "no windows, messages go on one by one, for each key" in text
+    assert text.count("→ goes on") == 2 and "failed" not in text
+    assert "goes on" in draw_timeline(shown)

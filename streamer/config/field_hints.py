@@ -35,6 +35,8 @@ _NAMES_ELSEWHERE: Final = {
         *("emit_empty", "emit_empty_windows", "fill", "fill_gaps", "gap_fill", "gapfill"),
         *("interpolate", "zero_fill"),
     ),
+    "order": ("order_by", "sort", "sort_by"),
+    "clock_scope": ("watermark_scope", "watermark_alignment"),
     "idle_timeout": ("idleness", "idle", "with_idleness"),
     "upsert_by": ("on_conflict", "conflict_columns", "upsert", "upsert_keys", "primary_key", "key"),
     "delete_when": ("delete", "tombstones", "delete_on"),

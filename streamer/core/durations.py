@@ -14,10 +14,6 @@ DAY: Final = 24 * HOUR
 
 _MAX: Final = 2**63 - 1
 _EXPECTED_TEXT: Final = "expected a duration such as 30s, 1h30m, 250ms or 1d"
-_MAPPING_PATTERN: Final = re.compile(r"\b(root|this|meta|json)\b|\$\{!")
-_NO_MAPPING_TEXT: Final = (
-    "it is one for all messages, and cannot be a mapping; a field that takes one ends in `_mapping`"
-)
 _UNITS: Final = {
     "ns": 1,
     "us": MICROSECOND,
@@ -60,8 +56,7 @@ def parse_duration(text: str) -> int:
     while position < len(body):
         match = _PART.match(body, position)
         if match is None or not (match[1] or match[3]):
-            mapping = f"; {_NO_MAPPING_TEXT}" if _MAPPING_PATTERN.search(text) else ""
-            raise ValueError(f"{text!r} is not a duration: {_EXPECTED_TEXT}{mapping}")
+            raise ValueError(f"{text!r} is not a duration: {_EXPECTED_TEXT}")
         total += _parse_part(text, match[1], match[3] or "", match[4])
         position = match.end()
     if text.startswith("-"):

@@ -32,18 +32,19 @@ SUBJECTS: Final = {
         "sessions_with_their_own_gap",
         "value_every_minute",
         "heartbeats",
+        "heartbeats_of_known_sensors",
     ),
     "Alerts and throttles": ("alert_once_an_hour", "throttle_by_app", "compare_with_last_window"),
     "Joins and enrichment": ("unpaid_orders", "enrich_from_csv"),
     "Funnels and patterns": ("funnel_within_a_limit", "funnel_pattern"),
-    "State of keys": ("drop_values_seen_before", "count_since_alarm"),
+    "State of keys": ("drop_values_seen_before", "count_events_once", "count_since_alarm"),
     "Tables and databases": (
         "counts_into_postgres",
         "postgres_table_from_cdc",
         "customers_per_city_from_cdc",
     ),
     "Several windows": ("hourly_and_daily_totals", "top_k_of_windows", "sessions_of_windows"),
-    "Files": ("files_by_hour",),
+    "Files": ("files_by_hour", "whole_files_by_hour"),
 }
 """The recipes of each subject. One that is in none stands under "Other jobs"."""
 
@@ -51,7 +52,7 @@ ASKED: Final = (
     (
         "Say that a sensor is alive at its first beat, and that it is missing once ten seconds pass"
         " without one",
-        ("heartbeats",),
+        ("heartbeats", "heartbeats_of_known_sensors"),
     ),
     (
         "Sessions of fifteen minutes, and ten more for late events; a single event must come out"
@@ -82,7 +83,7 @@ ASKED: Final = (
     ),
     ("A session gap that comes with each event", ("sessions_with_their_own_gap",)),
     ("Enrich from a CSV file that is replaced while the stream runs", ("enrich_from_csv",)),
-    ("Files by the hour of the event's own time", ("files_by_hour",)),
+    ("Files by the hour of the event's own time", ("files_by_hour", "whole_files_by_hour")),
     (
         "A throttle with another limit for each key; what is too much goes elsewhere",
         ("throttle_by_app",),

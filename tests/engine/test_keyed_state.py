@@ -226,6 +226,7 @@ BUFFERS = {
     "changes": "tumbling_window: { timestamp_mapping: root = this.t, size: 10s, emit: each, KEY }",
     "count": "count_window: { count: 2, KEY }",
     "system": "system_window: { timestamp_mapping: root = this.t, size: 10s }",
+    "grouped": "tumbling_window: { timestamp_mapping: root = this.t, size: 10s }",
 }
 BY_KEY = "- group_by_value: { value: '${! this.k }' }"
 
@@ -243,7 +244,7 @@ def test_results_of_windows_know_those_before_them(tmp_path, monkeypatch, name, 
     buffer = BUFFERS[name].replace("KEY", "key_mapping: root = this.k")
     if retention:
         buffer = buffer.replace(" }", ", retention: 7d }")
-    run = Run(FOLDED % (buffer, BY_KEY if name == "system" else ""))
+    run = Run(FOLDED % (buffer, BY_KEY if name in ("system", "grouped") else ""))
     folds = name not in ("sliding", "count")
     assert (run.plan.aggregation.text is not None) == folds
     found: dict[str, list[Any]] = {}

@@ -90,6 +90,7 @@ SPEC: Final = Spec(
             default="",
             advanced=True,
             examples=("_SUCCESS",),
+            access=Access.FILE,
         ),
     ),
     check=_problems,

@@ -23,6 +23,7 @@ from streamer.core.value import DELETED, NOTHING
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_bool
 from streamer.sdk.spec import (
+    Access,
     BuildContext,
     Example,
     Field,
@@ -93,8 +94,14 @@ SPEC: Final = Spec(
             "object",
             "The steps, in order.",
             shape="array",
+            examples=(
+                [
+                    {"name": "view", "check": 'this.event == "view"'},
+                    {"name": "cart", "check": 'this.event == "cart"'},
+                ],
+            ),
             children=(
-                Field(NAME, "string", "The step's name.", examples=("cart",)),
+                Field(NAME, "string", "The step's name.", examples=("cart",), access=Access.NONE),
                 Field(
                     CHECK,
                     "string",

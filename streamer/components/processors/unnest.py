@@ -15,7 +15,7 @@ from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing.per_message import parse_document
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 PATH: Final = "path"
 INTO: Final = "into"
@@ -48,6 +48,7 @@ SPEC: Final = Spec(
             PATH,
             "string",
             "The dot path of the array.",
+            access=Access.NONE,
             check=_check_path,
             examples=("items", "order.items"),
         ),

@@ -163,7 +163,8 @@ def test_outputs_are_made_changed_and_removed(tmp_path):
         assert (tmp_path / "second").read_bytes() == b"b\n"
         listed = output.http.get("/outputs").json()["one"]
         path = f"{tmp_path}/second"
-        assert listed["config"]["file"] == {"path": path, "base": "", "codec": "lines"}
+        file = {"path": path, "base": "", "codec": "lines", "success_file": ""}
+        assert listed["config"]["file"] == file
         assert "codec: lines" in output.http.get("/outputs/one").text
         assert output.http.get("/outputs/one/uptime").text.endswith("s")
         assert output.http.delete("/outputs/one").status_code == 200

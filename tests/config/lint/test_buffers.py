@@ -49,7 +49,6 @@ def test_what_goes_together_is_right(text: str) -> None:
     [
         (listed(HOURS, more="buffer: {none: {}}"), "field buffer does not go with buffers"),
         (listed(HOURS, more="pipeline: {}"), "field pipeline .* move it below the buffer"),
-        ("buffers: []", "field buffers is empty"),
         ("buffer: [{tumbling_window: {size: 1h}}]", "a list of buffers is the field `buffers`"),
         (listed("{tumbling_window: {size: 1h}}"), "tumbling_window has no label"),
         (listed(HOURS, HOURS), "label 'hours' collides"),

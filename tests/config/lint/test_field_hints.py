@@ -32,6 +32,10 @@ TIME = "timestamp_mapping: root = this.ts"
         ),
         (f"buffer: {{session_window: {{{TIME}, gap: 1m, offset: 5s}}}}", "have it, session"),
         (f"buffer: {{window_join: {{{TIME}, emit: each}}}}", "pairs always come out at once"),
+        (
+            f"buffer: {{tumbling_window: {{{TIME}, size: 1m, fill_gaps: true}}}}",
+            "it is called empty_windows here",
+        ),
         (f"buffer: {{tumbling_window: {{{TIME}, sise: 1m}}}}", "did you mean size?"),
         (f"buffer: [{{tumbling_window: {{{TIME}, size: 1m}}}}]", "a list of buffers is the field"),
         (
@@ -40,7 +44,7 @@ TIME = "timestamp_mapping: root = this.ts"
         ),
         (
             f"buffer: {{session_window: {{{TIME}, gap: 'root = this.gap'}}}}",
-            "cannot be a mapping; a field that takes one ends in `_mapping`",
+            "gap is the same for all messages, and takes no mapping; gap_mapping takes one",
         ),
         (
             "output: {sql_insert: {driver: sqlite, dsn: a, table: t, columns: [a], "

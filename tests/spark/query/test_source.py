@@ -326,7 +326,8 @@ def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
     child = StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), topic)  # type: ignore[arg-type]
 
     def look(start: dict[str, Any], name: str, window: SystemWindow | None) -> dict[str, Any]:
-        plan = SourcePlan(EmptySource(), (window,), name, signals, Limit(), 0, 2, kafka=(child,))
+        windows = () if window is None else (window,)
+        plan = SourcePlan(EmptySource(), windows, name, signals, Limit(), 0, 2, kafka=(child,))
         return StreamReader(plan).latestOffset(start, None)  # type: ignore[arg-type]
 
     def taken(end: int) -> None:

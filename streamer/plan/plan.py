@@ -28,6 +28,7 @@ from streamer.plan.window_plan import (
     Aggregation,
     ShardKey,
     WindowPlan,
+    describe_window_state,
     make_window_plan,
 )
 from streamer.sdk.cache.shared import CacheServer, start_server
@@ -224,19 +225,12 @@ class Plan:
     @property
     def fingerprint(self) -> dict[str, Any]:
         """The settings that a checkpoint's state and offsets are bound to."""
-        window, key = self._window_fingerprint, self.key.text if self.key else None
+        window, key = self.buffer.name, self.key.text if self.key else None
+        if self.window is not None:
+            window = describe_window_state(self.window, self.aggregation)
         if self.buffers:
             window, key = describe_state(self.buffers)
         return {"input": self._bound_input, "window": window, "key": key, "shards": self.shards}
-
-    @property
-    def _window_fingerprint(self) -> str:
-        """The windows in words; of those without end, with what they aggregate for ever."""
-        if self.window is None:
-            return self.buffer.name
-        if not self.window.holds_nothing:
-            return self.window.fingerprint
-        return f"{self.window.fingerprint}({'; '.join(self.aggregation.aggregates)})"
 
     @property
     def _bound_input(self) -> str:

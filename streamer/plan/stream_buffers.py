@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan
-from streamer.plan.window_plan import WindowPlan
+from streamer.plan.window_plan import WindowPlan, describe_window_state
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.window.settings.result_times import clock_that_reaches, least_result_time
 
@@ -90,7 +90,9 @@ def describe_state(buffers: tuple[StreamBuffer, ...]) -> tuple[str, str]:
     for one in buffers:
         window, key = one.windows.window, one.windows.key
         source = "input" if one.source is None else buffers[one.source].label
-        fingerprint = window.fingerprint if window is not None else one.component.name
+        fingerprint = one.component.name
+        if window is not None:
+            fingerprint = describe_window_state(window, one.windows.aggregation)
         windows.append(f"{one.level}:{one.label} from {source} {fingerprint}")
         keys.append(str(key.text if key is not None else None))
     return _SEPARATOR.join(windows), _SEPARATOR.join(keys)

@@ -234,5 +234,15 @@ def make_window_plan(
     )
 
 
+def describe_window_state(window: Window, aggregation: Aggregation) -> str:
+    """Return what the state of windows is bound to: of those without end, what they aggregate."""
+    if not window.holds_nothing:
+        return window.fingerprint
+    digest = hashlib.blake2b(
+        "\n".join(aggregation.aggregates).encode(errors="replace"), digest_size=8
+    )
+    return f"{window.fingerprint} of {digest.hexdigest()}"
+
+
 def _mapping_text(mapping: Mapping | None) -> str:
     return "" if mapping is None else mapping.text

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamer.window import MicroBatchInfo
+from streamer.window import DictStore, MicroBatchInfo
+from streamer.window.rescale.rescale_state import rescale
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import (
     EventTimeSettings,
@@ -210,7 +211,15 @@ def test_sources_hours_apart_lose_nothing_however_they_are_cut(
         clock_scope="partition", allowed_lateness=lateness, source_idle_timeout=0, **more
     )
     window = EventWindow(window_type, waits, keyed=True)
-    found = run(SourceStream(window, shards=2, chance=by_chance), cut(events, by_chance))
+    batches, stream = cut(events, by_chance), SourceStream(window, shards=2, chance=by_chance)
+    part = by_chance.randint(0, len(batches))
+    found = run(stream, batches[:part])
+    # The clocks of sources go along when the state is cut anew.
+    stores = [DictStore() for _ in range(by_chance.randint(1, 3))]
+    if part:
+        rescale(window, True, stream.stores, stores)
+    stream.stores = stores
+    found += run(stream, batches[part:])
     in_order = sorted((replace(one, partition=0) for one in events), key=lambda one: one.time)
     plain = replace(window, time=replace(waits, clock_scope="stream"))
     assert found == run(EventStream(plain), [MicroBatch(0, tuple(in_order), ended=True)])

@@ -289,6 +289,24 @@ def test_a_mapping_of_windows_without_end_may_change_what_it_makes_of_the_same()
     assert found.effect == IN_PLACE
 
 
+SEVERAL = """
+input: {stdin: {}}
+buffers:
+  - label: totals
+    global_window: {key_mapping: root = this.k}
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 { json("v").from_all().sum() } else { deleted() }
+    output: {stdout: {}}
+"""
+
+
+def test_that_holds_for_one_of_several_buffers() -> None:
+    assert judged(SEVERAL, SEVERAL.replace("sum()", "sum() / 2")).effect == IN_PLACE
+    assert judged(SEVERAL, SEVERAL.replace("sum()", "max()")).effect == RESET
+
+
 def test_one_that_asks_for_something_else_begins_anew() -> None:
     found = judged(ENDLESS, ENDLESS.replace(".sum()", ".max()"))
     assert found.effect == RESET

@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     outcomes: set[str]
 
 
-CLOSES = {"final", "idle", "flush", "changes", "each", "forward"}
+CLOSES = {"final", "idle", "flush", "changes", "each", "forward", "early", "on_time", "late"}
 DROPS = {"late", "timestamp", "key", "future", "filtered", "failed"}
 KINDS = {
     "tumbling": Kind(streams.hoppings(tumbling=True), HoppingOracle, {}, CLOSES | DROPS),

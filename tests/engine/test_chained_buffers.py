@@ -163,6 +163,38 @@ def test_windows_behind_windows_are_those_of_one_after_the_other(
     assert stream.snapshot.held == 0
 
 
+LISTED = """
+buffers:
+  - label: quiet
+    tumbling_window: { timestamp_mapping: root = this.time, key_mapping: root = this.key, size: 1d }
+  - label: grid
+    tumbling_window:
+      timestamp_mapping: root = this.time
+      key_mapping: root = this.key
+      size: 1m
+      empty_windows: { emit: keys, keys: [a, b, c, d, e] }
+    pipeline: { processors: [ { mapping: root = @window_key } ] }
+  - label: sessions
+    session_window:
+      timestamp_mapping: root = this.time
+      key_mapping: root = this.key
+      gap: 1m
+      expected_keys: [a, b, c, d, e]
+    pipeline: { processors: [ { mapping: root = @window_key } ] }
+"""
+
+
+def test_keys_are_listed_of_all_buffers() -> None:
+    stream = ScriptedStream(make_plan(parse_config(LISTED)), max_shards=2)
+    sent = [ScriptedMessage(Message.from_value({"time": time, "key": "a"})) for time in (0, 300)]
+    made = stream.run_micro_batch(SECOND, sent).by_buffer
+    silent = {
+        label: {one.raw for [one] in made[label] if one.meta["window_emit"] == "empty"}
+        for label in ("grid", "sessions")
+    }
+    assert silent == {"grid": {b"a", b"b", b"c", b"d", b"e"}, "sessions": {b"b", b"c", b"d", b"e"}}
+
+
 ONCE = """
 input: { stdin: {} }
 buffers:

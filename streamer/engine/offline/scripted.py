@@ -69,6 +69,9 @@ class BatchOutcome:
 class ScriptedStream:
     """One stream, from its buffer on; the input and its processors are left out.
 
+    Attributes:
+        stores: by shard, the state; of several buffers, that of the first one's shards first.
+
     >>> from streamer.config.load import parse_config
     >>> from streamer.core.durations import SECOND
     >>> from streamer.plan import make_plan
@@ -110,7 +113,7 @@ class ScriptedStream:
         self._buffer_plans = [
             plan_of_buffer(self._plan, number) for number in range(len(plan.buffers))
         ] or [self._plan]
-        self._stores = [DictStore() for _ in range(self._plan.shard_count)]
+        self.stores = [DictStore() for _ in range(self._plan.shard_count)]
         self._delivery = Delivery(
             [], log, lambda: False, stream=DeliveredStream(endpoint_labels=EndpointLabels.of(plan))
         )
@@ -226,7 +229,7 @@ class ScriptedStream:
         shard_stages = ShardStages(task_plan, kept, lambda: self._now)
         for shard in self._shards_by_level():
             mine = [row for row in rows if row.shard == shard]
-            for made in shard_stages.frames(shard, mine, self._stores[shard]):
+            for made in shard_stages.frames(shard, mine, self.stores[shard]):
                 if isinstance(made, Frame):
                     yield made
                 else:

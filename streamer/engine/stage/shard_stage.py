@@ -189,7 +189,8 @@ class ShardStage:
     def _make_shard(self, store: StateStore, shard: int) -> Shard:
         plan = self._task_plan.plan
         assert plan.window is not None
-        listed = [key for key in plan.window.listed_keys if crc32(key) % plan.shards == shard]
+        own = shard % plan.shards  # Of several buffers, shards are numbered on.
+        listed = [key for key in plan.window.listed_keys if crc32(key) % plan.shards == own]
         having = compile_mapping(plan.having) if plan.having else None
         return Shard(
             plan.window,

@@ -140,7 +140,7 @@ def rescale_checkpoint(
                 files.enter_context(ShardStateFile(shard_state_path(cut, n), new=True))
                 for n in range(shards * len(plan.windows))
             ]
-            moved = _rescale_buffers(plan, stores, into)
+            moved = rescale_buffers(plan, stores, into)
         sync_entries(cut)
         running = load_running(checkpoint)
         begin_rescaled_generation(checkpoint, shards, cut)
@@ -156,10 +156,22 @@ def rescale_checkpoint(
     return RescaleSummary(before, shards, moved, time.monotonic() - began, former)
 
 
-def _rescale_buffers(
+def rescale_buffers(
     plan: Plan, stores: Sequence[StateStore], into: Sequence[StateStore]
 ) -> RescaleResult:
-    """Cut the state of each buffer anew; the shards of one follow those of the one before."""
+    """Cut the state of each buffer anew (`rescale`).
+
+    Args:
+        plan: the stream's.
+        stores: the state of all shards of the first buffer, then of the next one.
+        into: empty ones, as many as there are to be, in the same order.
+
+    Returns:
+        What went to other shards, over all buffers.
+
+    Raises:
+        StreamerError: the state of a buffer cannot be cut anew.
+    """
     windows, keys = plan.windows, [one.windows.key for one in plan.buffers] or [plan.key]
     before, after = len(stores) // len(windows), len(into) // len(windows)
     moved = [

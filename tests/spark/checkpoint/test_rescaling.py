@@ -8,23 +8,30 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from streamer.config import parse_config
+from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
+from streamer.core.message import Message
 from streamer.engine.driver.shard_state_file import (
     ShardStateFile,
     load_initial_state,
     shard_state_path,
 )
+from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.plan import Plan, make_plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.generations import begin_rescaled_generation, delete_used_seed
-from streamer.spark.checkpoint.rescaling import rescale_checkpoint
+from streamer.spark.checkpoint.rescaling import rescale_buffers, rescale_checkpoint
 from streamer.window import DictStore, MicroBatchInfo, Shard
+from tests.examples import examples
 
 SIZE = 60
 LATE = -1
@@ -298,3 +305,120 @@ def test_a_checkpoint_in_use_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="another streamer uses the checkpoint"):
         Checkpoint(tmp_path / "c", wait=0.0)
     checkpoint.close()
+
+
+BUFFERS = """
+input: { stdin: {} }
+buffers:
+  - label: filled
+    tumbling_window:
+      timestamp_mapping: root = this.t
+      key_mapping: root = this.k
+      size: 10s
+      allowed_lateness: 20s
+      empty_windows: { emit: keys_seen, keys: [b, e], fill: previous, for: 40s }
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {
+              { "k": @window_key, "n": batch_size(), "v": json("v").from_all().max().catch(0) }
+            } else { deleted() }
+  - label: behind
+    from: filled
+    hopping_window: { key_mapping: root = this.k, size: 60s, every: 20s }
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {
+              {
+                "k": this.k, "n": json("n").from_all().sum(), "avg": json("v").from_all().avg(),
+                "median": json("v").from_all().median(), "all": json("v").from_all().count_by()
+              }
+            } else { deleted() }
+  - label: visits
+    from: filled
+    session_window: { key_mapping: root = this.k, filter: this.n > 0, gap: 25s }
+    pipeline: { processors: [ { mapping: 'root = this.merge({"all": batch_size()})' } ] }
+  - label: gaps
+    session_window:
+      timestamp_mapping: root = this.t
+      key_mapping: root = this.k
+      gap: 5s
+      gap_mapping: root = this.v + 1
+      expected_keys: [c, e, f]
+      allowed_lateness: 20s
+      order: event_time
+    pipeline: { processors: [ { mapping: 'root = {"k": @window_key, "v": this.v}' } ] }
+  - label: totals
+    global_window: { key_mapping: root = this.k, emit: each }
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {
+              {
+                "k": this.k, "n": batch_size(), "p": json("v").from_all().percentile_approx(0.5),
+                "stddev": json("v").from_all().stddev_pop(),
+                "first": json("v").from_all().slice(0, 2)
+              }
+            } else { deleted() }
+  - label: sorted
+    keyed_state:
+      key_mapping: root = this.k
+      timestamp_mapping: root = this.t
+      order: event_time
+      allowed_lateness: 20s
+    pipeline: { processors: [ { mapping: 'root = this.merge({"before": lag(this.v)})' } ] }
+  - label: marked
+    from: sorted
+    tumbling_window:
+      timestamp_mapping: root = this.t
+      key_mapping: root = this.k
+      size: 30s
+      order: event_time
+      emit: each
+      emit_also: [close]
+    pipeline: { processors: [ { mapping: root.all = json().from_all() } ] }
+spark: { shards: 4 }
+"""
+"""What a window behind a window keeps, and all that is kept for the windows of other kinds."""
+
+SENT = st.lists(st.tuples(st.integers(0, 20), st.sampled_from("abcd"), st.integers(0, 9)))
+"""Seconds by which a message is earlier than the newest one may be; its key and its value."""
+
+
+@cache
+def plan_of_buffers() -> Plan:
+    return make_plan(parse_config(BUFFERS))
+
+
+def made_of_buffers(sent: list[list[tuple[int, str, int]]], turns: list[int]) -> Any:
+    """Run a micro-batch of each list; before each, the shards become as many as `turns` says."""
+    plan = plan_of_buffers()
+    stream = ScriptedStream(plan, max_shards=2)
+    found = []
+    for number, some in enumerate(sent):
+        if turns:
+            former, stream = stream, ScriptedStream(plan, max_shards=turns[number % len(turns)])
+            rescale_buffers(plan, former.stores, stream.stores)
+        messages = [
+            ScriptedMessage(
+                Message.from_value({"t": 30 * number + 20 - early, "k": key, "v": value})
+            )
+            for early, key, value in some
+        ]
+        outcome = stream.run_micro_batch(number * SECOND, messages, number + 1 == len(sent))
+        found.append(
+            {
+                label: sorted(str((one.raw, sorted(one.meta.items()))) for [one, *_] in batches)
+                for label, batches in outcome.by_buffer.items()
+            }
+        )
+    return found, stream.snapshot.held, stream.snapshot.open_windows
+
+
+@settings(max_examples=examples(4, 80), deadline=None)
+@given(sent=st.lists(SENT, min_size=2, max_size=8), turns=st.lists(st.integers(1, 4), min_size=1))
+def test_buffers_of_a_list_go_on_in_other_shards(
+    sent: list[list[tuple[int, str, int]]], turns: list[int]
+) -> None:
+    assert made_of_buffers(sent, turns) == made_of_buffers(sent, [])

@@ -1,4 +1,4 @@
-"""Several buffers on Spark: stopped, cut into other shards and given another buffer in the middle."""
+"""Several buffers on Spark: stopped, cut into other shards, given another buffer on the way."""
 
 from __future__ import annotations
 

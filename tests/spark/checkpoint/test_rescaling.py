@@ -19,6 +19,7 @@ from streamer.engine.driver.shard_state_file import (
     ShardStateFile,
     load_initial_state,
     shard_state_path,
+    write_shard_count,
 )
 from streamer.plan import Plan, make_plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError

@@ -6,12 +6,12 @@ may be larger than the memory, and a file that was not written to its end says s
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from streamer.core.disk import sync_data
 from streamer.core.errors import StreamerError
 from streamer.window import StateStore
 from streamer.window.state.layout import HEAD_KEY
@@ -34,7 +34,7 @@ def write_shard_count(directory: Path, shards: int) -> None:
     with open(directory / _COUNT_FILE, "x") as file:
         file.write(str(shards))
         file.flush()
-        os.fsync(file.fileno())
+        sync_data(file.fileno())
 
 
 class ShardStateFile:

@@ -26,7 +26,7 @@ def shard_state_path(directory: Path, shard: int) -> Path:
 
 
 def write_shard_count(directory: Path, shards: int) -> None:
-    """Note how many shards have a file, so that one that is missing is told from one that is new.
+    """Write how many shards have a file: those that are missing are no shards that were added.
 
     Raises:
         OSError: the note cannot be written.

@@ -20,7 +20,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.shard_state_file import ShardStateFile, shard_state_path
+from streamer.engine.driver.shard_state_file import (
+    ShardStateFile,
+    shard_state_path,
+    write_shard_count,
+)
 from streamer.engine.planner.checkpoint_path import CheckpointPath, Location
 from streamer.engine.results.layout import sync_entries
 from streamer.plan import Plan
@@ -141,6 +145,7 @@ def rescale_checkpoint(
                 for n in range(shards * len(plan.windows))
             ]
             moved = rescale_buffers(plan, stores, into)
+            write_shard_count(cut, len(into))
         sync_entries(cut)
         running = load_running(checkpoint)
         begin_rescaled_generation(checkpoint, shards, cut)

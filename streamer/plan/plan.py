@@ -372,8 +372,8 @@ def _choose_interval(config: Config, buffer: _BufferPlan) -> int:
     interval = buffer.interval
     if buffer.windows.window is None:
         interval = max(interval, longest_batching_period(config.output, config.resources))
-    wanted: int | None = config.spark["trigger_interval"]
-    return max(interval if wanted is None else wanted, MILLISECOND)
+    setting: int | None = config.spark["trigger_interval"]
+    return max(interval if setting is None else setting, MILLISECOND)
 
 
 def _plan_keyed_state(

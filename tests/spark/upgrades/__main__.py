@@ -9,7 +9,6 @@ gets an archive for each stream of `tests.spark.upgrades.streams`: its checkpoin
 from __future__ import annotations
 
 import gzip
-import json
 import signal
 import subprocess
 import sys
@@ -18,18 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.spark.upgrades.streams import KINDS, LEAST, config_of
+from tests.spark.upgrades.streams import KINDS, LEAST, config_of, position
 
 _WAIT_S = 300
-
-
-def position(checkpoint: Path) -> int:
-    """Return how many messages a checkpoint's committed micro-batches have taken."""
-    commits = [int(path.name) for path in checkpoint.glob("spark/commits/[0-9]*")]
-    if not commits:
-        return 0
-    text = (checkpoint / "spark" / "offsets" / str(max(commits))).read_text()
-    return int(json.loads(text.splitlines()[2])["data"]["n"])
 
 
 def leave_open(python: str, streams: dict[str, str], directory: Path) -> None:

@@ -6,7 +6,9 @@ was stopped and of one that never was can be compared line by line.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 MORE: Final = 300
@@ -26,6 +28,29 @@ input:
       root.k = "k" + ($n % 5).string()
       root.at = if $n % 50 == 0 {{ $n * 0.1 - 20 }} else {{ ($n + $n * 7 % 5) * 0.1 }}
 """
+
+_TWO_INPUTS: Final = """
+input:
+  broker:
+    inputs:
+      - label: left
+        generate:
+          interval: {interval}
+          count: {count}
+          mapping: |
+            let n = count("left")
+            root = {{ "side": "left", "n": $n, "k": "k" + ($n % 3).string(), "gap": $n % 4 + 1 }}
+            root.at = ($n + $n * 7 % 5) * 0.1
+      - label: right
+        generate:
+          interval: {interval}
+          count: {count}
+          mapping: |
+            let n = count("right")
+            root = {{ "side": "right", "n": $n, "k": "k" + ($n % 3).string(), "gap": 1 }}
+            root.at = ($n + $n * 7 % 5) * 0.1 + 0.05
+"""
+"""For what tells inputs apart. Nothing is late: what is depends on how far the other input is."""
 
 _WHOLE: Final = """
 pipeline:
@@ -72,12 +97,166 @@ _STATE: Final = """
     - mapping: 'root = this.merge({{"meta": @}})'
 """
 
+_STATISTICS: Final = """
+                "avg": json("n").from_all().avg(), "median": json("n").from_all().median(),
+                "p95": json("n").from_all().percentile_approx(0.95),
+                "stddev": json("n").from_all().stddev_pop(),
+                "distinct": json("n").from_all().approx_count_distinct(),
+                "least": json().from_all().min_by(m -> m.n % 7),
+                "first": json("n").from_all().slice(0, 2), "last": json("n").from_all().slice(-2)
+"""
+
+_CHAINED: Final = f"""
+buffers:
+  - label: filled
+    tumbling_window:
+      timestamp_mapping: root = this.at
+      key_mapping: root = this.k
+      filter: this.n % 40 < 25
+      size: 500ms
+      allowed_lateness: 1s
+      clock_scope: input
+      source_idle_timeout: 0s
+      empty_windows: {{ emit: keys_seen, keys: [k1, k8], fill: previous, for: 4s }}
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{
+              {{
+                "k": @window_key, "n": json("n").from_all().max().catch(0), "count": batch_size(),
+                "emit": @window_emit
+              }}
+            }} else {{ deleted() }}
+  - label: behind
+    from: filled
+    hopping_window:
+      key_mapping: root = this.k
+      size: 6s
+      every: 3s
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{
+              {{
+                "buffer": "behind", "k": this.k, "to": @window_end_timestamp,
+                "count": json("count").from_all().sum(),
+                "emits": json("emit").from_all().count_by(e -> e == "empty"),
+                {_STATISTICS.strip()}
+              }}
+            }} else {{ deleted() }}
+  - label: visits
+    session_window:
+      timestamp_mapping: root = this.at
+      key_mapping: root = this.k
+      filter: this.n % 30 < 25
+      gap: 1s
+      gap_mapping: root = this.gap * 0.2
+      expected_keys: [k1, k9]
+      allowed_lateness: 1s
+      clock_scope: partition
+      source_idle_timeout: 0s
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{
+              {{
+                "buffer": "visits", "k": @window_key, "n": json("n").from_all().sort(),
+                "to": @window_end_timestamp
+              }}
+            }} else {{ deleted() }}
+  - label: pairs
+    window_join:
+      left: left
+      right: right
+      timestamp_mapping: root = this.at
+      key_mapping: 'root = if this.side == "left" {{ this.n }} else {{ this.n * 2 }}'
+      within: {{FAR}}
+      type: outer
+      clock: system
+      idle_timeout: 1h
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: 'root = {{ "buffer": "pairs", "n": [this.left.n, this.right.n] }}'
+"""
+"""A window behind one that is filled up, sessions with gaps of their own, a join by the wall."""
+
+_ENDLESS: Final = f"""
+buffers:
+  - label: totals
+    global_window: {{ key_mapping: root = this.k, emit: each }}
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{
+              {{
+                "buffer": "totals", "k": this.k, "n": json("n").from(-1), "count": batch_size(),
+                {_STATISTICS.strip()}
+              }}
+            }} else {{ deleted() }}
+  - label: latest
+    global_window:
+      key_mapping: root = this.k
+      latest_by: root = this.n % 7
+      delete_when: this.n % 11 == 0
+      emit: each
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{
+              {{ "buffer": "latest", "k": this.k, "n": json("n").from_all(), "emit": @window_emit }}
+            }} else {{ deleted() }}
+  - label: sorted
+    keyed_state:
+      key_mapping: root = this.k
+      timestamp_mapping: root = this.at
+      allowed_lateness: 1s
+      order: event_time
+      end_of_input: END
+    pipeline:
+      processors:
+        - label: before
+          mapping: |
+            root = this
+            root.before = lag(this.n)
+            root.level = table("levels").get(this.k).level
+  - label: marked
+    from: sorted
+    tumbling_window:
+      timestamp_mapping: root = this.at
+      key_mapping: root = this.k
+      size: 3s
+      order: event_time
+      emit: each
+      emit_also: [close]
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{
+              {{
+                "buffer": "marked", "k": this.k, "n": json("n").from_all(), "emit": @window_emit,
+                "before": json("before").from_all(), "level": this.level
+              }}
+            }} else {{ deleted() }}
+table_resources:
+  - label: levels
+    inline: {{ key: k, rows: [{{ k: k0, level: 1 }}, {{ k: k1, level: 2 }}] }}
+"""
+"""Windows without end, and windows behind messages that are sorted and looked up."""
+
 _GROUP: Final = "- group_by_value: { value: '${! json(\"k\") }' }"
 _KEY: Final = "key_mapping: root = this.k"
 _TIME: Final = "timestamp_mapping: root = this.at"
 _LATENESS: Final = "allowed_lateness: 1s"
 _FAR: Final = "876000h"
 """Windows of a hundred years from 1970 on: none closes by the clock on the wall until 2069."""
+
+ENDLESS: Final = "endless"
+"""Its windows stay open when the input ends."""
 
 DUE: Final = "system_due"
 """Its windows have ended by the time that it is gone on with, so what they hold depends on time."""
@@ -156,12 +335,13 @@ KINDS: Mapping[str, Mapping[str, str]] = {
             f"pipeline:\n  processors:{_STATE.format()}"
         ),
     },
+    "buffers": {"chained": _CHAINED.replace("{FAR}", _FAR), ENDLESS: _ENDLESS},
     "none": {"none": _EACH},
 }
 """Buffer and processors of each stream, by kind and name."""
 
 
-FIRST_VERSION: Final = {name: "0.2" for name in KINDS["state"]}
+FIRST_VERSION: Final = dict.fromkeys([*KINDS["state"], *KINDS["buffers"]], "0.2")
 """The first version that has checkpoints of a stream; of all others there are some of 0.1."""
 
 
@@ -175,6 +355,16 @@ def streams_of(version: str) -> dict[str, str]:
     }
 
 
+def position(checkpoint: Path) -> int:
+    """Return how many messages of each input the micro-batches of a checkpoint have taken."""
+    commits = [int(path.name) for path in checkpoint.glob("spark/commits/[0-9]*")]
+    if not commits:
+        return 0
+    text = (checkpoint / "spark" / "offsets" / str(max(commits))).read_text()
+    data = json.loads(text.splitlines()[2])["data"]
+    return int(data["n"] if "n" in data else min(of_input["n"] for of_input in data.values()))
+
+
 def config_of(text: str, out: str, count: int = 0) -> str:
     """Return the config of a stream.
 
@@ -184,8 +374,10 @@ def config_of(text: str, out: str, count: int = 0) -> str:
         count: after how many messages in all it ends, with its windows; 0 for one that is to be
             stopped with open windows.
     """
+    template = _TWO_INPUTS if "window_join" in text else _INPUT
     output = f"output: {{ file: {{ path: {out}, codec: lines }} }}\n"
     if not count:  # Without an end, and with few micro-batches, of which the checkpoint keeps all.
-        of_input, windows = _INPUT.format(interval="50ms", count=0), text.replace("END", "keep")
-        return of_input + windows + output + "spark: { trigger_interval: 2s }\n"
-    return _INPUT.format(interval='""', count=count) + text.replace("END", "flush") + output
+        # So slowly that a machine that takes long to start does not come by ten times the messages.
+        of_input, windows = template.format(interval="200ms", count=0), text.replace("END", "keep")
+        return of_input + windows + output + "spark: { trigger_interval: 5s }\n"
+    return template.format(interval='""', count=count) + text.replace("END", "flush") + output

@@ -18,7 +18,7 @@ import pytest
 
 from streamer.spark.checkpoint.relocation import update_moved_paths
 from tests.spark.conftest import Ran, Runner
-from tests.spark.upgrades.streams import DUE, LEAST, MORE, config_of, streams_of
+from tests.spark.upgrades.streams import DUE, ENDLESS, LEAST, MORE, config_of, position, streams_of
 
 ARCHIVES = Path(__file__).parents[2] / "data" / "checkpoints"
 VERSIONS = sorted(path.name for path in ARCHIVES.iterdir())
@@ -43,7 +43,8 @@ def test_there_are_checkpoints_of_all_versions_and_streams() -> None:
         assert [path.name for path in archives] == [
             f"{name}.tar.gz" for name in sorted(streams_of(version))
         ]
-        assert sum(path.stat().st_size for path in archives) < 450_000
+        # Every clone has them. 450 kB hold one buffer each; `buffers` are two more with eight.
+        assert sum(path.stat().st_size for path in archives) < 500_000
 
 
 @pytest.mark.spark
@@ -63,14 +64,6 @@ def test_a_stream_goes_on_where_another_version_has_stopped(
     found = lines(tmp_path / "out") + lines(tmp_path / "on")
     compare(name, found, lines(tmp_path / "new"), before + MORE)
     counted(name, upgraded, fresh, before, _COUNTED_BEFORE.get((version, name), {}))
-
-
-def position(checkpoint: Path) -> int:
-    """Return how many messages the micro-batches of a checkpoint have taken."""
-    newest = max(checkpoint.glob("spark/commits/[0-9]*"), key=lambda path: int(path.name))
-    offset = (checkpoint / "spark" / "offsets" / newest.name).read_text().splitlines()[2]
-    number: int = json.loads(offset)["data"]["n"]
-    return number
 
 
 def lines(path: Path) -> list[str]:
@@ -99,4 +92,4 @@ def counted(
     assert Counter(last.dropped) + Counter(uncounted) == Counter(expected.dropped)
     assert last.closed == expected.closed
     assert (last.open_windows, last.held) == (expected.open_windows, expected.held)
-    assert last.open_windows == 0
+    assert bool(last.open_windows) == (name == ENDLESS)

@@ -35,6 +35,7 @@ from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
 from tests.proof.kinds import Hopping, Windows
 from tests.proof.oracle import MicroBatch
 from tests.proof.rows import ROWS
+from tests.proof.state import Behind
 from tests.proof.stream import TOPIC, Stream
 from tests.proof.verdict import Output, ProofError, compare
 
@@ -51,6 +52,7 @@ CASES: dict[str, tuple[Windows, Shape]] = {
     **{row.name: (row.windows, row.shape) for row in ROWS},
     # Packs are joined when there are eight of a size in a pane: so it has to last long enough.
     "joined-packs": (Hopping(size=90, every=90), Shape()),
+    "behind-grid": (Behind(before=Hopping()), Shape()),
 }
 
 

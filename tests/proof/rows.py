@@ -300,9 +300,11 @@ ROWS: tuple[Row, ...] = (
     Row(
         "behind",
         "every event is in exactly its windows behind windows, once; nothing is late behind them",
-        "kill -9 of the driver in the moment in which the output grows; windows of 20 s behind 5 s",
+        "kill -9 of the driver in the moment in which the output grows; windows of seven "
+        "seconds behind sessions of 150 keys",
         kills.at_write,
         windows=Behind(),
+        shape=Shape(partitions=1, keys=150, rate=300),
     ),
     Row(
         "kept",

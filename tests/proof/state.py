@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tests.proof.generator import GRACE, SECOND, SIZE
-from tests.proof.kinds import BY_KEY, MAPPINGS, Cuts, Hopping, Places, Sent, Windows, events_of
+from tests.proof.kinds import (
+    BY_KEY,
+    MAPPINGS,
+    Cuts,
+    Hopping,
+    Places,
+    Sent,
+    Sessions,
+    Windows,
+    events_of,
+)
 from tests.proof.oracle import Expected
 from tests.window.oracle import empty, events
 from tests.window.oracle.hopping import Hopping as Grid
@@ -29,8 +39,8 @@ class Behind(Windows):
     named: ClassVar[str] = BY_KEY
     drops: ClassVar[bool] = True
     ids: ClassVar[str] = 'json("ids").from_all().flatten()'
-    size: int = 4 * SIZE // SECOND
-    before: Hopping = Hopping()
+    size: int = 7
+    before: Hopping | Sessions = Sessions()
 
     @property
     def buffer(self) -> dict[str, Any]:
@@ -48,8 +58,10 @@ class Behind(Windows):
         found, size = self.before.replay(sent, cuts, gone), self.size * SECOND
         closed = found.closed
         found.closed = {}
+        # Its end belongs to a session, and not to a window of a grid.
+        behind = 0 if isinstance(self.before, Sessions) else 1
         for (_, end, key), parts in closed.items():
-            start = (end - 1) // size * size
+            start = (end - behind) // size * size
             # The order is kept in each of the results; which of them is first, nobody promises.
             found.closed.setdefault((start, start + size, key), []).extend(parts)
         return found

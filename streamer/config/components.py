@@ -92,24 +92,14 @@ def read_component(
         context.unread.append(node)
         return None
     name, key = choice
-    if kind == Kind.PROCESSOR and name == "catch" and not context.templates:
-        context.catches.append(key)
-    if name == "sync_response" and not context.templates:
-        context.sync_responses.append(key)
+    if not context.templates:
+        _collect_place(context, kind, choice, path)
     before = context.findings.harmful_count
     spec = catalog.find_spec(kind, name)
     assert spec is not None
-    _check_other_fields(context, spec, node, reserved_fields)
-    if spec.status == "deprecated" and context.options.deprecated:
-        context.findings.add_at(key, "deprecated", f"component {name} is deprecated")
-    check_spelling(context, name, node)
+    _check_component(context, spec, node, key, reserved_fields)
     label = read_label(context, kind, name, node, has_label=bool(fields_beside))
-    around, context.component_path = context.component_path, f"{path}.{name}" if path else name
-    config = _read_component_body(context, spec, node, context.component_path, key)
-    context.component_path = around
-    if name in STATEFUL_PROCESSORS and kind == Kind.PROCESSOR and not context.templates:
-        at = f"{path}.{name}"
-        context.stateful_places.append(StatefulPlace(key, at, (name,)))
+    config = _read_component_body(context, spec, node, f"{path}.{name}" if path else name, key)
     others = _read_fields_beside(context, node, reserved_fields, path)
     line, column = key.source.locate(key.start)
     component = ParsedComponent(
@@ -127,16 +117,43 @@ def read_component(
         place=_make_place(others) if fields_beside else None,
     )
     if name in SERVING_COMPONENTS:
-        entry = node.entries.get(name) or node.entries.get("plugin")
-        is_from_template = bool(context.templates)
-        places = (None, None) if is_from_template else (key, entry[1] if entry else None)
-        context.served_components.append(ServedComponent(component, *places))
+        _collect_served(context, component, node, key)
     template = find_template(kind, name)
     if template is None:
         return component
     # What a template would make of fields that are wrong is of no use to anybody.
     is_sound = context.findings.harmful_count == before
     return expand_template(context, template, component, key) if is_sound else None
+
+
+def _check_component(
+    context: ReadContext, spec: Spec, node: Mapping, key: Scalar, reserved: dict[str, Field | None]
+) -> None:
+    """Add what is wrong with a component beside its own fields."""
+    _check_other_fields(context, spec, node, reserved)
+    if spec.status == "deprecated" and context.options.deprecated:
+        context.findings.add_at(key, "deprecated", f"component {spec.name} is deprecated")
+    check_spelling(context, spec.name, node)
+
+
+def _collect_place(context: ReadContext, kind: Kind, choice: tuple[str, Scalar], path: str) -> None:
+    """Collect the place of a component that is checked when all of the config is read."""
+    name, key = choice
+    if kind == Kind.PROCESSOR and name == "catch":
+        context.catches.append(key)
+    if name == "sync_response":
+        context.sync_responses.append(key)
+    if name in STATEFUL_PROCESSORS and kind == Kind.PROCESSOR:
+        context.stateful_places.append(StatefulPlace(key, f"{path}.{name}", (name,)))
+
+
+def _collect_served(
+    context: ReadContext, component: ParsedComponent, node: Mapping, key: Scalar
+) -> None:
+    """Collect a component that serves HTTP, whose paths are compared with those of others."""
+    entry = node.entries.get(component.name) or node.entries.get("plugin")
+    places = (None, None) if context.templates else (key, entry[1] if entry else None)
+    context.served_components.append(ServedComponent(component, *places))
 
 
 def _make_place(others: dict[str, Any]) -> BufferPlace:
@@ -223,6 +240,15 @@ def _report_unknown(context: ReadContext, kind: Kind, key: Scalar) -> None:
 def _read_component_body(
     context: ReadContext, spec: Spec, node: Mapping, path: str, key: Scalar
 ) -> Any:
+    """Read the fields of a component, while the context names its path."""
+    around, context.component_path = context.component_path, path
+    try:
+        return _read_body(context, spec, node, path, key)
+    finally:
+        context.component_path = around
+
+
+def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: Scalar) -> Any:
     entry = node.entries.get(spec.name) or node.entries.get("plugin")
     before = context.findings.harmful_count
     body = entry[1] if entry else Mapping(key.source, key.start, key.start)

@@ -333,13 +333,9 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
     windows, spark = buffer.windows, config.spark
-    interval, master, shards = buffer.interval, spark["master"], 0
-    if windows.window is None:
-        interval = max(interval, longest_batching_period(config.output, resources))
-    else:
+    master, shards = spark["master"], 0
+    if windows.window is not None:
         shards = spark["shards"] or count_cores(master, spark["conf"])
-    if spark["trigger_interval"] is not None:
-        interval = spark["trigger_interval"]
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=input,
@@ -357,7 +353,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         resources=resources,
         master=master,
         shards=shards,
-        interval=max(interval, MILLISECOND),
+        interval=_choose_interval(config, buffer),
         limit_bytes=buffer.limit_bytes,
         level=level,
         captured_inputs=config.inputs.capture(),
@@ -365,14 +361,27 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run_id(),
         traced=config.tracer.name != "none",
-        keyed_state=(
-            make_keyed_state_plan(config.buffer, processors, resources)
-            if windows.window is not None
-            else NO_KEYED_STATE
-        ),
+        keyed_state=_plan_keyed_state(config, windows, processors),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
     )
+
+
+def _choose_interval(config: Config, buffer: _BufferPlan) -> int:
+    """Return how long data may wait for a micro-batch, ns."""
+    interval = buffer.interval
+    if buffer.windows.window is None:
+        interval = max(interval, longest_batching_period(config.output, config.resources))
+    setting: int | None = config.spark["trigger_interval"]
+    return max(interval if setting is None else setting, MILLISECOND)
+
+
+def _plan_keyed_state(
+    config: Config, windows: WindowPlan, processors: Sequence[ParsedComponent]
+) -> KeyedStatePlan:
+    if windows.window is None:
+        return NO_KEYED_STATE
+    return make_keyed_state_plan(config.buffer, processors, config.resources)
 
 
 def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:

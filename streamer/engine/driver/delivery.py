@@ -167,10 +167,7 @@ class Delivery:
         if batch != self.batch:
             sent = self._add_metrics(ordered, began)
             self._count_rejected_batches(sent, [*rejected, *self._refused_writes])
-            windows: Mapping[str, Window | None] = self._stream.windows or {"": self._stream.window}
-            for label, window in windows.items():
-                mine = [one for one in statuses.values() if one.get("buffer", "") == label]
-                count_closed_windows(self.metrics, window, mine, clocks.wall_clock)
+            self._count_closed_windows(statuses.values())
         if answers:
             self._listeners.on_answers(answers, refusals)
         for frame in ordered:
@@ -182,6 +179,13 @@ class Delivery:
         self._report_work(ordered, statuses, began_at, delivery)
         self._listeners.on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._debug_fields(ordered, took))
+
+    def _count_closed_windows(self, statuses: Iterable[Mapping[str, Any]]) -> None:
+        """Count the windows that have closed, by the buffer that they are of."""
+        windows: Mapping[str, Window | None] = self._stream.windows or {"": self._stream.window}
+        for label, window in windows.items():
+            mine = [one for one in statuses if one.get("buffer", "") == label]
+            count_closed_windows(self.metrics, window, mine, self._clocks.wall_clock)
 
     def absorb_frames(self, frames: Sequence[Frame]) -> None:
         """Log, count and time what was done beside the micro-batches."""

@@ -11,16 +11,30 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+from streamer.core.disk import sync_data
 from streamer.core.errors import StreamerError
 from streamer.window import StateStore
 from streamer.window.state.layout import HEAD_KEY
 
+_COUNT_FILE = "shards"
 _TABLE = "CREATE TABLE state (pane INTEGER, seq INTEGER, body BLOB, PRIMARY KEY (pane, seq))"
 
 
 def shard_state_path(directory: Path, shard: int) -> Path:
     """Return where the state of a shard is."""
     return directory / f"{shard}.state"
+
+
+def write_shard_count(directory: Path, shards: int) -> None:
+    """Write how many shards have a file: those that are missing are no shards that were added.
+
+    Raises:
+        OSError: the note cannot be written.
+    """
+    with open(directory / _COUNT_FILE, "x") as file:
+        file.write(str(shards))
+        file.flush()
+        sync_data(file.fileno())
 
 
 class ShardStateFile:
@@ -108,13 +122,24 @@ class ShardStateFile:
 def load_initial_state(store: StateStore, path: Path) -> None:
     """Let a store begin with what is in a file, if nothing was ever put into it.
 
-    A micro-batch that is tried again finds the store as it was, and does so again.
+    A micro-batch that is tried again finds the store as it was, and does so again. A shard of a
+    buffer that was added since the state was cut has no file, and begins with nothing.
 
     Raises:
         StreamerError: the file is needed, and cannot be read.
     """
     # All kinds of shards have their head there, from the first micro-batch on.
-    if store.get(*HEAD_KEY) is None:
+    if store.get(*HEAD_KEY) is None and not _is_new_shard(path):
         with ShardStateFile(path) as state:
             for pane, seq, value in state.all():
                 store.put(pane, seq, value)
+
+
+def _is_new_shard(path: Path) -> bool:
+    """Return whether a shard is one of those that there were not when the state was cut."""
+    if path.exists():
+        return False
+    try:
+        return int(path.stem) >= int((path.parent / _COUNT_FILE).read_text())
+    except (OSError, ValueError):
+        return False

@@ -20,7 +20,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.shard_state_file import ShardStateFile, shard_state_path
+from streamer.engine.driver.shard_state_file import (
+    ShardStateFile,
+    shard_state_path,
+    write_shard_count,
+)
 from streamer.engine.planner.checkpoint_path import CheckpointPath, Location
 from streamer.engine.results.layout import sync_entries
 from streamer.plan import Plan
@@ -131,16 +135,7 @@ def rescale_checkpoint(
                 state = former
             else:
                 former.fetch(state)
-        with ExitStack() as files:
-            stores = [
-                files.enter_context(ShardStateFile(shard_state_path(state, n)))
-                for n in range(before * len(plan.windows))
-            ]
-            into: list[StateStore] = [
-                files.enter_context(ShardStateFile(shard_state_path(cut, n), new=True))
-                for n in range(shards * len(plan.windows))
-            ]
-            moved = _rescale_buffers(plan, stores, into)
+        moved = _rescale_files(plan, (state, before), (cut, shards))
         sync_entries(cut)
         running = load_running(checkpoint)
         begin_rescaled_generation(checkpoint, shards, cut)
@@ -154,6 +149,23 @@ def rescale_checkpoint(
         config, running_plan = running
         save_running(checkpoint, config, replace(running_plan, shards=shards))
     return RescaleSummary(before, shards, moved, time.monotonic() - began, former)
+
+
+def _rescale_files(plan: Plan, source: tuple[Path, int], target: tuple[Path, int]) -> RescaleResult:
+    """Cut the files of shards anew; each directory comes with the shards of a buffer."""
+    (state, before), (cut, after) = source, target
+    with ExitStack() as files:
+        stores = [
+            files.enter_context(ShardStateFile(shard_state_path(state, n)))
+            for n in range(before * len(plan.windows))
+        ]
+        into: list[StateStore] = [
+            files.enter_context(ShardStateFile(shard_state_path(cut, n), new=True))
+            for n in range(after * len(plan.windows))
+        ]
+        moved = _rescale_buffers(plan, stores, into)
+    write_shard_count(cut, len(into))
+    return moved
 
 
 def _rescale_buffers(

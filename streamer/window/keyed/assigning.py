@@ -102,7 +102,8 @@ class Assigner:
     def assign(self, key: bytes, state: KeyState, segments: list[Segment]) -> None:
         """Assign the messages of a key to its windows."""
         stretch = self._stretch
-        if stretch is not None and (len(segments) == 1 or self._is_in_order):
+        can_stretch = stretch is not None and state.run is None
+        if stretch is not None and can_stretch and (len(segments) == 1 or self._is_in_order):
             self._assign_stretches(key, state, segments, stretch)
         else:
             self._assign_one_by_one(key, state, iterate_in_order(segments))
@@ -141,7 +142,9 @@ class Assigner:
         rules, active, by_key = self._rules, self._active, self._by_key
         unit, reason, aggregation = rules.unit, self._reason, self._aggregation
         gap_rules, needs_edges = self._gap_rules, self._needs_edges
-        expects = isinstance(rules, SessionRules)
+        expected_until = None
+        if isinstance(rules, SessionRules) and state.run is not None:
+            expected_until = rules.expected_until(state.run)
         here: dict[bytes, int] = {}
         taken = 0
         for arrival, time, watermark, loaded, row in rows:
@@ -156,8 +159,9 @@ class Assigner:
                 self.late_messages.append(DroppedRow(arrival, loaded, row))
                 continue
             taken += 1
-            if expects and state.run is not None and watermark < state.run.until:
-                state.run = None
+            # By its own time, whatever micro-batch the clock has passed it in.
+            if expected_until is not None and time < expected_until:
+                state.run = expected_until = None
             if aggregation is not None:
                 aggregation.add(state, changed, time, arrival, loaded, row)
             if needs_edges:

@@ -135,9 +135,13 @@ class EmptyWindowCloser:
         run = state.run
         if run is None or any(window.start == run.next_start for window in state.windows):
             return FOREVER
-        waits = self._settings.fill == "linear" or run.next_start >= run.until
-        end = run.until if waits else self._rules.end_of(run.next_start)
-        return self._due_at(end)
+        if self._settings.fill == "linear":
+            # A window that may end the gap has a due time of its own.
+            ends = any(run.next_start < window.start <= run.until for window in state.windows)
+            return FOREVER if ends else self._end_due_at(run)
+        if run.next_start >= run.until:
+            return self._end_due_at(run)
+        return self._due_at(self._rules.end_of(run.next_start))
 
     def _begin_run(self, key: bytes, state: KeyState) -> WindowRun | None:
         """Return the run of a key, begun where it has none, or moved back to an earlier window."""
@@ -155,8 +159,15 @@ class EmptyWindowCloser:
         return self._is_flushing or self._clock >= self._rules.close_time(window)
 
     def _has_ended(self, run: WindowRun) -> bool:
-        """Whether no message can come any more for a window before the end of a run."""
-        return self._clock >= self._due_at(run.until)
+        """Whether no message can come any more for a window that belongs to a run."""
+        return self._clock >= self._end_due_at(run)
+
+    def _end_due_at(self, run: WindowRun) -> int:
+        """Return the clock at which no message can come any more for a run, ns."""
+        if self._settings.fill != "linear":
+            return self._due_at(run.until)
+        # The window that begins where the run ends has a value to fill up to.
+        return self._due_at(self._rules.end_of(self._rules.start_of(run.until)))
 
     def _emit_empty(
         self, key: bytes, state: KeyState, run: WindowRun, following: Window | None
@@ -177,7 +188,8 @@ class EmptyWindowCloser:
                     state.run = None
                 return False
             if following.start > run.until:
-                return True
+                # One that is earlier may still come.
+                return self._is_flushing or self._has_ended(run)
             if not self._closes(following):
                 return False
             stand_in = _interpolate(run.last, following.edges and following.edges[0], start, end)
@@ -204,16 +216,24 @@ def _interpolate(
     if before is None or after is None:
         return None
     middle = (start + end) // 2
-    part = (middle - before.time) / max(after.time - before.time, 1)
+    span = max(after.time - before.time, 1)
+    part = min(max(middle - before.time, 0), span), span
     try:
-        between = _mix(parse_json(before.payload), parse_json(after.payload), min(max(part, 0), 1))
+        between = _mix(parse_json(before.payload), parse_json(after.payload), part)
     except ValueError:  # what is no JSON has no numbers
         return before.payload, before.meta
     return dump_json(between), before.meta
 
 
-def _mix(before: object, after: object, part: float) -> object:
-    """Return a value whose numbers lie between those of two others, and all else is the first's."""
+def _mix(before: object, after: object, part: tuple[int, int]) -> object:
+    """Return a value whose numbers lie between those of two others, and all else is the first's.
+
+    Args:
+        before: the first.
+        after: the second.
+        part: how far from the first to the second, as numerator and denominator: whole numbers
+            that lie between whole numbers come out exactly.
+    """
     if isinstance(before, dict) and isinstance(after, dict):
         return {
             name: _mix(value, after[name], part) if name in after else value
@@ -221,7 +241,7 @@ def _mix(before: object, after: object, part: float) -> object:
         }
     if _is_number(before) and _is_number(after):
         low, high = float(before), float(after)  # type: ignore[arg-type]
-        return before if low == high else low + (high - low) * part
+        return before if low == high else low + (high - low) * part[0] / part[1]
     return before
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamer.window.keyed.state import KeyState, Window
+from streamer.window.keyed.state import KeyState, Window, WindowRun
 from streamer.window.keyed.window_aggregate import merge_window_aggregates
 
 
@@ -125,6 +125,10 @@ class SessionRules:
     def expires_at(self, time: int) -> int:
         """Return the clock at which a session closes whose only message has a time, ns."""
         return time + self._gap + self._lateness + 1
+
+    def expected_until(self, run: WindowRun) -> int:
+        """Return the event time, ns, before which a message of an expected key is in time."""
+        return run.until - self._lateness
 
     def close_time(self, window: Window) -> int:
         """Return the first instant after the gap or the cut, plus the allowed lateness."""

@@ -240,7 +240,7 @@ class KeyState:
     def decode(cls, data: bytes) -> KeyState:
         """Decode a record that `encode` wrote."""
         windows, oldest, *more = load_state_json(data)
-        state = cls([_window_from_fields(*fields) for fields in windows], oldest)
+        state = cls([_window_from_fields(fields) for fields in windows], oldest)
         if more:
             clock, state.clock_moved_at, remembered, marks, state.total, *more = more
             ids, *run = more or [()]
@@ -263,17 +263,9 @@ def _window_to_fields(w: Window) -> list[Any]:
     return fields if w.aggregate is None else [*fields, w.aggregate.to_fields()]
 
 
-def _window_from_fields(
-    start: int,
-    end: int,
-    first: int,
-    count: int,
-    active: int,
-    cut: int | None,
-    aggregate_fields: list[Any] | None = None,
-    reach: int | None = None,
-    edge_fields: list[Any] | None = None,
-) -> Window:
+def _window_from_fields(fields: list[Any]) -> Window:
+    start, end, first, count, active, cut, *more = fields
+    aggregate_fields, reach, edge_fields = [*more, None, None, None][:3]
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
     window = Window(
         start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach

@@ -93,5 +93,5 @@ def test_the_paths_that_a_stream_will_serve_are_known_from_its_config():
         "output_resources: [{label: late, http_server: {path: /b, stream_path: '', ws_path: ''}}]\n"
         "input_resources: [{label: a, http_server: {path: /c, ws_path: /d}}]"
     )
-    found = find_served_paths(config.input, config.buffer, config.output, config.resources)
+    found = find_served_paths((config.input, config.output), config.late_outputs, config.resources)
     assert sorted(found) == ["/a/{id}", "/b", "/c", "/d", "/inputs", "/inputs/"]

@@ -19,6 +19,7 @@ from streamer.engine.driver.shard_state_file import (
     ShardStateFile,
     load_initial_state,
     shard_state_path,
+    write_shard_count,
 )
 from streamer.plan import Plan, make_plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
@@ -172,7 +173,7 @@ def test_shards_that_have_not_run_are_changed_again_without_spark(tmp_path: Path
     done = rescale_checkpoint(PLAN, checkpoint, 5, never)
     assert (done.shards_before, done.shards_after, done.former_state) == (2, 5, first)
     assert checkpoint.check_fingerprint(PLAN.fingerprint)["shards"] == 5
-    assert checkpoint.seed is not None and len(list(checkpoint.seed.iterdir())) == 5
+    assert checkpoint.seed is not None and len(list(checkpoint.seed.glob("*.state"))) == 5
     checkpoint.close()
 
 
@@ -216,7 +217,7 @@ def test_who_is_killed_leaves_the_old_shards_or_the_new_ones(tmp_path: Path) -> 
         checkpoint = Checkpoint(directory)
         assert checkpoint.check_fingerprint(PLAN.fingerprint)["shards"] == shards
         assert checkpoint.seed is not None
-        assert len(list(checkpoint.seed.iterdir())) == shards
+        assert len(list(checkpoint.seed.glob("*.state"))) == shards
         # Whatever was left over is not in the way.
         assert rescale_checkpoint(PLAN, checkpoint, 4, never).shards_after == 4
         checkpoint.close()
@@ -251,6 +252,17 @@ def test_a_store_begins_with_a_file_once(tmp_path: Path) -> None:
     assert store.values == {(0, -1): b"head"}
     with pytest.raises(StreamerError, match="gone.state cannot be read"):
         load_initial_state(DictStore(), tmp_path / "gone.state")
+
+
+def test_a_shard_of_a_buffer_that_was_added_has_no_file_and_begins_with_nothing(
+    tmp_path: Path,
+) -> None:
+    write_shard_count(tmp_path, 6)
+    store = DictStore()
+    load_initial_state(store, tmp_path / "6.state")
+    assert store.values == {}
+    with pytest.raises(StreamerError, match="5.state cannot be read"):
+        load_initial_state(store, tmp_path / "5.state")
 
 
 def refused(plan: Plan, checkpoint: Checkpoint) -> str:

@@ -46,10 +46,16 @@ _MAPPING: Final = Field(
 )
 
 
-def list_reserved_fields(kind: Kind) -> dict[str, Field | None]:
+def list_reserved_fields(
+    kind: Kind, fields_beside: tuple[Field, ...] = ()
+) -> dict[str, Field | None]:
     """Return the fields that stand beside the name of a component of a kind.
 
     The value is None for those that are not read as a field.
+
+    Args:
+        kind: the kind.
+        fields_beside: what may stand there besides at one place, with a label.
     """
     fields: dict[str, Field | None] = {"type": None, "plugin": None, "meta": _META}
     if kind.has_label:
@@ -58,6 +64,8 @@ def list_reserved_fields(kind: Kind) -> dict[str, Field | None]:
         fields["processors"] = _PROCESSORS
     if kind == Kind.METRICS:
         fields["mapping"] = _MAPPING
+    if fields_beside:
+        fields |= {"label": None, **{field.name: field for field in fields_beside}}
     return fields
 
 
@@ -83,9 +91,7 @@ def read_component(
     if not isinstance(node, Mapping):
         _report_no_object(context, kind, node)
         return None
-    reserved_fields = list_reserved_fields(kind)
-    if fields_beside:
-        reserved_fields |= {"label": None, **{field.name: field for field in fields_beside}}
+    reserved_fields = list_reserved_fields(kind, fields_beside)
     choice = _choose_component(context, kind, node, reserved_fields)
     if choice is None:
         _read_fields_beside(context, node, reserved_fields, path)
@@ -103,13 +109,7 @@ def read_component(
     others = _read_fields_beside(context, node, reserved_fields, path)
     line, column = key.source.locate(key.start)
     component = ParsedComponent(
-        kind,
-        name,
-        label,
-        config,
-        path,
-        line,
-        column,
+        *(kind, name, label, config, path, line, column),
         processors=others.get("processors") or (),
         mapping=others.get("mapping") or "",
         file=key.source.name,

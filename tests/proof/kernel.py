@@ -25,7 +25,7 @@ from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.engine.stage.kafka_messages import FIRST_PIECE_NUMBER
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
-from streamer.engine.stage.shard_stage import ShardStage
+from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
 from streamer.sdk.input.replayable import RawMessages
@@ -35,12 +35,15 @@ from tests.proof.generator import BEGIN, SECOND, Event, Shape, event, events
 from tests.proof.kinds import Hopping, Windows
 from tests.proof.oracle import MicroBatch
 from tests.proof.rows import ROWS
+from tests.proof.state import Behind
 from tests.proof.stream import TOPIC, Stream
-from tests.proof.verdict import Output, compare
+from tests.proof.verdict import Output, ProofError, compare
 
 MICRO_BATCHES = 32
 _BACKLOG = 4
 _MOST = 1200
+_KILLED = 5
+"""Every so many micro-batches one comes twice."""
 _END = BEGIN + 24 * 3600 * SECOND
 """By then all windows are over."""
 _OUT, _LATE = "/nowhere/out.jsonl", "/nowhere/late.jsonl"
@@ -49,6 +52,7 @@ CASES: dict[str, tuple[Windows, Shape]] = {
     **{row.name: (row.windows, row.shape) for row in ROWS},
     # Packs are joined when there are eight of a size in a pane: so it has to last long enough.
     "joined-packs": (Hopping(size=90, every=90), Shape()),
+    "behind-grid": (Behind(before=Hopping()), Shape()),
 }
 
 
@@ -93,7 +97,7 @@ class Kernel:
         text = Stream("nowhere:1", self.windows, sink, Path(_LATE)).config()
         self._plan = make_plan(parse_config(text, "proof.yaml"))
         self._task_plan = TaskPlan.of(self._plan)
-        self._stores = [_Store() for _ in range(self._plan.shards)]
+        self._stores = [_Store() for _ in range(self._plan.shard_count)]
         self._rng = random.Random(self.seed)
         self._events = events(self.seed, self.shape)
         self._sent: dict[tuple[int, int], Event] = {}
@@ -136,16 +140,31 @@ class Kernel:
             rows += self._packed(partition, [one for there, one in made if there == partition], t)
         self._cuts.append(MicroBatch(t, dict(self._ends), start, backlog))
         self._rng.shuffle(rows)
-        frames: list[Frame] = []
-        shard_stage = ShardStage(self._task_plan, now=lambda: t)
-        for shard, store in enumerate(self._stores):
-            mine = [row for row in rows if row.shard == shard]
-            frames += shard_stage.frames(shard, mine, store)
-        for frame in sort_frames(frames):
+        # What was killed before its commit leaves the state as it was, and comes again.
+        killed = number % _KILLED == 0
+        tried = self._shards(rows, t, [_Store(one) for one in self._stores]) if killed else None
+        frames = self._shards(rows, t, self._stores)
+        if tried is not None and _data(tried) != _data(frames):
+            raise ProofError(f"micro-batch {number} gives something else when it comes again")
+        for frame in frames:
             if frame.kind == FrameKind.STATUS:
                 self._statuses[frame.shard] = orjson.loads(frame.body)
             elif frame.kind == FrameKind.DATA:
                 self._lines[frame.route] += filter(None, frame.body.split(b"\n"))
+
+    def _shards(self, rows: list[ShuffleRow], t: int, stores: list[_Store]) -> list[Frame]:
+        """Let the shards take rows, those behind others what these make of theirs."""
+        rows, frames = list(rows), list[Frame]()
+        stages = ShardStages(self._task_plan, now=lambda: t)
+        # A buffer stands after the one that it takes from, and so do its shards.
+        for shard, store in enumerate(stores):
+            mine = [row for row in rows if row.shard == shard]
+            for made in stages.frames(shard, mine, store):
+                if isinstance(made, Frame):
+                    frames.append(made)
+                else:
+                    rows.append(made)
+        return sort_frames(frames)
 
     def _packed(self, partition: int, found: list[Event], t: int) -> Iterator[ShuffleRow]:
         """Pack what a partition brings; the numbers are as those of Kafka's."""
@@ -157,6 +176,11 @@ class Kernel:
         arrival = piece << PIECE_BITS | first
         source_piece = SourcePiece(_Source(), piece, raws, arrival, name)
         return PackStage(self._task_plan).rows(source_piece, t)
+
+
+def _data(frames: list[Frame]) -> list[tuple[str, bytes]]:
+    """Return what goes to outputs, in order."""
+    return [(frame.route, frame.body) for frame in frames if frame.kind == FrameKind.DATA]
 
 
 def main() -> int:

@@ -31,28 +31,41 @@ class Windows(Protocol):
     Attributes:
         named: a mapping's expression for what tells windows apart, beside their bounds.
         drops: whether there are events that they do not take.
+        ids: a mapping's expression for the ids of the events in a window.
+        late: whether they have a `late_output`.
+        whole: whether a batch is a window; else each message of it is one.
+        steps: processors before that mapping.
     """
 
     named: ClassVar[str]
     drops: ClassVar[bool]
+    ids: ClassVar[str] = 'json("id").from_all()'
+    late: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+    steps: ClassVar[Sequence[Mapping[str, Any]]] = ()
 
     @property
     def buffer(self) -> dict[str, Any]:
         """The stream's `buffer`, but for `late_output`."""
 
+    @property
+    def first(self) -> dict[str, Any] | None:
+        """The buffer that these windows stand behind, likewise; None behind the input."""
+        return None
+
     def replay(self, sent: Sent, cuts: Cuts, gone: Places = ()) -> Expected:
         """Say of every event where it must be; see `tests.proof.oracle.replay`."""
 
 
-_BY_KEY = 'meta("window_key")'
-_MAPPINGS = {"timestamp_mapping": "root = this.at", "key_mapping": "root = this.key"}
+BY_KEY = 'meta("window_key")'
+MAPPINGS = {"timestamp_mapping": "root = this.at", "key_mapping": "root = this.key"}
 
 
 @dataclass(frozen=True)
-class Hopping:
+class Hopping(Windows):
     """Tumbling windows, or hopping ones when `every` is less than their size; in seconds."""
 
-    named: ClassVar[str] = _BY_KEY
+    named: ClassVar[str] = BY_KEY
     drops: ClassVar[bool] = True
     size: int = SIZE // SECOND
     every: int = SIZE // SECOND
@@ -63,7 +76,7 @@ class Hopping:
         """See `Windows`."""
         hops = self.every < self.size
         fields = {
-            **_MAPPINGS,
+            **MAPPINGS,
             "size": f"{self.size}s",
             **({"every": f"{self.every}s"} if hops else {}),
             "allowed_lateness": f"{self.lateness}s",
@@ -77,10 +90,10 @@ class Hopping:
 
 
 @dataclass(frozen=True)
-class Sessions:
+class Sessions(Windows):
     """Sessions of a key that are cut at multiples of a longest duration; in seconds."""
 
-    named: ClassVar[str] = _BY_KEY
+    named: ClassVar[str] = BY_KEY
     drops: ClassVar[bool] = True
     gap: int = SIZE // SECOND
     longest: int = 4 * SIZE // SECOND
@@ -91,7 +104,7 @@ class Sessions:
         """See `Windows`."""
         fields = {"gap": f"{self.gap}s", "max_duration": f"{self.longest}s"}
         grace = {"allowed_lateness": f"{self.lateness}s"}
-        return {"session_window": {**_MAPPINGS, **fields, **grace}}
+        return {"session_window": {**MAPPINGS, **fields, **grace}}
 
     def replay(self, sent: Sent, cuts: Cuts, gone: Places = ()) -> Expected:
         """See `Windows`."""
@@ -101,14 +114,14 @@ class Sessions:
             max_duration=self.longest * SECOND,
             allowed_lateness=self.lateness * SECOND,
         )
-        return _replayed(SessionOracle(rules), sent, cuts, gone)
+        return replayed(SessionOracle(rules), sent, cuts, gone)
 
 
 @dataclass(frozen=True)
-class Following:
+class Following(Windows):
     """A sliding window from each event on; in seconds."""
 
-    named: ClassVar[str] = _BY_KEY
+    named: ClassVar[str] = BY_KEY
     drops: ClassVar[bool] = True
     size: int = SIZE // SECOND
     lateness: int = GRACE // SECOND
@@ -118,20 +131,20 @@ class Following:
         """See `Windows`."""
         fields = {"size": f"{self.size}s", "mode": "forward"}
         grace = {"allowed_lateness": f"{self.lateness}s"}
-        return {"sliding_window": {**_MAPPINGS, **fields, **grace}}
+        return {"sliding_window": {**MAPPINGS, **fields, **grace}}
 
     def replay(self, sent: Sent, cuts: Cuts, gone: Places = ()) -> Expected:
         """See `Windows`."""
         grace = self.lateness * SECOND
         rules = Sliding(keyed=True, size=self.size * SECOND, allowed_lateness=grace)
-        return _replayed(ForwardOracle(rules), sent, cuts, gone)
+        return replayed(ForwardOracle(rules), sent, cuts, gone)
 
 
 @dataclass(frozen=True)
-class Counted:
+class Counted(Windows):
     """The latest `count` events of a key, after every `every`."""
 
-    named: ClassVar[str] = _BY_KEY + ' + "/" + json("id").from_all().index(-1).string()'
+    named: ClassVar[str] = BY_KEY + ' + "/" + json("id").from_all().index(-1).string()'
     drops: ClassVar[bool] = False
     count: int = 50
     every: int = 20
@@ -140,16 +153,16 @@ class Counted:
     def buffer(self) -> dict[str, Any]:
         """See `Windows`."""
         fields = {"count": self.count, "every": self.every}
-        return {"count_window": {"key_mapping": _MAPPINGS["key_mapping"], **fields}}
+        return {"count_window": {"key_mapping": MAPPINGS["key_mapping"], **fields}}
 
     def replay(self, sent: Sent, cuts: Cuts, gone: Places = ()) -> Expected:
         """See `Windows`."""
         counted = CountOracle(Count(count=self.count, every=self.every, keyed=True))
-        return _replayed(counted, sent, cuts, gone, by_last=True)
+        return replayed(counted, sent, cuts, gone, by_last=True)
 
 
 @dataclass(frozen=True)
-class Walled:
+class Walled(Windows):
     """`system_window`: windows that the clock on the wall closes; in seconds."""
 
     named: ClassVar[str] = '"all"'
@@ -168,7 +181,7 @@ class Walled:
         """See `Windows`."""
         fields = {"size": f"{self.size}s", "slide": f"{self.slide}s"}
         grace = {"allowed_lateness": f"{self.lateness}s"}
-        mapping = {"timestamp_mapping": _MAPPINGS["timestamp_mapping"]}
+        mapping = {"timestamp_mapping": MAPPINGS["timestamp_mapping"]}
         return {"system_window": {**mapping, **fields, **grace}}
 
     def over(self, at: int) -> int:
@@ -178,7 +191,7 @@ class Walled:
     def replay(self, sent: Sent, cuts: Cuts, gone: Places = ()) -> Expected:
         """See `Windows`."""
         found, by, parted = Expected(), system.Oracle(self.rules), _parting(sent)
-        for cut, inside in _events(sent, cuts, gone):
+        for cut, inside in events_of(sent, cuts, gone):
             said = tuple(system.Said(str(one.id), one.at) for _, one in inside)
             out = by.step(system.MicroBatch(cut.time, said, cut.start, cut.backlog))
             for end, _, messages in out.windows:
@@ -188,7 +201,7 @@ class Walled:
         return found
 
 
-def _replayed(by: Any, sent: Sent, cuts: Cuts, gone: Places, by_last: bool = False) -> Expected:
+def replayed(by: Any, sent: Sent, cuts: Cuts, gone: Places, by_last: bool = False) -> Expected:
     """Let an oracle of event times, or of numbers, replay micro-batches.
 
     What several partitions bring in one micro-batch has no order, and may be in other windows in
@@ -203,7 +216,7 @@ def _replayed(by: Any, sent: Sent, cuts: Cuts, gone: Places, by_last: bool = Fal
     """
     steps: Steps = by
     found, start, parted = Expected(), "", _parting(sent)
-    for cut, inside in _events(sent, cuts, gone):
+    for cut, inside in events_of(sent, cuts, gone):
         arrived = tuple(events.Event(str(one.id), one.at, one.key, at) for at, one in inside)
         again = start not in ("", cut.start)
         start = cut.start
@@ -219,7 +232,7 @@ def _replayed(by: Any, sent: Sent, cuts: Cuts, gone: Places, by_last: bool = Fal
     return found
 
 
-def _events(
+def events_of(
     sent: Sent, cuts: Cuts, gone: Places
 ) -> Iterator[tuple[MicroBatch, list[tuple[int, Event]]]]:
     """Give each micro-batch with its events and their partitions, one partition after the other."""

@@ -26,9 +26,11 @@ from tests.proof.scenarios import (
     kills,
     secrets,
     surroundings,
+    tables,
     waiting,
 )
 from tests.proof.sinks import Sinks, file_sink, http_sink, plain_sink, transactional_sink
+from tests.proof.state import Behind, Emptied, Kept, Latest
 from tests.servers.kafka import Broker
 from tests.servers.namespaces import Hosts, hosts
 from tests.servers.spark_cluster import Cluster, spark_cluster
@@ -296,6 +298,48 @@ ROWS: tuple[Row, ...] = (
         shape=Shape(partitions=1),
     ),
     Row(
+        "behind",
+        "every event is in exactly its windows behind windows, once; nothing is late behind them",
+        "kill -9 of the driver in the moment in which the output grows; windows of seven "
+        "seconds behind sessions of 150 keys",
+        kills.at_write,
+        windows=Behind(),
+        shape=Shape(partitions=1, keys=150, rate=300),
+    ),
+    Row(
+        "kept",
+        "what was kept of a key is what its events have made of it, each once",
+        "kill -9 of the driver at any moment, while it starts too; `keyed_state` with "
+        "`deduplicate`, `throttle`, `lag` and `accumulate`",
+        kills.driver,
+        windows=Kept(),
+        shape=Shape(partitions=1, rate=500),
+    ),
+    Row(
+        "latest",
+        "after every micro-batch a key that has changed comes out once, with the latest of each id",
+        "kill -9 of the driver in the moment in which the output grows; `global_window`",
+        kills.at_write,
+        windows=Latest(),
+        shape=Shape(partitions=1, keys=50, rate=300),
+    ),
+    Row(
+        "emptied",
+        EXACT + ", and each window without one comes out, once",
+        "kill -9 of all Python workers at any moment; `empty_windows` of 150 keys",
+        kills.worker,
+        windows=Emptied(),
+        shape=Shape(keys=150, rate=300),
+    ),
+    Row(
+        "table",
+        REPEATS + ", of the same version of a table",
+        "kill -9 of the driver when records without a transaction are written; a lookup table is "
+        "replaced before it starts",
+        tables.replaced,
+        sink=plain_sink,
+    ),
+    Row(
         "clock",
         EXACT,
         "the machine's clock is set an hour ahead, two hours back, and right again",
@@ -324,7 +368,7 @@ ROWS: tuple[Row, ...] = (
 )
 BY_NAME = {row.name: row for row in ROWS}
 _KINDS = {
-    "process": (kills, waiting),
+    "process": (kills, tables, waiting),
     "checkpoint": (checkpoint,),
     "broker": (brokers,),
     "cluster": (cluster,),

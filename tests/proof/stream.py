@@ -22,20 +22,9 @@ input:
     start_from_oldest: true
     fail_on_data_loss: {whole}
     {bound}
-buffer: {buffer}
-pipeline:
-  processors:
-    - mapping: |
-        root = if batch_index() == 0 {{
-          {{
-            "start": meta("window_start_timestamp").or("1970-01-01T00:00:00Z"),
-            "end": meta("window_end_timestamp").or("1970-01-01T00:00:00Z"),
-            "key": {named},
-            "ids": json("id").from_all(),
-            "version": {version},
-          }}
-        }} else {{ deleted() }}
+{windows}
 output: {sink}
+{more}
 output_resources:
   - label: late
     file: {{path: "{late}", codec: lines}}
@@ -44,6 +33,22 @@ output_resources:
           root.reason = meta("window_drop_reason")
           root.raw = content().encode("base64").string()
 spark: {spark}
+"""
+_MAPPING = """
+root = if {when} {{
+  {{
+    "start": meta("window_start_timestamp").or("1970-01-01T00:00:00Z"),
+    "end": meta("window_end_timestamp").or("1970-01-01T00:00:00Z"),
+    "key": {named},
+    "ids": {ids},
+    "version": {version},
+  }}
+}} else {{ deleted() }}
+"""
+_FIRST = """
+root = if batch_index() == 0 {
+  { "key": this.key, "ids": json("id").from_all() }
+} else { deleted() }
 """
 
 
@@ -59,7 +64,8 @@ class Stream:
         late: the file that dropped messages go to.
         bound: the messages of a micro-batch at most; 0 for none.
         whole: whether messages that Kafka no longer has end the stream.
-        version: stands in every window, for a mapping that changes.
+        version: stands in every window, for a mapping that changes; an expression.
+        more: further parts of the config, as YAML.
         http: of the API.
         master: Spark's.
         environment: of Spark's workers.
@@ -73,7 +79,8 @@ class Stream:
     buffer: Mapping[str, Any] = field(default_factory=dict)
     bound: int = 0
     whole: bool = True
-    version: int = 0
+    version: int | str = 0
+    more: str = ""
     http: str = "{enabled: false}"
     master: str = "local[2]"
     environment: str = "packed"
@@ -88,14 +95,40 @@ class Stream:
             topic=TOPIC,
             whole=str(self.whole).lower(),
             bound=f"checkpoint_limit: {self.bound}" if self.bound else "",
-            buffer=json.dumps(self.buffer or self._buffer()),
-            named=self.windows.named,
-            version=self.version,
+            windows=_as_yaml(self._parts()),
+            more=self.more,
             sink=self.sink,
             late=self.late,
             spark=json.dumps(spark),
         )
 
-    def _buffer(self) -> dict[str, Any]:
-        """Return the buffer of the windows, which says where late events go."""
-        return {name: {**of, "late_output": "late"} for name, of in self.windows.buffer.items()}
+    def _parts(self) -> dict[str, Any]:
+        """Return the buffers and what stands behind them."""
+        windows = self.windows
+        mapping = _MAPPING.format(
+            when="batch_index() == 0" if windows.whole else "true",
+            named=windows.named,
+            ids=windows.ids,
+            version=self.version,
+        )
+        behind = {"processors": [*windows.steps, {"mapping": mapping}]}
+        if windows.first is None:
+            return {"buffer": self.buffer or self._whole_buffer(), "pipeline": behind}
+        before = {"processors": [{"mapping": _FIRST}]}
+        first = {"label": "first", **_with_late(windows.first), "pipeline": before}
+        second = {"label": "second", "from": "first", **windows.buffer, "pipeline": behind}
+        return {"buffers": [first, second]}
+
+    def _whole_buffer(self) -> Mapping[str, Any]:
+        """Return the buffer of the windows."""
+        return _with_late(self.windows.buffer) if self.windows.late else self.windows.buffer
+
+
+def _with_late(buffer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a buffer of windows, which says where late events go."""
+    return {name: {**of, "late_output": "late"} for name, of in buffer.items()}
+
+
+def _as_yaml(parts: Mapping[str, Any]) -> str:
+    """Write fields of the config's top, a line each."""
+    return "\n".join(f"{name}: {json.dumps(of)}" for name, of in parts.items())

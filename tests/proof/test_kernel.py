@@ -17,7 +17,11 @@ WINDOWS = [mutant for mutant in mutants() if mutant.in_windows and (LONG or muta
 
 
 @pytest.mark.parametrize(
-    "name", ["shuffled", "poison", "backlog", "sessions", "counted", "joined-packs"]
+    "name",
+    [
+        *("shuffled", "poison", "backlog", "sessions", "counted", "joined-packs"),
+        *("behind", "behind-grid", "kept", "latest", "emptied"),
+    ],
 )
 def test_a_row_without_processes_holds(name: str) -> None:
     Kernel(*CASES[name], seed=3, most=1200 if LONG else 400).run()

@@ -43,7 +43,7 @@ def window(start: int, size: int = 5) -> tuple[int, int, str]:
 
 
 def test_the_oracle_imports_nothing_of_the_product() -> None:
-    code = "import sys, tests.proof.kinds, tests.proof.verdict; print(sorted(sys.modules))"
+    code = "import sys, tests.proof.state, tests.proof.verdict; print(sorted(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert "'tests.proof.oracle'" in ran.stdout
     assert "'streamer" not in ran.stdout

@@ -250,7 +250,8 @@ def test_what_rescaled_shards_begin_with_is_there_and_not_on_one_machine(
     assert checkpoint.check_fingerprint(PLAN.fingerprint)["shards"] == 3
     assert checkpoint.seed is not None
     assert sorted(file.name for file in checkpoint.seed.iterdir()) == [
-        f"{shard}.state" for shard in range(3)
+        *(f"{shard}.state" for shard in range(3)),
+        "shards",
     ]
     delete_old_generations(checkpoint)
     assert [path.name for path in (tmp_path / "far").glob("seed-*")] == [checkpoint.seed.name]

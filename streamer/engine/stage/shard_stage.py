@@ -150,7 +150,7 @@ class ShardStage:
         watch = None if plan.window.expire_delay is None else Stopwatch(RunningClock())
         outputs = self._make_outputs(shard, info, ex)
         values = self._open_keyed_values(store)
-        keys = self._make_keys(values, kernel_rows)
+        keys = self._make_keys(values, info.batch_time)
         ex.keyed_state = values
         pipeline = self._make_pipeline(outputs, ex, keys)
         with attribute_errors(ComponentRef(plan.output).fields):
@@ -214,18 +214,12 @@ class ShardStage:
 
         return KeyedValues(store, state.ttl)
 
-    def _make_keys(
-        self, values: KeyedValues | None, rows: Sequence[ShuffleRow]
-    ) -> EmissionKeys | None:
+    def _make_keys(self, values: KeyedValues | None, batch_time: int) -> EmissionKeys | None:
         if values is None:
             return None
         from streamer.engine.stage.keyed_routes import EmissionKeys
 
-        clocks = [row.body for row in rows if row.kind == RowKind.CLOCK]
-        plan = self._task_plan.plan
-        return EmissionKeys(
-            values, MicroBatchInfo.from_rows(clocks).batch_time, plan.key is not None
-        )
+        return EmissionKeys(values, batch_time, self._task_plan.plan.key is not None)
 
     def _make_pipeline(
         self, outputs: Sequence[Stage], ex: Execution, keys: EmissionKeys | None

@@ -19,6 +19,7 @@ import numpy as np
 
 from streamer.window.contract import PIECE_BITS, ClockHolder, MicroBatchInfo
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
+from streamer.window.fire.running_time import RunningTime
 from streamer.window.fire.step_io import Piece
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.window_types import EventTimeSettings
@@ -44,31 +45,18 @@ class SourceClock:
 
 
 @dataclass(slots=True)
-class SourceClocks:
+class SourceClocks(RunningTime):
     """The clocks of all sources, as a shard keeps them between micro-batches.
 
     Attributes:
-        now: batch time, ns; None before the first micro-batch.
-        start_id: the start of the program that the last micro-batch belonged to.
-        is_behind: whether the last micro-batch was working off a backlog.
-        active: running time: how long the stream has been running without a backlog, ns.
         by_name: the clocks by the names of their sources.
     """
 
-    now: int | None = None
-    start_id: str = ""
-    is_behind: bool = False
-    active: int = 0
     by_name: dict[str, SourceClock] = field(default_factory=dict)
 
     def start_batch(self, info: MicroBatchInfo) -> None:
         """Begin a micro-batch: let time pass, and take the sources that are known."""
-        now = info.batch_time if self.now is None else max(self.now, info.batch_time)
-        is_behind = info.backlog or info.lag
-        running = self.now is not None and self.start_id == info.start_id
-        if running and not self.is_behind and not is_behind:
-            self.active += max(now - (self.now or 0) - info.suspended, 0)
-        self.now, self.start_id, self.is_behind = now, info.start_id, is_behind
+        self.advance(info)
         for name in info.sources:
             if name not in self.by_name:
                 self.by_name[name] = SourceClock(None, self.active)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamer.window.contract import ClockHolder, MicroBatchInfo
+from streamer.window.fire.running_time import RunningTime
 from streamer.window.fire.source_clocks import (
     SourceClocks,
     SourceWatermarks,
@@ -27,36 +28,18 @@ class Watermarks(NamedTuple):
 
 
 @dataclass(slots=True)
-class ShardClocks:
+class ShardClocks(RunningTime):
     """The clocks that a shard keeps between micro-batches.
 
     Attributes:
-        now: batch time, ns; None before the first micro-batch.
-        start_id: the start of the program that the last micro-batch belonged to.
-        is_behind: whether the last micro-batch was working off a backlog.
-        active: running time: how long the stream has been running without a backlog, ns.
         closing: the system clock up to which it has closed windows, ns.
         stream: the largest event time taken, ns, or what the clock waits at.
         sources: the clocks of partitions or inputs; None where none is waited for.
     """
 
-    now: int | None = None
-    start_id: str = ""
-    is_behind: bool = False
-    active: int = 0
     closing: int = NEVER
     stream: int = NEVER
     sources: SourceClocks | None = None
-
-    def start_batch(self, info: MicroBatchInfo) -> int:
-        """Begin a micro-batch; return its batch time, ns."""
-        now = info.batch_time if self.now is None else max(self.now, info.batch_time)
-        running = self.now is not None and self.start_id == info.start_id
-        behind = info.backlog or info.lag
-        if running and not self.is_behind and not behind:
-            self.active += max(now - (self.now or 0) - info.suspended, 0)
-        self.now, self.start_id, self.is_behind = now, info.start_id, behind
-        return now
 
     def to_fields(self) -> list[Any]:
         """Return the clocks as plain values."""
@@ -92,7 +75,7 @@ class BatchClocks:
         Args:
             settings: the settings of event times.
             unit: the system clock is rounded down to multiples of it, ns.
-            known: the shard's clocks after `start_batch`; `finish` moves them.
+            known: the shard's clocks after `advance`; `finish` moves them.
             pieces: the pieces of the micro-batch, in order.
             info: the facts about it.
         """

@@ -69,7 +69,7 @@ class JoinStep:
         """Run the micro-batch: give the emissions, return the status."""
         head, shard_input = self._head, ShardInput(rows)
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
-        now = head.clocks.start_batch(info)
+        now = head.clocks.advance(info)
         clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, head.counters)
         self._store_arrivals(shard_input, clocks)

@@ -57,7 +57,7 @@ class MessageStep:
         head, shard_input = self._head, ShardInput(rows)
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
-        now = head.clocks.start_batch(info)
+        now = head.clocks.advance(info)
         clocks = BatchClocks(self._window.time, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, counters)
         numbered, head.next_arrival = shard_input.number_arrivals(head.next_arrival)

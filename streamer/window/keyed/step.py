@@ -103,7 +103,7 @@ class KeyedStep:
         head, shard_input = self._head, ShardInput(rows)
         counters = head.counters
         info = MicroBatchInfo.from_rows(shard_input.clock_bodies)
-        now = head.clocks.start_batch(info)
+        now = head.clocks.advance(info)
         pieces = shard_input.pieces
         clocks = BatchClocks(self._settings, self._rules.unit, head.clocks, pieces, info)
         yield from emit_passthrough(shard_input, counters)

@@ -7,9 +7,9 @@ from typing import Final
 
 from streamer.components import catalog
 from streamer.core.durations import format_duration
+from streamer.plan.buffer_chain import find_readers, level_count, plan_of_buffer
 from streamer.plan.component_lookup import DRIVER_WRITTEN, leaf_inputs, resolve_resource
 from streamer.plan.plan import Plan, count_cores
-from streamer.plan.stream_buffers import find_readers, level_count, plan_of_buffer
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 

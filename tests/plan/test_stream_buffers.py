@@ -7,11 +7,7 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.durations import DAY, HOUR, MINUTE, SECOND
 from streamer.plan import Plan, make_plan
-from streamer.plan.change_impact.judge_changes import judge
-from streamer.plan.change_impact.model import Effect
-from streamer.plan.explain import explain
-from streamer.plan.stream_buffers import (
-    extends_state,
+from streamer.plan.buffer_chain import (
     find_readers,
     find_system_due,
     keeps_at_end,
@@ -19,6 +15,10 @@ from streamer.plan.stream_buffers import (
     plan_of_buffer,
     upstream_time,
 )
+from streamer.plan.change_impact.judge_changes import judge
+from streamer.plan.change_impact.model import Effect
+from streamer.plan.explain import explain
+from streamer.plan.stream_buffers import extends_state
 
 HOURS = "label: hours, tumbling_window: {size: 1h, timestamp_mapping: root = this.at}"
 DAYS = "label: days, from: hours, tumbling_window: {size: 1d}"

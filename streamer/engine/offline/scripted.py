@@ -28,7 +28,7 @@ from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import plan_of_buffer
+from streamer.plan.buffer_chain import plan_of_buffer
 from streamer.sdk.input.replayable import Chunk
 from streamer.sdk.processing import Processor, run
 from streamer.sdk.spec import ParsedComponent

@@ -14,7 +14,7 @@ from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time, parse_rfc3339
 from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, ScriptedStream
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import find_readers, plan_of_buffer
+from streamer.plan.buffer_chain import find_readers, plan_of_buffer
 from streamer.plan.window_plan import Aggregation
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.window.pack.window_metadata import WINDOW_END

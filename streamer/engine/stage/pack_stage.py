@@ -32,7 +32,7 @@ from streamer.engine.stage.task_input import (
     run_chunk,
 )
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import find_readers
+from streamer.plan.buffer_chain import find_readers
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages
 from streamer.sdk.processing import Processor

@@ -21,7 +21,7 @@ from streamer.engine.stage.output_stage import Stage
 from streamer.engine.stage.pack_stage import make_packer
 from streamer.engine.stage.task_input import TaskPlan
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import find_readers, upstream_time
+from streamer.plan.buffer_chain import find_readers, upstream_time
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import MicroBatchInfo, Packer, ShuffleRow, Status
 from streamer.window.contract import PIECE_BITS, UpstreamInfo

@@ -24,7 +24,7 @@ from streamer.engine.stage.pack_stage import REPORT_ROWS
 from streamer.engine.stage.result_rows import ResultRows
 from streamer.engine.stage.task_input import TaskPlan
 from streamer.engine.stage.window_pipeline import WindowPipeline
-from streamer.plan.stream_buffers import find_readers, find_system_due, keeps_at_end
+from streamer.plan.buffer_chain import find_readers, find_system_due, keeps_at_end
 from streamer.sdk.component_ref import ComponentRef
 from streamer.window import (
     Emission,

@@ -16,9 +16,9 @@ from streamer.engine.report.rejected_messages import PIPELINE_PATH, InputPath, R
 from streamer.engine.report.result_frame import DEFAULT_REPLAY_RULES, TaskReport
 from streamer.engine.report.spans import TaskTrace
 from streamer.plan import Plan
+from streamer.plan.buffer_chain import plan_of_buffer
 from streamer.plan.component_lookup import inner_inputs, input_of_path, input_paths
 from streamer.plan.rejection import rejects, replays
-from streamer.plan.stream_buffers import plan_of_buffer
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, RawMessages, ReadableSource
 from streamer.sdk.processing import Processor, run, run_each

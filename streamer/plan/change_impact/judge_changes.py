@@ -12,6 +12,7 @@ from typing import Final
 
 from streamer.config import Config
 from streamer.config.sections import SECTIONS
+from streamer.plan.buffer_chain import level_count
 from streamer.plan.change_impact.buffer_rulings import WINDOWLESS, Ruling, rule_on_field
 from streamer.plan.change_impact.differences import Difference, Side, compare_values, side_of
 from streamer.plan.change_impact.model import Change, ChangeImpact, Effect
@@ -19,7 +20,7 @@ from streamer.plan.change_impact.renamed_labels import restore_labels
 from streamer.plan.change_impact.used_resources import find_used_resources
 from streamer.plan.keyed_state import KeyedStatePlan, find_lost_state
 from streamer.plan.plan import Plan, make_plan
-from streamer.plan.stream_buffers import extends_state, level_count
+from streamer.plan.stream_buffers import extends_state
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 _IN_PLACE: Final = Ruling(Effect.IN_PLACE)

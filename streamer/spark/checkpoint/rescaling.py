@@ -28,7 +28,7 @@ from streamer.engine.driver.shard_state_file import (
 from streamer.engine.planner.checkpoint_path import CheckpointPath, Location
 from streamer.engine.results.layout import sync_entries
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import level_count
+from streamer.plan.buffer_chain import level_count
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.generations import (
     begin_rescaled_generation,

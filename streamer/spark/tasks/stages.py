@@ -38,7 +38,7 @@ from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import level_count
+from streamer.plan.buffer_chain import level_count
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from streamer.config.echo import ConfigRedactor
 from streamer.plan import Plan
-from streamer.plan.stream_buffers import find_readers, level_count
+from streamer.plan.buffer_chain import find_readers, level_count
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 

@@ -94,6 +94,7 @@ class TableVersions:
         self._execution = Execution(time.time_ns, log)
         self._entries = _read_entries(directory)
         self._begun_until = -1
+        self._unannounced: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._stopping = threading.Event()
 
@@ -198,10 +199,18 @@ class TableVersions:
         path = self.path_of(label, loaded.version)
         if isinstance(path, Path):
             path.parent.mkdir(parents=True, exist_ok=True)
-        if not self._is_whole(label, loaded.version):
-            replace_file(path, loaded.body)
+        # A micro-batch that begins while the file is written leaves the file where it is.
         with self._lock:
-            table.version = loaded.version
+            self._unannounced.add((label, loaded.version))
+        try:
+            if not self._is_whole(label, loaded.version):
+                replace_file(path, loaded.body)
+            with self._lock:
+                table.version = loaded.version
+        finally:
+            with self._lock:
+                self._unannounced.discard((label, loaded.version))
+                self._remove_unused()
         self._meters.add_one("table_refreshed", label)
         text = f"Table {label!r} has been loaded: {loaded.rows:,} rows"
         level = "WARN" if loaded.remark else "INFO"
@@ -227,6 +236,8 @@ class TableVersions:
     def _remove_unused(self) -> None:
         """Delete the versions that no micro-batch can look up any more."""
         used = {(label, version) for _, held in self._entries for label, version in held.items()}
+        used |= {(label, table.version) for label, table in self._tables.items()}
+        used |= self._unannounced
         for path, label in self._files():
             if (label, path.name.removesuffix(SUFFIX)) not in used:
                 self._on_removed(path)

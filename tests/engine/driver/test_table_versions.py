@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from streamer.components.catalog import build_context
 from streamer.core.execution import Execution
 from streamer.core.lookup_tables import TableRow
+from streamer.engine.driver import table_versions
 from streamer.engine.driver.table_versions import TableMeters, TableVersions
 from streamer.sdk.lookup_table import (
     KEY,
@@ -130,7 +131,38 @@ def test_whatever_happens_a_replay_decides_the_same(
             batch += 1
         assert program.value_at(batch) == decided.setdefault(batch, program.value_at(batch))
     kept = [*program.directory.glob("cities/*")]
-    assert len(kept) <= 4  # two entries of the record, one loaded since, one that it follows
+    assert len(kept) <= 3  # two entries of the record, and one loaded since
+
+
+def test_an_idle_stream_keeps_no_version_that_nothing_has_looked_up(program: Program) -> None:
+    program.start()
+    assert program.value_at(0) == 1
+    for value in range(2, 9):
+        program.source.value = value
+        program.refresh()
+    assert len([*program.directory.glob("cities/*")]) == 2
+    assert program.value_at(0) == 1 and program.value_at(1) == 8
+
+
+def test_a_micro_batch_that_begins_while_a_version_is_written_does_not_delete_it(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program.start()
+    assert program.value_at(0) == 1
+    program.source.value = 2
+    program.refresh()  # the next micro-batch writes the record, and deletes what is unused
+    write = table_versions.replace_file
+
+    def write_and_begin(path: Any, body: bytes) -> None:
+        write(path, body)
+        if path.suffix == table_versions.SUFFIX:
+            assert program.value_at(1) == 2
+
+    program.source.value = 3
+    monkeypatch.setattr(table_versions, "replace_file", write_and_begin)
+    program.refresh()
+    monkeypatch.undo()
+    assert program.value_at(2) == 3
 
 
 def test_a_table_that_cannot_be_loaded_stays_as_it_was(program: Program) -> None:

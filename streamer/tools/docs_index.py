@@ -46,7 +46,7 @@ class DocsSection(NamedTuple):
 
 
 class DocsPlace(NamedTuple):
-    """Where a page stands.
+    """The place of a page among the others.
 
     Attributes:
         section: the title of its section; that of its list for a recipe or a component.

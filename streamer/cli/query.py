@@ -68,7 +68,7 @@ class QueryOptions:
 
     @property
     def own_conditions(self) -> dict[str, str]:
-        """What says which results, other than SQL, by the names of the API."""
+        """The conditions other than SQL, by the names of the API's parameters."""
         named = {"key": self.key, "from": self.since, "to": self.until, "order": self.order}
         return {name: value for name, value in named.items() if value is not None}
 

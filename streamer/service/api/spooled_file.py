@@ -25,11 +25,11 @@ class SpooledFile(web.StreamResponse):
 
     @property
     def is_open(self) -> bool:
-        """Whether it still takes room on the disk."""
+        """Whether the file still takes room on the disk."""
         return not self._file.closed
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
-        """Send it.
+        """Send the headers and the file.
 
         Raises:
             TimeoutError: its reader is too slow.

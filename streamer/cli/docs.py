@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from streamer.cli.completion.values import complete_docs_names
 from streamer.cli.log_output import is_terminal
 from streamer.components import catalog
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
@@ -44,7 +45,12 @@ _MAX_HITS: Final = 12
 
 
 @click.command("docs", help=_HELP)
-@click.argument("names", nargs=-1, metavar="[PAGE | KIND [NAME]… | search WORD…]")
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar="[PAGE | KIND [NAME]… | search WORD…]",
+    shell_complete=complete_docs_names,
+)
 @click.option(
     "--write",
     "directory",

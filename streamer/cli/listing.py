@@ -12,6 +12,7 @@ import click
 
 from streamer.bloblang.reference import DeclarationKind, format_example
 from streamer.bloblang.reference import describe_declarations as described_calls
+from streamer.cli.completion.values import complete_list_words
 from streamer.cli.environment import env_file_option
 from streamer.cli.options import templates_option
 from streamer.components import catalog
@@ -80,7 +81,7 @@ def _check_format(ctx: click.Context, param: click.Parameter, form: str) -> str:
 
 
 @click.command("list", help=_HELP)
-@click.argument("words", nargs=-1, metavar="[LIST]… [NAME]…")
+@click.argument("words", nargs=-1, metavar="[LIST]… [NAME]…", shell_complete=complete_list_words)
 @click.option(
     "--format",
     "form",

@@ -74,7 +74,7 @@ def _find_items(
     # A config that cannot be read has no completions, and no traceback at somebody's prompt.
     errors, sys.stderr = sys.stderr, open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
-        completion = ShellComplete(cli, {}, "streamer", VARIABLE)
+        completion = ShellComplete(cli, {"obj": arguments}, "streamer", VARIABLE)
         return completion.get_completions(arguments, incomplete)
     except Exception:
         return []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -26,10 +26,11 @@ _MAX_ANSWER_BYTES: Final = 8 << 20
 _SAFE_VALUE: Final = re.compile(r"[\w./@%+-]+")
 """Values of others, such as ids of streams, that no shell takes for anything else."""
 _EXAMPLE_PREFIX: Final = "example:"
-_LISTS: Final = (
+LISTS: Final = (
     *("inputs", "processors", "outputs", "caches", "rate-limits", "tables", "buffers", "metrics"),
     *("tracers", "scanners", "bloblang-functions", "bloblang-methods"),
 )
+"""What `streamer list` has, in Benthos's order."""
 
 FILE: Final = click.Path()
 """The type of an option or argument that names a file, or a directory of files."""
@@ -58,8 +59,8 @@ def _is_begun_file(incomplete: str) -> bool:
 def complete_list_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Return lists, and behind a list the names that it has."""
     given: tuple[str, ...] = ctx.params.get("words") or ()
-    lists = [word for word in given if word in _LISTS]
-    items = _filter_values((name for name in _LISTS if name not in given), incomplete)
+    lists = [word for word in given if word in LISTS]
+    items = _filter_values((name for name in LISTS if name not in given), incomplete)
     for name in lists:
         if name.startswith("bloblang-"):
             items += _filter_values(_list_calls(name), incomplete)
@@ -100,7 +101,9 @@ def complete_buffer_label(ctx: click.Context, param: click.Parameter, incomplete
     from streamer.config import load_config
     from streamer.plan import make_plan
 
-    file = ctx.params.get("file") or ctx.params.get("config") or ctx.find_root().params["config"]
+    # An option that lacks its value keeps click from parsing what stands before it.
+    words: Sequence[str] = ctx.find_object(list) or ()
+    file = next((word for word in words if word.endswith((".yaml", ".yml"))), None)
     plan = make_plan(load_config(file), "OFF")
     return _filter_values((one.label for one in plan.buffers), incomplete)
 

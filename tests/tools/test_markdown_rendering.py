@@ -42,9 +42,7 @@ goes on; see [windows](windows.md#late), [this](#here),
 
 
 def test_text_and_lists_are_wrapped_and_indented() -> None:
-    text = (
-        "- one item that is longer than a line of the terminal\n  and goes on\n1. two\n   - in\n"
-    )
+    text = "- one item that is longer than a line of the terminal\n  and goes on\n1. two\n   - in\n"
     assert plain(text, 30) == (
         "  • one item that is longer\n    than a line of the\n    terminal and goes on\n"
         "  1. two\n     • in\n"

@@ -165,8 +165,8 @@ def _format_lines(entries: Sequence[Entry]) -> Iterator[str]:
     width = min(_MAX_NAME_WIDTH, max((len(entry["name"]) for entry in entries), default=0))
     for entry in entries:
         line = f"  - {entry['name']:{width}}  "
-        room = _MAX_COLUMNS - len(line)
-        yield (line + textwrap.shorten(_summarize(entry), room, placeholder=" …")).rstrip()
+        rest = _MAX_COLUMNS - len(line)
+        yield (line + textwrap.shorten(_summarize(entry), rest, placeholder=" …")).rstrip()
 
 
 def _summarize(entry: Entry) -> str:

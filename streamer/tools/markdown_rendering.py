@@ -108,8 +108,8 @@ class _Renderer:
         return "\n".join(self._wrap(text, first, later) for first, later, text in parts)
 
     def _wrap(self, text: str, first: str, later: str) -> str:
-        room = self._columns - _measure(first)
-        lines = _wrap_words(self._render_spans(text), room)
+        columns = self._columns - _measure(first)
+        lines = _wrap_words(self._render_spans(text), columns)
         return "\n".join((later if n else first) + line for n, line in enumerate(lines))
 
     def _render_table(self, lines: Sequence[str]) -> str:
@@ -138,8 +138,8 @@ class _Renderer:
     def _choose_widths(self, rows: Sequence[Sequence[str]]) -> list[int]:
         """Return the columns' widths, the widest cut until all fit."""
         widths = [max(1, *map(_measure, column)) for column in zip(*rows, strict=True)]
-        room = self._columns - _CELL_GAP * (len(widths) - 1)
-        while sum(widths) > room and max(widths) > _MIN_CELL_WIDTH:
+        columns = self._columns - _CELL_GAP * (len(widths) - 1)
+        while sum(widths) > columns and max(widths) > _MIN_CELL_WIDTH:
             widths[widths.index(max(widths))] -= 1
         return widths
 
@@ -167,10 +167,10 @@ class _Renderer:
             return shown
         return f"{shown} {self._paint(f'({where})', plain, dim=True)}"
 
-    def _paint(self, text: str, plain: bool, **look: Any) -> str:
+    def _paint(self, text: str, plain: bool, **options: Any) -> str:
         if plain:
             return text
-        return " ".join(self._style(word, **look) if word else "" for word in text.split(" "))
+        return " ".join(self._style(word, **options) if word else "" for word in text.split(" "))
 
 
 def _describe_target(target: str) -> str:
@@ -212,17 +212,17 @@ def _measure(text: str) -> int:
     return len(_ESCAPE.sub("", text))
 
 
-def _wrap_words(text: str, room: int) -> list[str]:
+def _wrap_words(text: str, columns: int) -> list[str]:
     """Return a text in lines that fit, as far as its words do."""
     lines: list[str] = []
     width = 0
     for word in text.split():
         size = _measure(word)
-        if lines and width + 1 + size <= room:
+        if lines and width + 1 + size <= columns:
             lines[-1] += f" {word}"
             width += 1 + size
-        elif size > room and word == _ESCAPE.sub("", word):
-            lines += textwrap.wrap(word, max(room, 1))
+        elif size > columns and word == _ESCAPE.sub("", word):
+            lines += textwrap.wrap(word, max(columns, 1))
             width = len(lines[-1])
         else:
             lines.append(word)

@@ -104,7 +104,7 @@ class RefusedFiles:
     def refuse(
         self, stream_id: str, path: str, findings: Sequence[str], *, is_change: bool
     ) -> RefusedFile:
-        """Take a file that was refused; return what is said of it."""
+        """Add a refused file; return its entry."""
         texts = tuple(_shorten(one) for one in findings[:_MAX_FINDINGS])
         if len(findings) > _MAX_FINDINGS:
             texts = (*texts, f"and {len(findings) - _MAX_FINDINGS} more")
@@ -124,7 +124,7 @@ class RefusedFiles:
             return self._files.get(stream_id)
 
     def all(self) -> dict[str, RefusedFile]:
-        """Return all of them, by the id of their stream."""
+        """Return the refused files, by the id of their stream."""
         with self._lock:
             return dict(self._files)
 

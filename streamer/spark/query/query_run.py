@@ -235,7 +235,7 @@ class QueryRun:
 
     @property
     def trouble(self) -> Diagnosis:
-        """Why the newest try of a micro-batch failed; without a text once one is delivered."""
+        """The reason why the newest try of a micro-batch failed; an empty text after a delivery."""
         return self._trouble
 
     @trouble.setter

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class ArrivalRecord:
-    """When a message last came in, and since when the stream is behind its input.
+    """Times of a stream: of its newest message, and of when it fell behind its input.
 
     Attributes:
         last_message: when the figure of messages last grew, Unix s; None before that.

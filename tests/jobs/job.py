@@ -180,7 +180,8 @@ def _run(
 
 def _count_commits(checkpoint: Path) -> int:
     """Return how many micro-batches are committed."""
-    return sum(1 for path in checkpoint.rglob("commits/*") if path.name.isdecimal())
+    # Not of the whole tree: other directories come and go while the program starts.
+    return sum(1 for path in checkpoint.glob("spark*/commits/*") if path.name.isdecimal())
 
 
 def _read_lines(directory: Path) -> list[Any]:

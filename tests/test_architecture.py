@@ -71,6 +71,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         *(
             "drawing",
             "text_style",
+            "docs_index",
             "docs_search",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
         ),

@@ -15,10 +15,12 @@ from streamer.cli.log_output import is_terminal
 from streamer.components import catalog
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
 from streamer.core.errors import StreamerError
+from streamer.tools.docs_index import read_docs_index, strip_docs_footer
 from streamer.tools.docs_search import DocsHit, search_docs, suggest_words
 
 _PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.M)
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 _HELP: Final = """\
 Show a page of the documentation, search it, or write the reference pages of all components.
@@ -105,10 +107,12 @@ def _page_arguments(hit: DocsHit) -> str:
 
 
 def _list_pages() -> str:
-    lines = ["Search them: streamer docs search WORD…", "", "Pages (streamer docs PAGE):"]
-    for path in sorted(_PAGES_DIRECTORY.glob("*.md")):
-        title = path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
-        lines.append(f"  {path.stem:24}{title}")
+    lines = ["Show a page: streamer docs PAGE. Search all: streamer docs search WORD…"]
+    for section in read_docs_index(_PAGES_DIRECTORY):
+        lines += ["", f"{section.title}:"]
+        # The lists of components are no pages here: they follow below.
+        pages = [entry for entry in section.entries if "/" not in entry.name]
+        lines += [f"  {entry.name:24}{_as_plain_text(entry.summary)}" for entry in pages]
     lines += ["", "Components (streamer docs KIND NAME):"]
     for plural, kind in KINDS_BY_PLURAL.items():
         if catalog.component_names(kind):
@@ -117,6 +121,10 @@ def _list_pages() -> str:
             )
             lines.append(f"  {plural:24}{names.strip()}")
     return "\n".join(lines) + "\n"
+
+
+def _as_plain_text(markdown: str) -> str:
+    return _LINK.sub(r"\1", markdown).replace("`", "")
 
 
 def _find_text(names: tuple[str, ...]) -> str:
@@ -130,7 +138,7 @@ def _find_text(names: tuple[str, ...]) -> str:
     }
     stem = first.removesuffix(".md")
     if stem in known and not rest:
-        return known[stem].read_text(encoding="utf-8")
+        return strip_docs_footer(known[stem].read_text(encoding="utf-8"))
     if stem in known:
         raise StreamerError(f"streamer docs shows one page, found {' '.join(names)!r}")
     homes = [

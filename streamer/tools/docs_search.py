@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -96,12 +96,22 @@ def _find_stems(words: Sequence[str]) -> list[str]:
 def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
     hits: list[DocsHit] = []
     summaries = _read_summaries(directory)
-    for path in sorted(directory.rglob("*.md")):
+    texts: dict[str, str] = {}
+    counts = dict.fromkeys(stems, 0)
+    number = 0
+    for number, path in enumerate(sorted(directory.rglob("*.md")), 1):
         text = strip_docs_footer(path.read_text(encoding="utf-8"))
         page = path.relative_to(directory).with_suffix("").as_posix()
         small = f"{text}\n{summaries.get(page, '')}".lower()
-        if page != INDEX_PAGE and all(stem.removesuffix("y") in small for stem in stems):
-            hits += _best_section(page, text, stems, summaries.get(page))
+        found = [stem for stem in counts if stem.removesuffix("y") in small]
+        counts.update({stem: counts[stem] + 1 for stem in found})
+        if page != INDEX_PAGE and len(found) == len(counts):
+            texts[page] = text
+    # A word that nearly every page has says little.
+    rarity = {stem: math.log2(1 + number / max(1, count)) for stem, count in counts.items()}
+    weights = {stem: one / max(rarity.values()) for stem, one in rarity.items()}
+    for page, text in texts.items():
+        hits += _best_section(page, text, weights, summaries.get(page))
     return sorted(hits, key=lambda hit: (-hit.score, hit.page))
 
 
@@ -162,7 +172,7 @@ def suggest_words(directory: Path, words: Sequence[str]) -> list[str]:
 
 
 def _best_section(
-    page: str, text: str, stems: Sequence[str], summary: str | None
+    page: str, text: str, weights: Mapping[str, float], summary: str | None
 ) -> Iterator[DocsHit]:
     sections = [*_cut_sections(text)]
     title = sections[0].heading if sections else page
@@ -170,15 +180,15 @@ def _best_section(
         sections[0] = replace(sections[0], lines=[summary, "", *sections[0].lines])
     best: DocsHit | None = None
     for section in sections:
-        scores = [_score_word(stem, page, title, section) for stem in stems]
+        scores = [weights[stem] * _score_word(stem, page, title, section) for stem in weights]
         if not all(scores):
             continue
         if summary is not None:
-            found = sum(_match(stem, summary) for stem in stems) / len(stems)
-            scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * found)
+            found = sum(weight * _match(stem, summary) for stem, weight in weights.items())
+            scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * found / len(weights))
         score = sum(scores) * (0.3 if page in _LIST_PAGES else 1.0)
         if best is None or score > best.score:
-            excerpt = _find_excerpt(section, stems)
+            excerpt = _find_excerpt(section, [*weights])
             best = DocsHit(page, section.line, title, section.heading, excerpt, score)
     if best is not None:
         yield best

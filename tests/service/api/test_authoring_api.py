@@ -160,9 +160,10 @@ def test_the_documentation_is_searched_within_bounds(tmp_path: Path) -> None:
         assert start["title"] == "Start" and start["pages"][0]["name"] == "install"
         hits = server.ask("GET", "/console/docs-search?q=Late").json()
         assert len(hits) == 30
-        [windows] = [hit for hit in hits if hit["page"] == "event-time-windows"]
+        [windows] = [hit for hit in hits if hit["page"] == "early-results"]
         assert hits.index(windows) < 5
-        assert windows["slug"] == windows["heading"].lower().replace(" ", "-").replace(",", "")
+        [sessions] = server.ask("GET", "/console/docs-search?q=own+sessions+gap+recipe").json()[:1]
+        assert sessions["heading"].lower().replace(" ", "-") == sessions["slug"]
         assert any(part["is_match"] and part["text"] == "late" for part in windows["excerpt"])
         [kafka] = [
             hit
@@ -180,7 +181,7 @@ def test_the_documentation_is_served_with_links_that_lead_on(tmp_path: Path) -> 
     with asking(tmp_path) as server:
         pages = server.ask("GET", "/console/docs").json()
         titles = {one["name"]: one["title"] for one in pages}
-        assert titles["windows"] == "Windows" and "components.inputs.kafka" in titles
+        assert "Windows" in titles["windows"] and "components.inputs.kafka" in titles
         tools = server.ask("GET", "/console/docs/tools").json()
         assert 'src="pictures/graph.svg"' in tools["html"]
         assert {"level": 1, "text": tools["title"], "slug": "tools-around-a-config"} in tools[

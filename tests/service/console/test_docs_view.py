@@ -44,15 +44,15 @@ def test_pages_stand_in_groups_and_lead_on(page: Page) -> None:
     title(page, "Documentation")
     pages = page.get_by_role("navigation", name="Pages", exact=True)
     assert pages.get_by_role("heading", level=2).all_inner_texts()[:2] == ["Start", "Learn windows"]
-    pages.get_by_role("link", name="Windows", exact=True).click()
-    title(page, "Windows")
-    expect(page.locator(".docs-path")).to_have_text("Learn windows")
+    pages.get_by_role("link", name="Getting started", exact=True).click()
+    title(page, "Getting started")
+    expect(page.locator(".docs-path")).to_have_text("Start")
     expect(page.locator(".prose")).not_to_contain_text("All pages")
     around = page.get_by_role("navigation", name="Previous and next page")
-    around.get_by_role("link", name="Previous Choosing a window").click()
-    title(page, "Choosing a window")
-    around.get_by_role("link", name="Next Windows").click()
-    title(page, "Windows")
+    around.get_by_role("link", name="Previous Install").click()
+    title(page, "Install")
+    around.get_by_role("link", name="Next Getting started").click()
+    title(page, "Getting started")
     page.goto(f"{page.url.partition('#')[0]}#/docs/components.buffers.system_window")
     title(page, "system_window (buffer)")
     page.locator(".docs-path").get_by_role("link", name="Components").click()
@@ -66,7 +66,7 @@ def test_all_text_is_searched_by_keyboard_alone(page: Page) -> None:
     title(page, "Results for “late”")
     results = page.locator(".docs-results li")
     first = [text.partition("\n")[0] for text in results.all_inner_texts()[:6]]
-    assert any("Windows by event time" in one for one in first), first
+    assert any("Early and late results" in one for one in first), first
     assert "late" in page.locator(".docs-results mark").all_inner_texts()
     expect(page.get_by_label("Search the documentation")).to_be_focused()
     page.keyboard.press("ArrowDown")
@@ -116,8 +116,8 @@ def test_a_block_is_copied(browser: Browser, server: Asking, has_clipboard: bool
 
 
 def test_on_a_telephone_the_list_of_pages_is_folded(browser: Browser, server: Asking) -> None:
-    with opened(browser, f"{server.url}/#/docs/windows", width=390) as (page, complaints):
-        title(page, "Windows")
+    with opened(browser, f"{server.url}/#/docs/getting-started", width=390) as (page, complaints):
+        title(page, "Getting started")
         assert page.locator(".prose h1").bounding_box()["y"] < 400
         page.get_by_text("All pages", exact=True).first.click()
         page.get_by_role("link", name="Glossary", exact=True).click()

@@ -98,8 +98,8 @@ def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
     summaries = _read_summaries(directory)
     texts: dict[str, str] = {}
     counts = dict.fromkeys(stems, 0)
-    number = 0
-    for number, path in enumerate(sorted(directory.rglob("*.md")), 1):
+    paths = sorted(directory.rglob("*.md"))
+    for path in paths:
         text = strip_docs_footer(path.read_text(encoding="utf-8"))
         page = path.relative_to(directory).with_suffix("").as_posix()
         small = f"{text}\n{summaries.get(page, '')}".lower()
@@ -108,7 +108,7 @@ def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
         if page != INDEX_PAGE and len(found) == len(counts):
             texts[page] = text
     # A word that nearly every page has says little.
-    rarity = {stem: math.log2(1 + number / max(1, count)) for stem, count in counts.items()}
+    rarity = {stem: math.log2(1 + len(paths) / max(1, count)) for stem, count in counts.items()}
     weights = {stem: one / max(rarity.values()) for stem, one in rarity.items()}
     for page, text in texts.items():
         hits += _best_section(page, text, weights, summaries.get(page))

@@ -1,6 +1,6 @@
 /** A button that copies a block of text. */
 
-import { copyText } from "./clipboard.js";
+import { copyText } from "./copying.js";
 import { h } from "./dom.js";
 
 const SHOWN_MS = 2_000;
@@ -21,6 +21,7 @@ export function copyButton(source, label) {
   };
   async function copy() {
     const done = await copyText(source.textContent);
+    button.focus({ preventScroll: true });
     if (!done) getSelection().selectAllChildren(source);
     clearTimeout(timer);
     show(done ? "Copied" : "Selected: press Ctrl+C");

@@ -103,9 +103,9 @@ def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
         text = strip_docs_footer(path.read_text(encoding="utf-8"))
         page = path.relative_to(directory).with_suffix("").as_posix()
         small = f"{text}\n{summaries.get(page, '')}".lower()
-        found = [stem for stem in counts if stem.removesuffix("y") in small]
-        counts.update({stem: counts[stem] + 1 for stem in found})
-        if page != INDEX_PAGE and len(found) == len(counts):
+        present = [stem for stem in counts if stem.removesuffix("y") in small]
+        counts.update({stem: counts[stem] + 1 for stem in present})
+        if page != INDEX_PAGE and len(present) == len(counts):
             texts[page] = text
     # A word that nearly every page has says little.
     rarity = {stem: math.log2(1 + len(paths) / max(1, count)) for stem, count in counts.items()}
@@ -184,8 +184,8 @@ def _best_section(
         if not all(scores):
             continue
         if summary is not None:
-            found = sum(weight * _match(stem, summary) for stem, weight in weights.items())
-            scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * found / len(weights))
+            fit = sum(weight * _match(stem, summary) for stem, weight in weights.items())
+            scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * fit / len(weights))
         score = sum(scores) * (0.3 if page in _LIST_PAGES else 1.0)
         if best is None or score > best.score:
             excerpt = _find_excerpt(section, [*weights])

@@ -14,7 +14,7 @@ const SHOWN_MS = 2_000;
 export function copyButton(source, label) {
   let timer = 0;
   const word = h("span", { "aria-hidden": "true" }, "Copy");
-  const said = h("span", { class: "said", role: "status" });
+  const said = h("span", { class: "unseen", role: "status" });
   const show = (text) => {
     word.textContent = text || "Copy";
     said.textContent = text;

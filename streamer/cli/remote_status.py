@@ -1,15 +1,15 @@
-"""`streamer list-streams`, `windows` and `logs`: what the streams of a service do."""
+"""`streamer list-streams` and `logs`: what the streams of a service do."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
+from streamer.cli.text_table import print_table
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.log_format import escape_controls
 
@@ -35,7 +35,7 @@ def list_streams_cli(form: str, **service: Any) -> int:
         )
         for name, one in streams.items()
     ]
-    _print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
+    print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in streams.items():
         if reason := one["reason"] or one.get("waits_for"):
             click.echo(escape_controls(f"{name}: {reason}"))
@@ -51,29 +51,6 @@ def _describe_rejected(one: dict[str, Any]) -> str:
         f"a message has been rejected {times} since {one['since']} by {one['path']} "
         f"({one['reason']}): {one['error']}"
     )
-
-
-@click.command("windows", short_help="List the open windows of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
-@_FORMAT_OPTION
-@remote_options
-def windows_cli(stream_id: str, form: str, **service: Any) -> int:
-    """List the open windows of a stream: bounds, contents, and when they close."""
-    answer = ServiceClient(**service).request("GET", build_stream_path(stream_id, "windows"))
-    if form == "json":
-        click.echo(json.dumps(answer, indent=2))
-        return 0
-    rows = [
-        (one["start"], one["end"], f"{one['messages']:,}", f"{one['bytes']:,}", one["closes"])
-        for one in answer["windows"]
-    ]
-    _print_table(("START", "END", "MESSAGES", "BYTES", "CLOSES"), rows)
-    if not rows:
-        click.echo("no window is open", err=True)
-    more = answer["open"] - len(rows)
-    if more:
-        click.echo(f"and {more:,} more of keys")
-    return 0
 
 
 @click.command("logs", short_help="Show the log of a stream of a service.")
@@ -99,10 +76,3 @@ def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
 
 def _format_seconds(seconds: float) -> str:
     return format_duration(int(seconds) * SECOND)
-
-
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in (names, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(escape_controls("  ".join(cells).rstrip()))

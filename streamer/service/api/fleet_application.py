@@ -43,6 +43,7 @@ from streamer.service.api.result_endpoints import ResultEndpoints
 from streamer.service.api.stream_application import debug_endpoints
 from streamer.service.api.stream_endpoints import StreamEndpoints
 from streamer.service.api.tap_endpoints import TapEndpoints
+from streamer.service.api.window_endpoints import WindowEndpoints
 from streamer.service.console.pages import ConsolePages
 from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import Exposition, make_fleet_exposition
@@ -142,6 +143,7 @@ class FleetApi:
             endpoints += ReadEndpoints(self.manager).list_endpoints()
             endpoints += GraphEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
+            endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()

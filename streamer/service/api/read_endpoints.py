@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -41,7 +40,6 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("windows", "Return the open windows of a stream.", self._windows, s.WINDOWS),
             ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
             ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
@@ -86,12 +84,6 @@ class ReadEndpoints:
     def _stats(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)
         return json_response({**metrics_by_name(managed.view), "uptime_ns": managed.uptime_ns()})
-
-    def _windows(self, request: ApiRequest) -> web.Response:
-        run = self._get_stream(request).run
-        windows = run.list_windows() if run is not None else _NO_WINDOWS
-        # The clock of who asks may be another.
-        return json_response({**windows, "now": format_rfc3339(time.time_ns())})
 
     def _progress(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)
@@ -185,7 +177,6 @@ class ReadEndpoints:
 
 _LINT_SCHEMA: Final = s.object_schema(lint_errors=s.list_schema(s.STRING))
 _REVISIONS_SCHEMA: Final = s.list_schema(s.REVISION)
-_NO_WINDOWS: Final = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
 
 
 def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ BOOLEAN: Final[Schema] = {"type": "boolean"}
 ANYTHING: Final[Schema] = {}
 MAYBE_OBJECT: Final[Schema] = {"type": ["object", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
+MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
@@ -63,7 +64,13 @@ STREAM: Final = object_schema(
 CHANGE_RESULT: Final = object_schema(revision=INTEGER, judgement=MAYBE_OBJECT)
 WINDOWS: Final = object_schema(
     windows=list_schema(
-        object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
+        object_schema(
+            start=MAYBE_STRING,
+            end=MAYBE_STRING,
+            messages=MAYBE_INTEGER,
+            bytes=MAYBE_INTEGER,
+            closes=MAYBE_STRING,
+        )
     ),
     open=INTEGER,
     messages=INTEGER,

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.cli.text_table import print_table
 from streamer.core.durations import SECOND, format_duration
@@ -54,7 +55,7 @@ def _describe_rejected(one: dict[str, Any]) -> str:
 
 
 @click.command("logs", short_help="Show the log of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @click.option("-n", "--lines", type=click.IntRange(0), default=100, help="How many lines (100).")
 @click.option("-f", "--follow", is_flag=True, help="Go on with the lines that come.")
 @remote_options

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.cli.text_table import print_table
 from streamer.core.durations import MILLISECOND
@@ -25,7 +26,7 @@ _DROP_TEXTS: Final = {
 
 
 @click.command("windows", short_help="List the open windows of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @click.option("--key", help="Only windows whose key contains this text.")
 @click.option("--exact", is_flag=True, help="--key is the whole key.")
 @click.option(

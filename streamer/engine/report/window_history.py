@@ -74,6 +74,7 @@ class WindowHistory:
         self._dropped: dict[str, int] | None = None
         self._lag: float | None = None
         self._batch: int | None = None
+        self._taken = 0
         self.event_time: int | None = None
 
     def record(
@@ -92,8 +93,15 @@ class WindowHistory:
         self._batch = batch
         now = max((status["now"] for status in statuses), default=self._clock())
         with self._lock:
+            taken = sum(status["counters"].get("taken", 0) for status in statuses)
+            if taken < self._taken:
+                self.event_time = None  # The windows have begun anew.
+            self._taken = taken
             if lag is not None and lag != self._lag:
-                self._lag, self.event_time = lag, self._clock() - round(lag * 1e9)
+                # A late message does not set the clock back.
+                known, newest = self.event_time, self._clock() - round(lag * 1e9)
+                self._lag = lag
+                self.event_time = newest if known is None else max(known, newest)
             for status in statuses:
                 for one in status.get("open", ()):
                     self._starts[one["end"]] = one["start"]

@@ -30,7 +30,6 @@ ANYTHING: Final[Schema] = {}
 MAYBE_OBJECT: Final[Schema] = {"type": ["object", "null"]}
 MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
-MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}

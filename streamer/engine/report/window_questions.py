@@ -17,7 +17,7 @@ from streamer.window.inspect.window_query import WindowListing, WindowQuery
 MAX_QUESTIONS: Final = 4
 """Questions that are kept; a new one takes the place of the one that was asked least recently."""
 
-_ASKED_FOR_S: Final = 15.0
+_REQUEST_LIFETIME_S: Final = 15.0
 _MIN_INTERVAL_S: Final = 2.0
 _MIN_WAKE_INTERVAL_S: Final = 2.0
 
@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class _Question:
-    asked_at: float
+    requested_at: float
     taken_at: float = -1e9
     answer: Answer | None = field(default=None)
 
@@ -80,18 +80,18 @@ class WindowQuestions:
         self._questions: dict[WindowQuery, _Question] = {}
         self._woken_at = -1e9
 
-    def ask(self, query: WindowQuery) -> bool:
+    def request(self, query: WindowQuery) -> bool:
         """Ask for some seconds from now on; return whether nobody was asking that before."""
         with self._lock:
             now = self._now()
             question = self._questions.get(query)
-            is_new = question is None or now - question.asked_at > _ASKED_FOR_S
+            is_new = question is None or now - question.requested_at > _REQUEST_LIFETIME_S
             if question is None:
                 while len(self._questions) >= MAX_QUESTIONS:
-                    oldest = min(self._questions, key=lambda one: self._questions[one].asked_at)
+                    oldest = min(self._questions, key=lambda one: self._questions[one].requested_at)
                     del self._questions[oldest]
                 question = self._questions[query] = _Question(now)
-            question.asked_at = now
+            question.requested_at = now
             should_wake = now - self._woken_at >= _MIN_WAKE_INTERVAL_S
             if should_wake:
                 self._woken_at = now
@@ -105,25 +105,25 @@ class WindowQuestions:
             now = self._now()
             taken = []
             for query, question in self._questions.items():
-                is_asked = now - question.asked_at <= _ASKED_FOR_S
-                if is_asked and now - question.taken_at >= _MIN_INTERVAL_S:
+                is_requested = now - question.requested_at <= _REQUEST_LIFETIME_S
+                if is_requested and now - question.taken_at >= _MIN_INTERVAL_S:
                     question.taken_at = now
                     taken.append(query.to_json())
             return "\n".join(taken)
 
     def record(self, statuses: Iterable[Mapping[str, Any]]) -> None:
         """Take the answers in the statuses of all shards, after a micro-batch."""
-        found: dict[str, list[ShardAnswer]] = {}
+        answers_by_query: dict[str, list[ShardAnswer]] = {}
         for status in statuses:
             for text, answer in status.get("answers", {}).items():
                 listing = WindowListing.from_dict(answer)
                 one = ShardAnswer(status.get("buffer", ""), listing, answer.get("contents", []))
-                found.setdefault(text, []).append(one)
-        if not found:
+                answers_by_query.setdefault(text, []).append(one)
+        if not answers_by_query:
             return
         with self._lock:
             for query, question in self._questions.items():
-                answers = found.get(query.to_json())
+                answers = answers_by_query.get(query.to_json())
                 if answers is not None:
                     question.answer = Answer(self._clock(), answers)
 

@@ -67,10 +67,10 @@ class WindowEndpoints:
             codes=_CODES,
         )
         yield Endpoint(
-            *("POST", path, "ask_windows"),
+            *("POST", path, "request_windows"),
             "Have the next micro-batch look for windows; a `GET` with the same parameters has the "
             "answer then.",
-            *(self._ask, s.object_schema(asked=s.BOOLEAN)),
+            *(self._request, s.object_schema(asked=s.BOOLEAN)),
             parameters=_PARAMETERS,
             codes=_CODES,
             is_change=True,
@@ -84,11 +84,11 @@ class WindowEndpoints:
         document = {**windows, "now": format_rfc3339(time.time_ns())}
         return json_response(managed.redact_value(document))
 
-    def _ask(self, request: ApiRequest) -> web.Response:
+    def _request(self, request: ApiRequest) -> web.Response:
         managed = self._find_stream(request)
         query = parse_window_query(request)
         run = managed.run
-        if run is not None and run.ask_windows(query) and query.has_content:
+        if run is not None and run.request_windows(query) and query.has_content:
             # Messages may hold what not everybody may see: it is known who has looked.
             fields: dict[str, Any] = {"by": request.options.author}
             managed.log("INFO", "Open windows are looked into for the API", fields)

@@ -32,7 +32,7 @@ class RunHandle(Protocol):
     def list_windows(self, query: WindowQuery = DEFAULT_QUERY) -> Mapping[str, Any]:
         """Return the open windows, see `list_open_windows`."""
 
-    def ask_windows(self, query: WindowQuery) -> bool:
+    def request_windows(self, query: WindowQuery) -> bool:
         """Have the next micro-batch answer a question; return whether nobody asked it before."""
 
     def tap(self) -> MessageSamples | None:

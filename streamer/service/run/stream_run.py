@@ -380,9 +380,9 @@ class StreamRun:
             return list_windows_of_buffers(windows, statuses, recent, query, answer)
         return list_open_windows(self.plan.window, statuses, recent, query, answer)
 
-    def ask_windows(self, query: WindowQuery) -> bool:
-        """Ask the shards about their windows; see `WindowQuestions.ask`."""
-        return self.stream.input.window_questions.ask(query)
+    def request_windows(self, query: WindowQuery) -> bool:
+        """Ask the shards about their windows; see `WindowQuestions.request`."""
+        return self.stream.input.window_questions.request(query)
 
     def tap(self) -> MessageSamples:
         """Return the samples of messages."""

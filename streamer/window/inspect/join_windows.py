@@ -40,7 +40,7 @@ class JoinWindows:
 
         Its bounds are the event times of its first and last message.
         """
-        found: dict[tuple[Side, str | None], list[int]] = {}
+        groups: dict[tuple[Side, str | None], list[int]] = {}
         budget, is_complete = query.max_keys, True
         for side in SIDES:
             for loaded in self._iterate_packs(side):
@@ -50,7 +50,7 @@ class JoinWindows:
                 budget -= len(loaded.times)
                 for key, times in self._times_by_key(loaded):
                     if query.matches(key):
-                        entry = found.setdefault((side, key), [0, times[0], times[0]])
+                        entry = groups.setdefault((side, key), [0, times[0], times[0]])
                         entry[0] += len(times)
                         entry[1], entry[2] = min(entry[1], *times), max(entry[2], *times)
         rows = [
@@ -60,7 +60,7 @@ class JoinWindows:
                 closes_by="clock" if self._window.time.clock == "system" else "event_time",
                 side=side,
             )
-            for (side, key), (count, first, last) in found.items()
+            for (side, key), (count, first, last) in groups.items()
             if query.start in (None, first)
         ]
         return WindowListing(rows, len(rows), is_complete)

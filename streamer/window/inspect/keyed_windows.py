@@ -267,9 +267,9 @@ def possible_keys(text: str) -> Iterator[bytes]:
 
 def _find_sessions(opened: OpenSessions, keys: set[bytes], start: int | None) -> Ints:
     starts = opened.starts.tolist()
-    found = [
+    places = [
         at
         for at, key in enumerate(opened.keys)
         if key in keys and (start is None or starts[at] == start)
     ]
-    return np.array(found, np.int64)
+    return np.array(places, np.int64)

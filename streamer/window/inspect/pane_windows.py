@@ -63,13 +63,13 @@ class PaneWindows:
                         break
                     counts[pane.pane] = self._count_keys(pane)
                 by_key.update(counts[pane.pane])
-            found = [
+            matching = [
                 self._row_of(text, start, end, count, panes)
                 for key, count in by_key.items()
                 if query.matches(text := self._key_text(key))
             ]
-            total += len(found)
-            rows += found
+            total += len(matching)
+            rows += matching
             if not is_complete:
                 break
         return WindowListing(rows, total, is_complete)

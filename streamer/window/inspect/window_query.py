@@ -17,7 +17,7 @@ ClosesBy = Literal["event_time", "key_time", "clock", "count", "message", "never
 MAX_ROWS: Final = 200
 """Windows that an answer lists at most."""
 
-MAX_ASKED_KEYS: Final = 20_000
+MAX_SCANNED_KEYS: Final = 20_000
 """Keys that a shard looks through in a micro-batch when somebody has asked."""
 
 _USUAL_ROWS: Final = 16
@@ -46,7 +46,7 @@ class WindowQuery:
     only_key: bool = False
     start: int | None = None
     has_content: bool = False
-    max_keys: int = MAX_ASKED_KEYS
+    max_keys: int = MAX_SCANNED_KEYS
 
     def to_json(self) -> str:
         """Return the question as a text, which tells it apart from others."""
@@ -145,10 +145,10 @@ def rank_usual_rows(rows: list[WindowRow]) -> list[WindowRow]:
     """Return the oldest rows and the largest, where there are too many to list all."""
     if len(rows) <= 2 * _USUAL_ROWS:
         return sorted(rows, key=_age_of)
-    chosen = rank_rows(rows, "age", _USUAL_ROWS)
-    others = set(chosen)
-    chosen += [row for row in rank_rows(rows, "size", _USUAL_ROWS) if row not in others]
-    return sorted(chosen, key=_age_of)
+    selected = rank_rows(rows, "age", _USUAL_ROWS)
+    others = set(selected)
+    selected += [row for row in rank_rows(rows, "size", _USUAL_ROWS) if row not in others]
+    return sorted(selected, key=_age_of)
 
 
 def _age_of(row: WindowRow) -> tuple[Any, ...]:

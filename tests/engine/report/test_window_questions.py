@@ -14,21 +14,21 @@ def test_a_question_is_passed_on_once_in_two_seconds_while_somebody_asks() -> No
     questions = WindowQuestions(lambda: at[0], lambda: round(at[0]))
     questions.wake = lambda: woken.append(at[0])
     assert questions.take() == ""
-    assert questions.ask(ADA)
+    assert questions.request(ADA)
     assert WindowQuery.from_json(questions.take()) == ADA
-    assert not questions.ask(ADA)
+    assert not questions.request(ADA)
     assert questions.take() == "" and woken == [100.0]
     at[0] = 102.0
     assert questions.take() == ADA.to_json()
-    assert not questions.ask(ADA) and woken == [100.0, 102.0]
+    assert not questions.request(ADA) and woken == [100.0, 102.0]
     at[0] = 118.0
     assert questions.take() == ""  # Nobody has asked for a while.
-    assert questions.ask(ADA)
+    assert questions.request(ADA)
 
 
 def test_answers_of_all_shards_are_kept_with_their_time() -> None:
     questions = WindowQuestions(lambda: 0.0, lambda: 77)
-    questions.ask(ADA)
+    questions.request(ADA)
     assert questions.answer_to(ADA) is None
     listing = WindowListing([WindowRow("ada", 1, 2, 3)], 1)
     answers = {ADA.to_json(): {**listing.to_dict(), "contents": [{"start": 1}]}}
@@ -44,5 +44,5 @@ def test_answers_of_all_shards_are_kept_with_their_time() -> None:
 def test_few_questions_are_kept_however_many_ask() -> None:
     questions = WindowQuestions(lambda: 0.0)
     for number in range(100):
-        questions.ask(WindowQuery(key=str(number)))
+        questions.request(WindowQuery(key=str(number)))
     assert len(questions.take().splitlines()) == MAX_QUESTIONS

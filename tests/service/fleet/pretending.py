@@ -121,8 +121,8 @@ class PretendedRun:
     def list_windows(self, query: WindowQuery = DEFAULT_QUERY) -> Mapping[str, Any]:
         return self.stage.windows(self.stream_id, query, self.questions.answer_to(query))
 
-    def ask_windows(self, query: WindowQuery) -> bool:
-        return self.questions.ask(query)
+    def request_windows(self, query: WindowQuery) -> bool:
+        return self.questions.request(query)
 
     def tap(self) -> MessageSamples:
         return self.samples

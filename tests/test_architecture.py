@@ -73,6 +73,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "text_style",
             "docs_search",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
+            "config_trial",
         ),
     ),
     "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),

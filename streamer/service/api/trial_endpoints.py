@@ -44,9 +44,7 @@ _FIELD_TYPES: Final[dict[str, type]] = {
     "buffer": str,
 }
 _TESTS_SCHEMA: Final = s.list_schema(
-    s.object_schema(
-        name=s.STRING, file=s.STRING, line=s.INTEGER, passed=s.BOOLEAN, error=s.BOOLEAN
-    )
+    s.object_schema(name=s.STRING, file=s.STRING, line=s.INTEGER, passed=s.BOOLEAN, error=s.BOOLEAN)
 )
 _CHECKS_SCHEMA: Final = s.list_schema(
     {

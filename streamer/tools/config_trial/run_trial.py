@@ -193,7 +193,8 @@ def _run_tap(request: TrialRequest, directory: str, emit: Emit) -> None:
                             "batches": batches,
                             "dropped_count": len(stage.dropped),
                             "dropped": [
-                                _describe_message(one) for one in stage.dropped[:_MAX_SHOWN_MESSAGES]
+                                _describe_message(one)
+                                for one in stage.dropped[:_MAX_SHOWN_MESSAGES]
                             ],
                             "logged": [
                                 {"level": level, "text": shorten(text)}

@@ -112,7 +112,9 @@ def test_a_dry_run_says_what_does_not_connect_and_no_secret(server: Asking) -> N
     checks = {one["name"]: one for one in answer.json()["checks"]}
     assert checks["output: socket"]["ok"] is False
     assert "swordfish" not in answer.text
-    answer = server.ask("POST", "/console/trial/tap", {"config": shown, "stream": "kept", "messages": "1"})
+    answer = server.ask(
+        "POST", "/console/trial/tap", {"config": shown, "stream": "kept", "messages": "1"}
+    )
     assert "refused" in answer.text and "swordfish" not in answer.text
     server.ask("DELETE", "/streams/kept")
 
@@ -144,5 +146,7 @@ def test_what_cannot_be_tried_says_why(server: Asking) -> None:
 
 
 def test_pages_of_other_sites_may_not_try(tmp_path: Path, server: Asking) -> None:
-    answer = server.ask("POST", "/console/trial/dry-run", {"config": CONFIG}, Origin="http://elsewhere")
+    answer = server.ask(
+        "POST", "/console/trial/dry-run", {"config": CONFIG}, Origin="http://elsewhere"
+    )
     assert answer.status_code == 403

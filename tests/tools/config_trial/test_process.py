@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,9 @@ def run_all(*requests: TrialRequest, **bounds: Any) -> list[TrialOutcome]:
 def failures(outcome: TrialOutcome) -> list[str]:
     """What each test says, in one text."""
     found = [piece["test"] for piece in outcome.pieces if "test" in piece]
-    return [" ".join(line["text"] for failure in one["failures"] for line in failure) for one in found]
+    return [
+        " ".join(line["text"] for failure in one["failures"] for line in failure) for one in found
+    ]
 
 
 def test_time_and_output_are_bounded() -> None:
@@ -90,20 +91,16 @@ def test_files_programs_and_the_environment_are_out_of_reach(
     secret.write_text("pipeline: { processors: [ { mapping: root = 'swordfish' } ] }\n")
     monkeypatch.setenv("TRIAL_SECRET", "swordfish")
     expected = "output_batches: [ [ { content_equals: nothing } ] ]"
+    given = f"input_batch: [ {{ content: a }} ], {expected}"
     cases = (
         f"{{ target_processors: it, input_batch: [ {{ file_content: {secret} }} ], {expected} }}",
         "{ target_processors: it, input_batch: [ { content: a } ], output_batches: "
         f"[ [ {{ file_equals: {secret} }} ] ] }}",
-        f"{{ target_processors: '{secret}#/pipeline/processors', "
-        f"input_batch: [ {{ content: a }} ], {expected} }}",
-        f"{{ target_mapping: {secret}, input_batch: [ {{ content: a }} ], {expected} }}",
-        "{ target_mapping: 'root = file(\"%s\")', input_batch: [ { content: a } ], %s }"
-        % (secret, expected),
-        "{ target_mapping: 'root = env(\"TRIAL_SECRET\")', input_batch: [ { content: a } ], %s }"
-        % expected,
-        "{ target_processors: it, input_batch: [ { content: a } ], "
-        f"mocks: {{ it: {{ command: {{ name: cat, args_mapping: 'root = [\"{secret}\"]' }} }} }}, "
-        f"{expected} }}",
+        f"{{ target_processors: '{secret}#/pipeline/processors', {given} }}",
+        f"{{ target_mapping: {secret}, {given} }}",
+        f"{{ target_mapping: 'root = file(\"{secret}\")', {given} }}",
+        f"{{ target_mapping: 'root = env(\"TRIAL_SECRET\")', {given} }}",
+        f"{{ target_processors: it, mocks: {{ it: {{ command: {{ name: cat }} }} }}, {given} }}",
     )
     (outcome,) = run_all(request_of_tests(*cases))
     said = failures(outcome)
@@ -111,7 +108,6 @@ def test_files_programs_and_the_environment_are_out_of_reach(
     assert "swordfish" not in str(outcome.pieces)
     for number in (0, 1, 2, 6):
         assert "out of reach" in said[number] or "which is off for" in said[number], said[number]
-    assert not [one for one in os.listdir("/tmp") if one.startswith(f"streamer-trial-{os.getpid()}")]
 
 
 def test_a_tap_reaches_no_further_than_a_deploy() -> None:

@@ -34,6 +34,7 @@ from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
 from streamer.service.api.graph_endpoints import GraphEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
+from streamer.service.api.new_stream_endpoints import NewStreamEndpoints
 from streamer.service.api.openapi import make_openapi
 from streamer.service.api.playground_endpoints import PlaygroundEndpoints
 from streamer.service.api.read_endpoints import ReadEndpoints
@@ -152,6 +153,7 @@ class FleetApi:
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()
             endpoints += self.trials.list_endpoints()
+            endpoints += NewStreamEndpoints(self.manager).list_endpoints()
             endpoints += ManualEndpoints().list_endpoints()
         return endpoints
 

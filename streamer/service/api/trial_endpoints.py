@@ -30,7 +30,7 @@ from streamer.service.fleet.errors import BadRequestError
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
 from streamer.tools.config_trial.process import ConfigTrials, TrialOutcome, TrialsBusyError
-from streamer.tools.config_trial.request import MAX_MESSAGES, UnitTestTexts, TrialKind, TrialRequest
+from streamer.tools.config_trial.request import MAX_MESSAGES, TrialKind, TrialRequest, UnitTestTexts
 from streamer.tools.playground.split_documents import split_documents
 
 _BUSY_TEXT: Final = "Too many configs are tried at the moment; try again in a few seconds."

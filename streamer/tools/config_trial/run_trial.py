@@ -23,7 +23,7 @@ from streamer.core.redaction import Redaction
 from streamer.core.timestamps import format_rfc3339
 from streamer.plan import Plan, make_plan
 from streamer.sdk.spec import ParsedComponent
-from streamer.tools.config_trial.request import UnitTestTexts, TrialRequest
+from streamer.tools.config_trial.request import TrialRequest, UnitTestTexts
 
 Emit = Callable[[dict[str, Any]], None]
 

@@ -150,3 +150,19 @@ def test_pages_of_other_sites_may_not_try(tmp_path: Path, server: Asking) -> Non
         "POST", "/console/trial/dry-run", {"config": CONFIG}, Origin="http://elsewhere"
     )
     assert answer.status_code == 403
+
+
+def test_a_new_stream_has_configs_to_begin_with_and_an_id_that_is_free(server: Asking) -> None:
+    starters = server.ask("GET", "/console/starters").json()
+    assert starters[0]["name"] == "tumbling_counts" and "tumbling_window" in starters[0]["text"]
+    for one in starters:
+        assert server.ask("POST", "/lint", one["text"]).json() == {"lints": []}, one["name"]
+    for given, problem in (
+        ("fresh", ""),
+        ("filed", "already"),
+        ("metrics", "of its own"),
+        ("a%2Fb", "no id"),
+        ("", "no id"),
+    ):
+        found = server.ask("GET", f"/console/new-id?id={given}").json()["problem"]
+        assert problem in found and bool(problem) == bool(found)

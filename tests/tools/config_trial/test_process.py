@@ -12,7 +12,7 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.permissions import NONE, limit_permissions
 from streamer.tools.config_trial.process import ConfigTrials, TrialOutcome, TrialsBusyError
-from streamer.tools.config_trial.request import UnitTestTexts, TrialRequest
+from streamer.tools.config_trial.request import TrialRequest, UnitTestTexts
 from tests.slowness import slowness
 
 ENDLESS = "root = range(0, 3000).map_each(a -> range(0, 3000).map_each(b -> range(0, 3000).sum()))"

@@ -120,7 +120,8 @@ export function timelineView({ messages, windows, svg, problem }) {
     );
   if (!messages.length && !problem)
     nodes.push(h("p", { class: "muted" }, "Paste messages above: a timeline shows where they fall."));
-  const text = `${windows.length} windows${dropped ? `, ${dropped} messages dropped` : ""}`;
+  const lost = dropped ? `, ${counted(dropped, "message")} dropped` : "";
+  const text = `${counted(windows.length, "window")}${lost}`;
   return { nodes, text: problem ? "Not run" : text, good: !problem };
 }
 
@@ -150,7 +151,7 @@ export function stagesView({ stages, problem }) {
 function stageView(stage, before) {
   const counts = before
     ? `${before.messages} in, ${stage.messages} out`
-    : `${stage.messages} ${stage.messages === 1 ? "message" : "messages"}`;
+    : counted(stage.messages, "message");
   const late = stage.dropped_count ? `, ${stage.dropped_count} dropped` : "";
   const passes = before && stage.path === "output";
   return h(
@@ -208,7 +209,7 @@ function messageView({ content, bytes, metadata, failed }) {
       h(
         "details",
         null,
-        h("summary", { class: "muted" }, `${names.length} metadata`),
+        h("summary", { class: "muted" }, counted(names.length, "metadata field")),
         h(
           "dl",
           { class: "trial-metadata" },
@@ -246,4 +247,8 @@ export function checksView({ checks, problem }) {
   ];
   const text = failed ? `${failed} of ${checks.length} failed` : "Everything connects";
   return { nodes, text: problem ? "Stopped" : text, good: !failed && !problem };
+}
+
+function counted(number, what) {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -81,7 +81,7 @@ export function trialsCard({ id, editor, api, kept, onLeave }) {
   );
   const card = h(
     "section",
-    { class: "card", "aria-labelledby": "trials-title" },
+    { class: "card trials", "aria-labelledby": "trials-title" },
     h("header", null, h("h2", { id: "trials-title" }, "Try before a deploy"), state),
     h(
       "div",

@@ -22,7 +22,9 @@ MESSAGES = (
     '{"user":"ada","at":"2026-01-01T10:02:00Z"}\n'
     '{"user":"ada","at":"2026-01-01T10:00:02Z"}\n'
 )
-TRIED = COUNTED.replace("root = now()", "root = this.at") + """\
+TRIED = (
+    COUNTED.replace("root = now()", "root = this.at")
+    + """\
 tests:
   - name: counts
     target_processors: per_user
@@ -33,6 +35,7 @@ tests:
     input_batch: [ { json_content: { user: ada } } ]
     output_batches: [ [ { json_equals: { user: bob } } ] ]
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +133,9 @@ def test_a_deploy_by_keyboard_alone(page: Page, server: Asking) -> None:
     page.goto(f"{server.url}/#/streams/plain/config")
     field, keys = editor(page, "Config of plain"), page.keyboard
     deploy = page.get_by_role("button", name="Deploy…")
-    expect(field).to_have_value("input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n")
+    expect(field).to_have_value(
+        "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n"
+    )
     for _ in range(40):
         if field.evaluate("e => e === document.activeElement"):
             break

@@ -1,4 +1,4 @@
-"""The endpoints for a stream that is not there yet: configs to begin with, and whether an id is free."""
+"""The endpoints for a stream that is not there yet: configs to begin with, and a check of its id."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ tests:
     output_batches: [ [ { json_equals: { n: 2 } } ] ]
 """
 TIMES = ("00:10", "01:20", "00:09")
-MESSAGES = "\n".join('{"at":"2026-01-01T00:%sZ"}' % one for one in TIMES)
+MESSAGES = "\n".join(f'{{"at":"2026-01-01T00:{one}Z"}}' for one in TIMES)
 SECRET = """\
 input: { generate: { mapping: root = 1 } }
 output: { socket: { network: tcp, address: '127.0.0.1:1' } }

@@ -1,4 +1,4 @@
-"""The endpoints for a stream that is not there yet: configs to begin with, and a check of its id."""
+"""The endpoints for a new stream: configs to begin with, and a check of its id."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def windows_cli(
 
 
 def _request_windows(remote: ServiceClient, path: str, query: dict[str, str]) -> dict[str, Any]:
-    """Return the service's answer; ask its shards, and wait, where they have not said all."""
+    """Return the service's answer; request one of the shards where their reports are not enough."""
     answer: dict[str, Any] = remote.request("GET", path, query=query)
     if not answer.get("kind") or (answer["complete"] and "content" not in query):
         return answer

@@ -81,7 +81,7 @@ class WindowQuestions:
         self._woken_at = -1e9
 
     def request(self, query: WindowQuery) -> bool:
-        """Ask for some seconds from now on; return whether nobody was asking that before."""
+        """Request an answer for some seconds; return whether nobody was requesting it before."""
         with self._lock:
             now = self._now()
             question = self._questions.get(query)

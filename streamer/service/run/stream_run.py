@@ -381,7 +381,7 @@ class StreamRun:
         return list_open_windows(self.plan.window, statuses, recent, query, answer)
 
     def request_windows(self, query: WindowQuery) -> bool:
-        """Ask the shards about their windows; see `WindowQuestions.request`."""
+        """Request an answer of the shards about their windows; see `WindowQuestions.request`."""
         return self.stream.input.window_questions.request(query)
 
     def tap(self) -> MessageSamples:

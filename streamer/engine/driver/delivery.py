@@ -29,6 +29,7 @@ from streamer.engine.driver.rejected_frames import (
 )
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.writers import Writer
+from streamer.engine.report.batch_times import BatchTimes, TaskTimes
 from streamer.engine.report.batch_work import BatchWork, TaskWork, combine_tasks
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import RejectedMessages
@@ -64,6 +65,7 @@ class Delivery:
         rejected_batches: micro-batches of which messages were rejected, while nothing was sent
             since this was made.
         rejected_reason: why, as of the newest of them.
+        times: of the newest micro-batch.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class Delivery:
         self.metrics, self.statuses = self._record.metrics, self._record.statuses
         self.trace: Callable[[BatchTrace], None] | None = None
         self.rejected_batches, self.rejected_reason = 0, ""
+        self.times = BatchTimes()
         self._waited = 0
         self._has_sent = False
         self._connected: set[int] = set()
@@ -141,6 +144,9 @@ class Delivery:
         ordered = sort_frames(frames)
         self._log_frames(ordered, {"micro_batch": batch})
         self._written, self._refused_writes, self._waited = [], [], 0
+        self.times = BatchTimes(
+            [TaskTimes.from_json(one.body) for one in ordered if one.kind == FrameKind.TASK_TIME]
+        )
         # Only windows that may expire need to know how long it takes.
         expires = self._expire_delay is not None
         clocks, running = self._clocks, self._clocks.running
@@ -218,7 +224,7 @@ class Delivery:
         logged_at, silence = -MAX_SILENCE_S, FIRST_WAIT_S
         progress = False
         while (first := backlog.first) is not None:
-            text = f"Messages wait: {first.text}"
+            text, began = f"Messages wait: {first.text}", self._clocks.now()
             self._listeners.on_trouble(text, first.place)
             if self._clocks.now() >= logged_at + silence:
                 self._log("ERROR", text, {**first.place, "micro_batch": batch})
@@ -239,6 +245,8 @@ class Delivery:
                     self.metrics.add_counts(frame.body)
                 elif frame.kind not in (FrameKind.UNDELIVERED, FrameKind.WORK):
                     made.append(frame)
+            waited = self._clocks.now() - began
+            self.times.add_seconds(first.place.get("path", ""), 0.0, waited)
             progress = backlog.put_back(portion, resent)
             if progress:
                 pauses = REDELIVER.pauses()
@@ -392,14 +400,17 @@ class Delivery:
                 # All others are written.
                 self._refused_writes += [make_unwritten(place, *one) for one in error.refused]
 
+        first_try = self._clocks.now()
         began = self._retry_until_done(
             write, "write to the output", {**place, "micro_batch": batch}, count_failure
         )
+        writing = self._clocks.now() - began
+        self.times.add_seconds(place.get("path", ""), writing, began - first_try)
         if number not in self._connected:
             self._connected.add(number)
             count("output_connection_up", place)
         if frames:
-            took = round((self._clocks.now() - began) * 1e9)
+            took = round(writing * 1e9)
             self.metrics.time("output_latency_ns", place, took)
             self._note_span(place, took, frames)
 

@@ -71,7 +71,9 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         *(
             "drawing",
             "text_style",
+            "docs_index",
             "docs_search",
+            "markdown_rendering",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
         ),
     ),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.options import (
     Options,
     gather_options,
@@ -23,30 +22,30 @@ from streamer.cli.options import (
     stream_options,
 )
 from streamer.cli.redact_output import build_redactor
+from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
 from streamer.plan.checkpoint_dir import default_checkpoint, is_remote, local_directory
 
 if TYPE_CHECKING:
-    from streamer.engine.results.query_model import ResultQuery, WindowResult
+    from streamer.engine.results.query_model import ResultQuery
 
 _HELP: Final = """\
 Show the results of windows that a stream keeps, while it runs or not.
 
 A stream keeps them whose window buffer has the field `retention`. CONFIG is its config, or its
-checkpoint directory. Without --all-revisions, of each window its latest revision is shown.
+checkpoint directory; with --stream, a service is asked for its stream. Without --all-revisions, of
+each window its latest revision is shown.
 
 \b
   streamer query config.yaml --key alice
   streamer query config.yaml --from 2026-11-21T00:00:00Z --to 2026-11-22T00:00:00Z --format csv
+  streamer query --stream orders --url http://127.0.0.1:4195 --order newest --limit 20
   streamer query config.yaml --sql "SELECT key, content->>'$.count' FROM results LIMIT 10"
 """
 _COLUMNS: Final = ("key", "start", "end", "emit", "revision", "content")
-_ALL_COLUMNS: Final = (
-    *("key", "start", "end", "emitted_at", "emit", "revision"),
-    *("content", "content_base64", "metadata", "error"),
-)
 _MAX_CELL_WIDTH: Final = 80
+_MAX_PAGE_RESULTS: Final = 10_000
 
 Row = Sequence[Any]
 
@@ -59,13 +58,24 @@ class QueryOptions:
     since: str | None
     until: str | None
     latest: bool
+    order: str | None
     sql: str | None
     limit: int
     form: str
+    stream: str | None
+    url: str
+    token: str | None
+    user: str | None
+
+    @property
+    def own_conditions(self) -> dict[str, str]:
+        """The conditions other than SQL, by the names of the API's parameters."""
+        named = {"key": self.key, "from": self.since, "to": self.until, "order": self.order}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 @click.command("query", help=_HELP)
-@click.argument("file", metavar="[CONFIG]", required=False)
+@click.argument("file", metavar="[CONFIG]", required=False, type=FILE)
 @click.option("--key", metavar="KEY", help="The windows of this key, as window_key shows it.")
 @click.option(
     "--from", "since", metavar="TIME", help="Windows that start at or after it (RFC 3339, Unix s)."
@@ -75,6 +85,11 @@ class QueryOptions:
     "--latest/--all-revisions",
     default=True,
     help="Of each window the latest revision (default), or all that there still are.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["oldest", "newest"]),
+    help="Which windows come first, by their ends (oldest).",
 )
 @click.option("--sql", metavar="SELECT", help="A SELECT of DuckDB's over the table results.")
 @click.option(
@@ -88,13 +103,21 @@ class QueryOptions:
     show_default=True,
     help="A table for people, a JSON object a line, or CSV.",
 )
+@click.option("--stream", metavar="ID", help="The stream of a service; see --url.")
+@remote_options
 @stream_options
 @click.pass_obj
 @gather_options(QueryOptions)
 def query_cli(root: Options, own: QueryOptions, /, file: str | None, **given: Any) -> int:
     """Show results."""
-    if own.sql is not None and (own.key, own.since, own.until) != (None, None, None):
-        raise click.UsageError("--sql says itself which results: leave out --key, --from and --to")
+    if own.sql is not None and own.own_conditions:
+        beside = ", ".join(f"--{name}" for name in own.own_conditions)
+        raise click.UsageError(f"--sql says itself which results: leave out {beside}")
+    if own.stream is not None:
+        if file is not None:
+            raise click.UsageError("query needs a config or --stream, not both")
+        _note_more(_query_service(own, own.stream), own.limit)
+        return 0
     options = merge_options(root, parse_options(**given), file, "query")
     directory = _find_results_directory(options)
     # These are made with DuckDB and pyarrow: not for --help.
@@ -106,14 +129,50 @@ def query_cli(root: Options, own: QueryOptions, /, file: str | None, **given: An
         None if own.since is None else parse_time("--from", own.since),
         None if own.until is None else parse_time("--to", own.until),
         not own.latest,
+        newest_first=own.order == "newest",
     )
     if own.sql is None:
         more = _show_results(directory, question, own.limit, own.form)
     else:
         more = _show_sql_rows(directory, own.sql, not own.latest, own.limit, own.form)
-    if more:
-        click.echo(f"there is more; these are the first {own.limit:,} (--limit)", err=True)
+    _note_more(more, own.limit)
     return 0
+
+
+def _note_more(more: bool, limit: int) -> None:
+    if more:
+        click.echo(f"there is more; these are the first {limit:,} (--limit)", err=True)
+
+
+def _query_service(own: QueryOptions, stream_id: str) -> bool:
+    """Show results of a stream of a service; return whether there are more."""
+    service = ServiceClient(own.url, own.token, own.user)
+    query = {**own.own_conditions, "limit": str(own.limit)}
+    query |= {} if own.latest else {"revisions": "all"}
+    query |= {} if own.sql is None else {"sql": own.sql}
+    if own.form != "table":
+        form = {"json": "jsonl"}.get(own.form, own.form)
+        path = build_stream_path(stream_id, "results", "download")
+        text, headers = service.download(path, {**query, "format": form})
+        click.echo(text, nl=False)
+        return headers.get("X-Results-Cut") == "true"
+    path = build_stream_path(stream_id, "results")
+    if own.sql is not None:
+        table = service.request("GET", path, query=query)
+        _print_table(table["columns"], table["rows"])
+        return bool(table["cut"])
+    rows: list[Row] = []
+    while True:
+        query["limit"] = str(min(own.limit - len(rows), _MAX_PAGE_RESULTS))
+        page = service.request("GET", path, query=query)
+        rows += [
+            [one.get(name, one.get("content_base64")) for name in _COLUMNS]
+            for one in page["results"]
+        ]
+        if not page["next"] or len(rows) >= own.limit:
+            _print_table(_COLUMNS, rows)
+            return bool(page["next"])
+        query["after"] = page["next"]
 
 
 def _find_results_directory(options: Options) -> Path:
@@ -148,6 +207,7 @@ def _resolve_local_directory(checkpoint: str) -> Path:
 
 
 def _show_results(directory: Path, question: ResultQuery, limit: int, form: str) -> bool:
+    from streamer.engine.results.exports import RESULT_COLUMNS, select_cells
     from streamer.engine.results.query import iterate_results
 
     results = iterate_results(directory, question, time.time_ns())
@@ -155,20 +215,10 @@ def _show_results(directory: Path, question: ResultQuery, limit: int, form: str)
     if form == "json":
         _print_lines(dump_json(result.to_json_values()).decode() for result in first_results)
     elif form == "csv":
-        _print_csv(_ALL_COLUMNS, (_select_cells(result, _ALL_COLUMNS) for result in first_results))
+        _print_csv(RESULT_COLUMNS, (select_cells(one, RESULT_COLUMNS) for one in first_results))
     else:
-        _print_table(_COLUMNS, [_select_cells(result, _COLUMNS) for result in first_results])
+        _print_table(_COLUMNS, [select_cells(result, _COLUMNS) for result in first_results])
     return next(results, None) is not None
-
-
-def _select_cells(result: WindowResult, columns: Sequence[str]) -> list[Any]:
-    plain = result.to_json_values()
-    # What is no JSON is shown as it is; of other contents, the text is.
-    if "content" in plain:
-        plain["content"] = result.content.decode()
-    elif "content" in columns and "content_base64" not in columns:
-        plain["content"] = plain["content_base64"]
-    return [plain.get(name) for name in columns]
 
 
 def _show_sql_rows(directory: Path, sql: str, revisions: bool, limit: int, form: str) -> bool:
@@ -194,22 +244,20 @@ def _print_lines(lines: Iterable[str]) -> None:
 
 
 def _print_csv(columns: Sequence[str], rows: Iterable[Row]) -> None:
-    for row in _prepend_header(columns, rows):
-        text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow([_format_value(value) for value in row])
-        click.echo(text.getvalue())
+    from streamer.engine.results.exports import format_csv_row
 
-
-def _prepend_header(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
-    yield columns
-    yield from rows
+    click.echo(format_csv_row(columns))
+    for row in rows:
+        click.echo(format_csv_row(row))
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
     if not rows:
         click.echo("no results", err=True)
         return
-    texts = [[_shorten_text(_format_value(value)) for value in row] for row in rows]
+    from streamer.engine.results.exports import format_cell
+
+    texts = [[_shorten_text(format_cell(value)) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     head = _format_row(columns, widths)
     click.echo(click.style(head, bold=True))
@@ -219,12 +267,6 @@ def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
 
 def _format_row(cells: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-
-
-def _format_value(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else dump_json(value).decode()
 
 
 def _shorten_text(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.log_format import escape_controls
@@ -54,7 +55,7 @@ def _describe_rejected(one: dict[str, Any]) -> str:
 
 
 @click.command("windows", short_help="List the open windows of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @_FORMAT_OPTION
 @remote_options
 def windows_cli(stream_id: str, form: str, **service: Any) -> int:
@@ -77,7 +78,7 @@ def windows_cli(stream_id: str, form: str, **service: Any) -> int:
 
 
 @click.command("logs", short_help="Show the log of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @click.option("-n", "--lines", type=click.IntRange(0), default=100, help="How many lines (100).")
 @click.option("-f", "--follow", is_flag=True, help="Go on with the lines that come.")
 @remote_options

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
@@ -115,17 +115,27 @@ class ServiceClient:
             Refused: the service refused.
             StreamerError: there is no answer.
         """
+        answer = self._send(method, path, body, query)
+        return _read_answer(answer, path, file, self._credential_option)
+
+    def download(self, path: str, query: dict[str, str]) -> tuple[str, Mapping[str, str]]:
+        """Return the text of a file, and the answer's headers. Raises as `request`."""
+        answer = self._send("GET", path, None, query)
+        if answer.status_code >= 400:
+            _read_answer(answer, path, "", self._credential_option)
+        return answer.text, answer.headers
+
+    def _send(self, method: str, path: str, body: str | None, query: dict[str, str] | None) -> Any:
         import httpx2
 
         headers = {"Content-Type": "application/yaml"} if body is not None else {}
         try:
-            answer = self._client.request(method, path, content=body, params=query, headers=headers)
+            return self._client.request(method, path, content=body, params=query, headers=headers)
         except httpx2.HTTPError as e:
             raise StreamerError(
                 f"there is no answer from {self._url}: {str(e).lower() or type(e).__name__}; is "
                 "the service running there? Name another one with --url"
             ) from None
-        return _read_answer(answer, path, file, self._credential_option)
 
 
 def _read_answer(answer: Any, path: str, file: str, credential_option: str) -> Any:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from streamer.tools.docs_index import strip_docs_footer
+
 _HEADING: Final = re.compile(r"(#{1,4}) +(.*)")
 _FENCE: Final = re.compile(r"\s*(```|~~~)")
 _TOKEN: Final = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
@@ -76,7 +78,7 @@ def search_docs(directory: Path, words: Sequence[str]) -> list[DocsHit]:
 def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
     hits: list[DocsHit] = []
     for path in sorted(directory.rglob("*.md")):
-        text = path.read_text(encoding="utf-8")
+        text = strip_docs_footer(path.read_text(encoding="utf-8"))
         small = text.lower()
         if all(stem.removesuffix("y") in small for stem in stems):
             page = path.relative_to(directory).with_suffix("").as_posix()

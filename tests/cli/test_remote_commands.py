@@ -12,6 +12,7 @@ import pytest
 
 from streamer.cli.deploy import _explain_timeout
 from streamer.cli.main import invoke
+from tests.engine.results.kept import Row, T, keep
 from tests.service.api.asking import Asking, asking
 from tests.service.fleet.pretending import GENERATE, Stage, config_text
 
@@ -134,3 +135,24 @@ def test_a_first_micro_batch_that_takes_long_is_no_failure_of_the_stream() -> No
         "first micro-batch: 5 messages."
     )
     assert "give --wait more time" in text
+
+
+def test_results_of_a_stream_of_a_service_are_queried(server: Asking, capsys: Captured) -> None:
+    assert invoke(["deploy", "one.yaml"]) == 0
+    kept = Path(server.service.manager.registry.get("one").directory) / "results"
+    keep(kept, *(Row("a", T + n * 10**9, b'{"n":%d}' % n) for n in range(3)))
+    capsys.readouterr()
+    assert invoke(["query", "--stream", "one", "--order", "newest", "--limit", "2"]) == 0
+    said = capsys.readouterr()
+    assert [line.split()[-1] for line in said.out.splitlines()] == ["content", '{"n":2}', '{"n":1}']
+    assert "there is more; these are the first 2" in said.err
+    assert invoke(["query", "--stream", "one", "--format", "csv", "--key", "a"]) == 0
+    assert capsys.readouterr().out.count('""n""') == 3
+    assert invoke(["query", "--stream", "one", "--sql", "SELECT count(*) AS c FROM results"]) == 0
+    assert capsys.readouterr().out.split() == ["c", "3"]
+    # The same question of the checkpoint itself.
+    assert invoke(["query", str(kept.parent), "--order", "newest", "--limit", "1"]) == 0
+    assert '{"n":2}' in capsys.readouterr().out
+    assert invoke(["query", "--stream", "one", "--sql", "SELEC"]) == 1
+    assert "syntax error at or near" in capsys.readouterr().err
+    assert invoke(["query", "one.yaml", "--stream", "one"]) != 0

@@ -71,7 +71,7 @@ SPEC: Final = Spec(
         "is kept, in the checkpoint, is one of two things:\n\n"
         "- Without `latest_by`, what the mapping asks of all messages (`batch_size()`, "
         '`json("n").from_all().sum()` and the like); no message is kept, so the mapping must be '
-        "one that can be [pre-aggregated](../../windows.md#what-a-window-keeps). `this` is the "
+        "one that can be [pre-aggregated](../../aggregates.md#pre-aggregation). `this` is the "
         "message that came last.\n"
         "- With `latest_by`, the latest message of each id: the batch has these and no others, so "
         "that nothing counts twice when an id comes again. `delete_when` takes an id out.\n\n"

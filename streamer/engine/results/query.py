@@ -32,8 +32,10 @@ MAX_PAGE_BYTES: Final = 16 << 20
 
 _MAX_ATTEMPTS: Final = 5
 _FETCH_ROWS: Final = 200
-_WINDOW: Final = "epoch_ns(window_end), epoch_ns(window_start), coalesce(key_json, '')"
-_PLACE: Final = f"{_WINDOW}, coalesce(branch, -1), epoch, ordinal, part"
+_WINDOW_PARTS: Final = ("epoch_ns(window_end)", "epoch_ns(window_start)", "coalesce(key_json, '')")
+_WINDOW: Final = ", ".join(_WINDOW_PARTS)
+_WITHIN: Final = "coalesce(branch, -1), epoch, ordinal, part"
+_PLACE: Final = f"{_WINDOW}, {_WITHIN}"
 _COLUMNS: Final = (
     f"{_PLACE}, key_json, epoch_ns(emitted_at), emit, revision, coalesce(encode(content), bytes), "
     "coalesce(metadata, '{}'), error"
@@ -63,7 +65,7 @@ def find_results(
     problem = query.find_problem()
     if problem is not None:
         raise ResultQueryError(problem)
-    place = decode_cursor(query.after) if query.after else None
+    place = decode_cursor(query.after, query.newest_first) if query.after else None
 
     def answer(snapshot: LayoutSnapshot, cutoff: int) -> ResultPage:
         paths = select_files(snapshot, Layout(directory), cutoff, query)
@@ -178,29 +180,33 @@ def _read_page(
         # The windows of a key are few, and stand together.
         rows += [] if snapshot.manifest.rules.sessions else bounds
         connection.execute(_page_sql(snapshot, paths, rows, bounds, query, place))
-        return _fetch_page(connection, query.limit)
+        return _fetch_page(connection, query)
     # The revisions of a window have its bounds; those of a session have their own.
     rows += bounds
     if place is not None:
-        rows.append(f"window_end >= {time_sql(place[0])}")
+        rows.append(f"window_end {'<=' if query.newest_first else '>='} {time_sql(place[0])}")
     count = query.limit + 1
+    before = ">=" if query.newest_first else "<="
     while True:
-        reached = _last_window(connection, rows_sql(paths, rows), place, count)
-        until = [] if reached is None else [f"({_WINDOW}) <= ({reached})"]
+        reached = _last_window(connection, rows_sql(paths, rows), place, count, query.newest_first)
+        until = [] if reached is None else [f"({_WINDOW}) {before} ({reached})"]
         connection.execute(_page_sql(snapshot, paths, [*rows, *until], [], query, place))
-        page = _fetch_page(connection, query.limit)
+        page = _fetch_page(connection, query)
         if page.next or reached is None:
             return page
         # What is left of so many rows, without the revisions that do not count, is too little.
         count *= 8
 
 
-def _last_window(connection: Any, rows: str, place: Sequence[Any] | None, count: int) -> str | None:
+def _last_window(
+    connection: Any, rows: str, place: Sequence[Any] | None, count: int, newest_first: bool
+) -> str | None:
     """Return the window of the last of so many rows; None when there are no more than these."""
-    behind = "true" if place is None else f"({_WINDOW}) >= ({_sql_values(place[:3])})"
+    comparison, order = ("<=", "DESC") if newest_first else (">=", "ASC")
+    behind = "true" if place is None else f"({_WINDOW}) {comparison} ({_sql_values(place[:3])})"
     last = connection.execute(
         f"SELECT epoch_ns(window_end), epoch_ns(window_start), coalesce(key_json, '') FROM ({rows})"
-        f" WHERE {behind} ORDER BY ALL LIMIT 1 OFFSET {count}"
+        f" WHERE {behind} ORDER BY ALL {order} LIMIT 1 OFFSET {count}"
     ).fetchall()
     return _sql_values(last[0]) if last else None
 
@@ -221,22 +227,38 @@ def _page_sql(
     if not query.revisions:
         outer.append("latest")
     if place is not None:
-        outer.append(f"({_PLACE}) > ({_sql_values(place)})")
+        outer.append(_behind_sql(place, query.newest_first))
     where = " AND ".join(outer) or "true"
+    # Newest first, too, a window's messages are in their order: so a page that ends within a
+    # window loses none of a revision that comes before the next page is read.
+    order = f"{_descending(_WINDOW_PARTS)}, {_WITHIN}" if query.newest_first else _PLACE
     return (
         f"SELECT {_COLUMNS} FROM ({ranked_sql(rows_sql(paths, rows), snapshot.manifest.rules)}) "
-        f"WHERE {where} ORDER BY {_PLACE} LIMIT {query.limit + 1}"
+        f"WHERE {where} ORDER BY {order} LIMIT {query.limit + 1}"
     )
 
 
-def _fetch_page(connection: Any, limit: int) -> ResultPage:
+def _behind_sql(place: Sequence[Any], newest_first: bool) -> str:
+    """Return the condition of the rows that come after a place."""
+    if not newest_first:
+        return f"({_PLACE}) > ({_sql_values(place)})"
+    window, within = _sql_values(place[:3]), _sql_values(place[3:])
+    later = f"({_WINDOW}) = ({window}) AND ({_WITHIN}) > ({within})"
+    return f"(({_WINDOW}) < ({window}) OR ({later}))"
+
+
+def _descending(columns: Sequence[str]) -> str:
+    return ", ".join(f"{column} DESC" for column in columns)
+
+
+def _fetch_page(connection: Any, query: ResultQuery) -> ResultPage:
     results: list[WindowResult] = []
     size = 0
     place: Sequence[int | str] = ()
     while rows := connection.fetchmany(_FETCH_ROWS):
         for row in rows:
-            if len(results) == limit or size > MAX_PAGE_BYTES:
-                return ResultPage(tuple(results), encode_cursor(place))
+            if len(results) == query.limit or size > MAX_PAGE_BYTES:
+                return ResultPage(tuple(results), encode_cursor(place, query.newest_first))
             place = row[:7]
             end, start, _, _, _, _, part, key, emitted_at, emit, revision, raw, meta, error = row
             size += len(raw) + len(meta)

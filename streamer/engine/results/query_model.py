@@ -20,6 +20,8 @@ MAX_RESULTS: Final = 10_000
 DEFAULT_RESULTS: Final = 1_000
 """How many it has when nothing is said."""
 
+_NEWEST_FIRST: Final = "newest"
+
 
 class ResultQueryError(StreamerError):
     """A question that cannot be answered; the text says what is wrong with it."""
@@ -36,6 +38,8 @@ class ResultQuery:
         revisions: all revisions of a window that there still are; else the latest only.
         limit: how many at most, 1 to `MAX_RESULTS`.
         after: where the page before ended, its `Page.next`; empty for the first.
+        newest_first: the windows that end last come first; the messages of one window keep their
+            order.
     """
 
     key: str | None = None
@@ -44,6 +48,7 @@ class ResultQuery:
     revisions: bool = False
     limit: int = DEFAULT_RESULTS
     after: str = ""
+    newest_first: bool = False
 
     def find_problem(self) -> str | None:
         """Return what is wrong with it, or None."""
@@ -151,25 +156,31 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def encode_cursor(place: Sequence[int | str]) -> str:
-    """Return a place among results as a text that can stand in a URL."""
-    return base64.urlsafe_b64encode(orjson.dumps(list(place))).decode().rstrip("=")
+def encode_cursor(place: Sequence[int | str], newest_first: bool = False) -> str:
+    """Return a place among results, and the order of these, as a text that can stand in a URL."""
+    position = [*place, _NEWEST_FIRST] if newest_first else [*place]
+    return base64.urlsafe_b64encode(orjson.dumps(position)).decode().rstrip("=")
 
 
-def decode_cursor(after: str) -> list[Any]:
+def decode_cursor(after: str, newest_first: bool = False) -> list[Any]:
     """Read what `encode_cursor` made.
 
     Raises:
-        QuestionError: it was made by nobody here.
+        ResultQueryError: it was made by nobody here, or for the other order.
     """
     try:
         padded = after + "=" * (-len(after) % 4)
         position = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        if (position[7:] == [_NEWEST_FIRST]) != newest_first:
+            raise ResultQueryError(
+                "after is of a page in the other order; give the same order for all pages"
+            )
+        position = position[:7]
         end, start, key, branch, epoch, ordinal, part = position
         numbers = (end, start, branch, epoch, ordinal, part)
         if isinstance(key, str) and all(type(one) is int for one in numbers):
             return list(position)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         pass
     raise ResultQueryError(
         f"after is {after[:40]!r}, which is no place among results; give the `next` of the page "

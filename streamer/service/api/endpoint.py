@@ -30,7 +30,7 @@ class ApiRequest(NamedTuple):
 
 
 SyncHandler = Callable[[ApiRequest], web.Response]
-AsyncHandler = Callable[[ApiRequest], Awaitable[web.Response]]
+AsyncHandler = Callable[[ApiRequest], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Endpoint:
         is_change: whether it changes something: then pages of other sites may not ask for it.
         is_slow: whether it waits for streams to start or stop.
         is_awaited: whether `answer` is awaited.
+        media_types: content types of a good answer that is neither JSON nor a text.
     """
 
     method: str
@@ -73,3 +74,4 @@ class Endpoint:
     is_change: bool = False
     is_slow: bool = False
     is_awaited: bool = False
+    media_types: tuple[str, ...] = ()

@@ -280,7 +280,7 @@ class FleetApi:
             dict(request.match_info), query, body, parse_change_options(query, author)
         )
 
-    async def _call_endpoint(self, endpoint: Endpoint, request: ApiRequest) -> web.Response:
+    async def _call_endpoint(self, endpoint: Endpoint, request: ApiRequest) -> web.StreamResponse:
         pool = self.deploy_pool if endpoint.is_slow else self.read_pool
         try:
             if endpoint.is_awaited:

@@ -88,6 +88,9 @@ def _make_responses(endpoint: Endpoint) -> dict[int, dict[str, Any]]:
     good: dict[str, Any] = {"description": "It is done."}
     if endpoint.ok_schema is not None:
         good["content"] = {_JSON: {"schema": endpoint.ok_schema}}
+    elif endpoint.media_types:
+        binary = {"type": "string", "format": "binary"}
+        good["content"] = {kind: {"schema": binary} for kind in endpoint.media_types}
     elif endpoint.method == "GET":
         good["content"] = {_TEXT: {"schema": {"type": "string"}}}
     codes: dict[int, str] = {**endpoint.codes}

@@ -1,22 +1,26 @@
-"""The endpoint that finds the results of a stream's windows."""
+"""The endpoints that find the results of a stream's windows."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from aiohttp import hdrs, web
 
 from streamer.connectors.http_server.replies import error_reply
+from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
 from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
 from streamer.service.api.request_parsing import parse_number
+from streamer.service.api.result_downloads import ResultDownloads
 from streamer.service.api.truncation import CUT_FIELD, CUT_PARAMETER, truncate_result
+from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
 
 MAX_CONCURRENT_QUERIES: Final = 2
@@ -29,6 +33,7 @@ _ACQUIRE_TIMEOUT_S: Final = 1.0
 _BUSY_TEXT: Final = "Too many ask at a time; ask again."
 _PARAMETER_SCHEMAS: Final = {
     "limit": s.INTEGER,
+    "order": {"type": "string", "enum": ["oldest", "newest"]},
     "revisions": {"type": "string", "enum": ["latest", "all"]},
 }
 _ONLY_PARAMETER: Final = Parameter(
@@ -47,27 +52,29 @@ _PAGE_SCHEMA: Final = {
 
 
 class ResultEndpoints:
-    """The endpoint `/streams/{id}/results`."""
+    """The endpoints below `/streams/{id}/results`."""
 
     def __init__(self, manager: Manager) -> None:
         """Take the streams."""
         self._manager = manager
         self._query_slots = threading.BoundedSemaphore(MAX_CONCURRENT_QUERIES)
+        self._downloads = ResultDownloads(manager, self._wait_for_slot)
 
     def list_endpoints(self) -> Iterator[Endpoint]:
-        """Return the endpoint."""
+        """Return the endpoints."""
         # Imported here: who runs no service should not wait for it.
         from streamer.engine.results.http_query import PARAMETERS
 
+        parameters = tuple(
+            Parameter(name, about, _PARAMETER_SCHEMAS.get(name, s.STRING))
+            for name, about in PARAMETERS.items()
+        )
+        yield from self._downloads.list_endpoints(parameters)
         yield Endpoint(
             *("GET", "/streams/{id}/results", "read_results"),
             "Return what came out of a stream's windows, of those that it keeps (`retention`).",
             *(self._results, _PAGE_SCHEMA),
-            parameters=tuple(
-                Parameter(name, about, _PARAMETER_SCHEMAS.get(name, s.STRING))
-                for name, about in PARAMETERS.items()
-            )
-            + (_ONLY_PARAMETER, CUT_PARAMETER),
+            parameters=(*parameters, _ONLY_PARAMETER, CUT_PARAMETER),
             codes={
                 400: "The question makes no sense, or the answer took too long or too much.",
                 404: "There is no such stream, or it keeps no results.",
@@ -78,8 +85,6 @@ class ResultEndpoints:
 
     def _results(self, request: ApiRequest) -> web.Response:
         from streamer.engine.results.http_query import answer_query
-        from streamer.engine.results.layout import NoResultsError, RetentionError
-        from streamer.engine.results.query_model import ResultQueryError
 
         managed = self._manager.registry.get(request.path["id"])
         if not self._query_slots.acquire(timeout=_ACQUIRE_TIMEOUT_S):
@@ -98,17 +103,35 @@ class ResultEndpoints:
                     page["results"] = [
                         truncate_result(one, max_characters) for one in page["results"]
                     ]
-        except ResultQueryError as e:
-            return error_reply(400, f"Error: {e}")
-        except NoResultsError:
+        except StreamerError as e:
+            return result_error_reply(e, managed)
+        finally:
+            self._query_slots.release()
+        return web.Response(body=dump_json(page), headers={hdrs.CONTENT_TYPE: "application/json"})
+
+    @contextmanager
+    def _wait_for_slot(self) -> Iterator[None]:
+        """Take a place among those who query, for one page of a file."""
+        with self._query_slots:
+            yield
+
+
+def result_error_reply(error: StreamerError, managed: ManagedStream) -> web.Response:
+    """Return the answer to a query of results that has failed."""
+    from streamer.engine.results.layout import NoResultsError, RetentionError
+    from streamer.engine.results.query_model import ResultQueryError
+
+    match error:
+        case ResultQueryError():
+            return error_reply(400, f"Error: {error}")
+        case NoResultsError():
             return error_reply(
                 404,
                 "Error: the stream keeps no results: give its window buffer the field retention "
                 "(retention: 7d)",
             )
-        except RetentionError as e:
-            text = str(e).replace(str(managed.directory), managed.stream_id)
+        case RetentionError():
+            text = str(error).replace(str(managed.directory), managed.stream_id)
             return error_reply(502, f"Error: {text}")
-        finally:
-            self._query_slots.release()
-        return web.Response(body=dump_json(page), headers={hdrs.CONTENT_TYPE: "application/json"})
+        case _:
+            raise error

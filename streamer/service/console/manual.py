@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from streamer.tools.docs_index import strip_docs_footer
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -76,7 +78,7 @@ class Manual:
             return None
         path = self._directory / f"{name.replace('.', '/')}.md"
         markdown = _make_markdown()
-        tokens = markdown.parse(path.read_text(encoding="utf-8"))
+        tokens = markdown.parse(strip_docs_footer(path.read_text(encoding="utf-8")))
         headings = list(_extract_headings(tokens))
         _clear_empty_headers(tokens)
         self._rewrite_links(tokens, path.parent.relative_to(self._directory).as_posix(), name)

@@ -50,13 +50,18 @@ def revised(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A page for each result is enough of fewer results.
     [(1, T + 3 * SECOND, 12), (2, None, 40), (7, None, 40), (100, None, 40)],
 )
-@pytest.mark.parametrize("revisions", [False, True])
+@pytest.mark.parametrize(("revisions", "newest_first"), [(False, True), (True, False)])
 def test_pages_together_are_all_results_in_order(
-    revised: Path, limit: int, until: int | None, windows: int, revisions: bool
+    revised: Path,
+    limit: int,
+    until: int | None,
+    windows: int,
+    revisions: bool,
+    newest_first: bool,
 ) -> None:
-    whole = read(revised, revisions=revisions, until=until)
+    whole = read(revised, revisions=revisions, until=until, newest_first=newest_first)
     found = []
-    question = ResultQuery(limit=limit, revisions=revisions, until=until)
+    question = ResultQuery(limit=limit, revisions=revisions, until=until, newest_first=newest_first)
     while True:
         page = find_results(revised, question, T)
         assert len(page.results) <= limit
@@ -65,9 +70,27 @@ def test_pages_together_are_all_results_in_order(
             break
         question = replace(question, after=page.next)
     assert found == whole
-    assert [one.end for one in found] == sorted(one.end for one in found)
+    assert [one.end for one in found] == sorted((one.end for one in found), reverse=newest_first)
     assert len({(one.key, one.end) for one in found}) == windows
     assert (len(found) == windows) is not revisions
+
+
+def test_pages_of_the_newest_first_repeat_and_miss_nothing_while_new_results_come(
+    tmp_path: Path,
+) -> None:
+    kept = store(tmp_path)
+    kept.write(0, [portion([Row("a", T + n * SECOND, b'{"n":%d}' % n) for n in range(6)])], T)
+    first = find_results(tmp_path, ResultQuery(limit=2, newest_first=True), T)
+    newer = [Row("a", T + n * SECOND, b'{"n":%d}' % n) for n in (6, 7)]
+    # A later revision of what the first page had, and of what is still to come.
+    again = [Row("a", T + n * SECOND, b'{"n":%d,"again":1}' % n) for n in (5, 1)]
+    kept.write(1, [portion([*newer, *again])], T)
+    rest = find_results(tmp_path, ResultQuery(limit=10, newest_first=True, after=first.next), T)
+    assert [one.content for one in (*first.results, *rest.results)] == [
+        *(b'{"n":5}', b'{"n":4}', b'{"n":3}', b'{"n":2}', b'{"n":1,"again":1}', b'{"n":0}')
+    ]
+    with pytest.raises(ResultQueryError, match="after is of a page in the other order"):
+        find_results(tmp_path, ResultQuery(after=first.next), T)
 
 
 def test_a_page_ends_with_its_bytes_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

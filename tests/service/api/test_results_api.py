@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from streamer.core.durations import SECOND
+from streamer.service.api import result_downloads
 from streamer.service.api import result_endpoints as endpoint
 from tests.engine.results.kept import Row, T, keep, store
 from tests.service.api.asking import Asking, asking
@@ -86,6 +89,49 @@ def test_a_stream_that_keeps_none_is_told_from_one_that_is_not_there(tmp_path: P
         broken = server.ask("GET", PATH)
         assert broken.status_code == 502 and "cannot be read" in broken.text
         assert str(tmp_path) not in broken.text
+
+
+def test_results_are_downloaded_within_bounds_in_three_formats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [Row(f"k{n % 2}", T + n * 10 * SECOND, b'{"n":%d}' % n) for n in range(6)]
+    path = f"{PATH}/download"
+    with asking(tmp_path) as server:
+        directory = deploy(server, *rows)
+        asked = {"format": "csv", "key": "k1", "order": "newest"}
+        answer = server.client.get(path, params=asked)
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8; header=present"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert 'filename="a-results-' in answer.headers["content-disposition"]
+        assert (answer.headers["x-results"], answer.headers["x-results-cut"]) == ("3", "false")
+        lines = answer.text.splitlines()
+        assert lines[0].startswith("key,start,end,") and '""n"":5' in lines[1] and len(lines) == 4
+        asked = {"format": "jsonl", "limit": "2"}
+        answer = server.client.get(path, params=asked)
+        assert answer.headers["x-results-cut"] == "true" and answer.text.count("\n") == 2
+        answer = server.client.get(path, params={"format": "parquet"})
+        assert pq.read_table(io.BytesIO(answer.content)).num_rows == 6
+        sql = "SELECT count(*) AS n FROM results"
+        answer = server.client.get(path, params={"format": "csv", "sql": sql})
+        assert answer.text == "n\n6\n"
+        for query, code, text in (
+            ("format=xlsx", 400, "format is 'xlsx', expected csv, jsonl, parquet"),
+            ("limit=2000000", 400, "limit is 2000000, expected 1 to 1000000"),
+            ("order=random", 400, "order is 'random', expected oldest or newest"),
+            ("sql=SELEC", 400, "syntax error at or near"),
+            ("sql=SELECT%201&order=newest", 400, "leave out order"),
+        ):
+            refused = server.client.get(f"{path}?{query}")
+            assert (refused.status_code, text in refused.text) == (code, True), refused.text
+            assert str(directory) not in refused.text
+        # Those who were refused, and those whose files were sent, have given their places back.
+        downloads = server.api.results._downloads
+        assert not any(one.is_open for one in list(downloads._open))
+        for _ in range(result_downloads.MAX_CONCURRENT_EXPORTS):
+            assert downloads._export_slots.acquire(blocking=False)
+        busy = server.client.get(path)
+        assert busy.status_code == 503 and "Too many downloads" in busy.text
+        assert server.ask("GET", "/streams/nope/results/download").status_code == 404
 
 
 def test_few_are_answered_at_a_time_and_the_others_told_so(

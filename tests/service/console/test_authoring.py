@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.service.api.asking import Asking
-from tests.service.console.authored import COUNTED, ORDERS, RESULTS, authored
+from tests.service.console.authored import COUNTED, ORDERS, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
 from tests.service.console.pictures import named_on_the_page, take_all
 
@@ -239,23 +239,6 @@ def test_an_older_revision_is_looked_at_and_deployed_again(page: Page, server: A
     expect(page.get_by_text("Revision 3, which is 1 again, is deployed: in place.")).to_be_visible()
     expect(page.get_by_role("button", name="Show revision 3")).to_be_visible()
     assert server.stage.on["orders"] == ORDERS
-
-
-def test_results_are_found_by_key_and_page_by_page(page: Page, server: Asking) -> None:
-    go(page, server, "streams/orders/results")
-    rows = page.locator(".results tbody tr")
-    expect(rows).to_have_count(50)
-    page.get_by_role("button", name="Next page").click()
-    expect(rows).to_have_count(RESULTS - 50)
-    page.get_by_label("Key").fill("ada")
-    page.get_by_role("button", name="Find").click()
-    expect(rows).to_have_count(24)
-    expect(rows.first).to_contain_text('"user":"<b>0"')
-    page.get_by_label("Starts at or after").fill("soon")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("expected a time")
-    go(page, server, "streams/plain/results")
-    expect(page.get_by_text("This stream keeps no results")).to_be_visible()
 
 
 def test_a_mapping_is_tried_while_it_is_typed(page: Page, server: Asking) -> None:

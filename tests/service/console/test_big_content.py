@@ -79,7 +79,7 @@ def test_results_of_a_megabyte_are_cut_and_saved_whole(
     page: Page, server: Asking, tmp_path: Path
 ) -> None:
     since = time.monotonic()
-    page.goto(f"{server.url}/#/streams/big/results")
+    page.goto(f"{server.url}/#/streams/big/results?order=oldest")
     rows = page.locator(".results tbody tr")
     expect(rows).to_have_count(50)
     answers(page, since)
@@ -99,8 +99,8 @@ def test_results_of_a_megabyte_are_cut_and_saved_whole(
 
 
 def test_long_lists_are_drawn_as_they_are_looked_at(page: Page, server: Asking) -> None:
-    page.goto(f"{server.url}/#/streams/big/results")
-    page.get_by_role("combobox", name="A page").select_option("1000")
+    page.goto(f"{server.url}/#/streams/big/results?order=oldest")
+    page.get_by_role("combobox", name="Rows per page").select_option("1000")
     page.get_by_role("button", name="Find").click()
     expect(page.get_by_text("902 results")).to_be_visible()
     rows = page.locator(".results tbody tr")
@@ -115,7 +115,7 @@ def test_long_lists_are_drawn_as_they_are_looked_at(page: Page, server: Asking) 
 def test_what_reorders_or_hides_is_shown_as_a_mark(page: Page, server: Asking) -> None:
     managed = server.service.manager.registry.get("big")
     managed.log("INFO", f"text {SLY}", {f"name{RLO}": SLY})
-    page.goto(f"{server.url}/#/streams/big/results")
+    page.goto(f"{server.url}/#/streams/big/results?order=oldest")
     row = page.locator(".results tbody tr").nth(1)
     expect(row.locator("td.key")).to_have_text(SHOWN)
     expect(row.locator("pre")).to_contain_text(SHOWN.replace("U+001B", "\\u001b"))

@@ -49,6 +49,21 @@ export class Api {
     return sessionStorage.getItem(KEPT) !== null;
   }
 
+  /** How one has said who one is. @returns {"" | "basic" | "bearer"} */
+  get scheme() {
+    const kind = (sessionStorage.getItem(KEPT) ?? "").split(" ")[0].toLowerCase();
+    return kind === "basic" || kind === "bearer" ? kind : "";
+  }
+
+  /** The address of a request. @param {string} path @param {Record<string, any>} query @returns {URL} */
+  address(path, query) {
+    const url = new URL(path, this.base);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined && value !== null) url.searchParams.set(name, value);
+    }
+    return url;
+  }
+
   /** Ask as somebody from now on; null for nobody. @param {string | null} header */
   signIn(header) {
     if (header === null) sessionStorage.removeItem(KEPT);
@@ -60,16 +75,13 @@ export class Api {
    * @param {string} method
    * @param {string} path without a slash at its start; its parts by `encodeURIComponent`
    * @param {{query?: Record<string, any>, body?: any, yaml?: string, signal?: AbortSignal,
-   *   timeout?: number, plain?: boolean}} [more] `body` is sent as JSON, `yaml` as it is; timeout
-   *   in ms; `plain` gives the answer's text, read or not
+   *   timeout?: number, plain?: boolean, file?: boolean}} [more] `body` is sent as JSON, `yaml` as
+   *   it is; timeout in ms; `plain` gives the answer's text, read or not; `file` its blob and headers
    * @throws {ApiError | AwayError}
    */
   async ask(method, path, more = {}) {
-    const { query = {}, body, yaml, signal, timeout = TIMEOUT, plain = false } = more;
-    const url = new URL(path, this.base);
-    for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== null) url.searchParams.set(name, value);
-    }
+    const { query = {}, body, yaml, signal, timeout = TIMEOUT, plain = false, file = false } = more;
+    const url = this.address(path, query);
     const headers = { Accept: "application/json", "X-Requested-With": "XMLHttpRequest" };
     const who = sessionStorage.getItem(KEPT);
     if (who !== null) headers.Authorization = who;
@@ -78,7 +90,7 @@ export class Api {
     const sent = yaml ?? (body === undefined ? undefined : JSON.stringify(body));
     const signals = [AbortSignal.timeout(timeout), ...(signal ? [signal] : [])];
     let response;
-    let text;
+    let text = "";
     try {
       response = await fetch(url, {
         method,
@@ -87,6 +99,7 @@ export class Api {
         cache: "no-store",
         signal: AbortSignal.any(signals),
       });
+      if (file && response.ok) return { blob: await response.blob(), headers: response.headers };
       text = await response.text();
     } catch (error) {
       if (signal?.aborted) throw error;

@@ -1,6 +1,7 @@
 /** Texts from outside, safe to look at: nothing in them hides, or reorders what stands around them. */
 
 import { h } from "./dom.js";
+import { saveFile } from "./save_file.js";
 
 // Controls but tab and line break, what hides or reorders, and halves of surrogate pairs.
 const SLY =
@@ -79,7 +80,7 @@ export function saveButton(label, name, whole) {
     button.disabled = true;
     told.textContent = "";
     try {
-      save(name, await whole());
+      saveFile(name, new Blob([await whole()]));
     } catch (error) {
       told.textContent = error.message;
     } finally {
@@ -87,15 +88,6 @@ export function saveButton(label, name, whole) {
     }
   }
   return h("span", { class: "save" }, button, told);
-}
-
-function save(name, text) {
-  const href = URL.createObjectURL(new Blob([text]));
-  const link = h("a", { href, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }
 
 function size(letters) {

@@ -1,5 +1,7 @@
 /** The switch between light, dark, and what the system wants. */
 
+import { h, fill } from "./dom.js";
+
 const KEPT = "streamer.theme";
 const ORDER = ["system", "light", "dark"];
 
@@ -8,7 +10,8 @@ export function themeSwitch(button) {
   let chosen = document.documentElement.dataset.theme ?? "system";
 
   function tell() {
-    button.textContent = `Theme: ${chosen}`;
+    fill(button, h("span", { class: "wide" }, "Theme: "), chosen);
+    button.setAttribute("aria-label", `Theme: ${chosen}`);
   }
 
   button.addEventListener("click", () => {

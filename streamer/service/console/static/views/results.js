@@ -1,181 +1,156 @@
-/** What came out of a stream's windows, by key and time, page by page. */
+/** What came out of a stream's windows: by key and time or in SQL, newest first, page by page. */
 
 import { ApiError } from "../api.js";
-import { h, fill } from "../parts/dom.js";
-import { growing } from "../parts/growing.js";
-import { beginning, saveButton } from "../parts/outside_text.js";
+import { keepInAddress } from "../parts/address.js";
+import { curlCommand, queryCommand } from "../parts/commands.js";
+import { copyingButton } from "../parts/copying.js";
+import { h, fill, say } from "../parts/dom.js";
+import { poll } from "../parts/poll.js";
+import { resultQuery } from "../parts/result_query.js";
+import { resultTable, showSqlRows } from "../parts/result_rows.js";
+import { saveFile } from "../parts/save_file.js";
+import { number } from "../parts/words.js";
 
-const LIMITS = [50, 200, 1000];
 const CUT = 2000; // Characters of a value that are shown.
+const INTERVAL = 2_000;
+const DOWNLOAD_TIMEOUT = 180_000; // ms: a file may take the service a minute, and its way some more.
+const FORMATS = [["csv", "CSV"], ["jsonl", "JSON lines"], ["parquet", "Parquet"]];
 
 /** @param {HTMLElement} root @param {object} context as all views have it */
-export async function show(root, { params, api }) {
-  const key = h("input", {
-    type: "text",
-    class: "mono",
-    autocomplete: "off",
-    spellcheck: "false",
-    placeholder: "all keys",
-  });
-  const from = h("input", {
-    type: "text",
-    class: "mono",
-    autocomplete: "off",
-    placeholder: "2026-11-21T00:00:00Z",
-  });
-  const to = h("input", {
-    type: "text",
-    class: "mono",
-    autocomplete: "off",
-    placeholder: "2026-11-22T00:00:00Z",
-  });
-  const limit = h(
-    "select",
-    null,
-    LIMITS.map((one) => h("option", { value: one }, one)),
-  );
-  const all = h("input", { type: "checkbox" });
-  const out = h("section", { class: "card", "aria-label": "Results" });
+export async function show(root, { params, api, onLeave }) {
+  const path = `streams/${params.id}/results`;
+  const form = resultQuery(params, () => find(null));
   const said = h("p", { class: "muted", role: "status" });
-  const go = h("button", { type: "submit", class: "main" }, "Find");
-  const form = h(
-    "form",
-    { class: "card card-body query" },
-    h("label", { class: "field" }, "Key", key),
-    h("label", { class: "field" }, "Starts at or after", from),
-    h("label", { class: "field" }, "Ends at or before", to),
-    h("label", { class: "field" }, "A page", limit),
-    h("label", { class: "choice" }, all, h("span", null, "All revisions")),
-    h("div", { class: "buttons" }, go),
+  const out = h("section", { class: "card", "aria-label": "Results" });
+  const follow = h("input", { type: "checkbox" });
+  const refresh = h("button", { type: "button", onclick: () => find(page.after) }, "Refresh");
+  const { element: saving, busy } = downloadTools(() => download());
+  const tools = h(
+    "div",
+    { class: "tools results-tools" },
+    said,
+    refresh,
+    h("label", { class: "check" }, follow, "Follow"),
+    saving,
+    copyingButton("Copy as curl", () => curlCommand(api, path, page.query)),
+    copyingButton("Copy as CLI", () => queryCommand(api, params.id, page.query)),
   );
-  root.append(form, said, out);
+  root.append(form.element, tools, out);
+  const rows = resultTable();
+  /** What is shown: the query, and the place that it goes on behind. */
+  let page = { query: form.query(), after: null, text: "" };
+  let turn = 0;
 
-  async function find(after) {
-    go.disabled = true;
-    said.textContent = "Looking…";
-    const query = {
-      key: key.value || null,
-      from: from.value || null,
-      to: to.value || null,
-      limit: limit.value,
-      revisions: all.checked ? "all" : null,
-      after,
-    };
-    const path = `streams/${params.id}/results`;
+  async function find(after, quiet = false) {
+    const mine = ++turn;
+    const query = after ? page.query : form.query();
+    if (!quiet) {
+      form.go.disabled = true;
+      say(said, "Searching…");
+      keepInAddress(form.state());
+    }
     const began = performance.now();
     try {
-      const page = await api.get(path, { ...query, cut: CUT });
+      const asked = query.sql ? query : { ...query, after, cut: CUT };
+      const text = await api.ask("GET", path, { query: asked, plain: true });
+      if (mine !== turn) return;
       const took = Math.round(performance.now() - began);
-      said.textContent = `${amount(page.results.length, page.next)} in ${took} ms`;
-      page.results.length
-        ? draw(page, (index) => whole(api, path, query, page.results[index], index))
-        : fill(
-            out,
-            h(
-              "p",
-              { class: "card-body muted" },
-              "No results: no window of that key and time has been kept.",
-            ),
-          );
+      draw(JSON.parse(text), query, after, text, quiet ? null : took);
     } catch (error) {
-      said.textContent = "";
-      const none = error instanceof ApiError && error.status === 404;
-      fill(
-        out,
-        none ? keepsNone() : h("p", { class: "card-body wrong", role: "alert" }, error.message),
-      );
+      if (mine !== turn || (quiet && !(error instanceof ApiError))) return;
+      say(said, "");
+      failed(error);
     } finally {
-      go.disabled = false;
+      form.go.disabled = false;
     }
   }
 
-  function draw(page, wholeOf) {
-    const rows = h("tbody");
-    const end = growing(rows, page.results, (one, index) => row(one, () => wholeOf(index)));
-    const heads = ["Key", "Window", "Revision", "Result"];
-    const more =
-      page.next && h("button", { type: "button", onclick: () => find(page.next) }, "Next page");
-    fill(
-      out,
-      h(
-        "div",
-        { class: "table-room", tabindex: "0", role: "region", "aria-label": "Table of results" },
-        h(
-          "table",
-          { class: "list results" },
-          h(
-            "thead",
-            null,
-            h(
-              "tr",
-              null,
-              heads.map((one) => h("th", { scope: "col" }, one)),
-            ),
-          ),
-          rows,
-        ),
-      ),
-      end,
-      more && h("div", { class: "card-body buttons" }, more),
-    );
+  function draw(found, query, after, text, took) {
+    const same = text === page.text && after === page.after;
+    page = { query, after, text };
+    const count = query.sql ? found.rows.length : found.results.length;
+    const more = query.sql ? found.cut : found.next;
+    const shown = `${number(count, query.sql ? "row" : "result")}${more ? ", and more," : ""}`;
+    say(said, took === null ? shown.replace(/,$/, "") : `${shown} in ${took} ms`);
+    // What has not changed keeps the place that one reads at.
+    if (took === null && same) return;
+    if (!count) return nothing(query);
+    if (query.sql) return showSqlRows(out, found);
+    const next = found.next && h("button", { type: "button", onclick: () => find(found.next) }, "Next page");
+    const first = after && h("button", { type: "button", onclick: () => find(null) }, "First page");
+    const foot = (next || first) && h("div", { class: "card-body buttons" }, first, next);
+    rows.show(out, found.results, (index) => whole(found.results[index], index), foot);
   }
 
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    find(null);
-  });
+  function nothing(query) {
+    const timed = query.from || query.to;
+    const anyTime = h(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          form.anyTime();
+          find(null);
+        },
+      },
+      "Search any time",
+    );
+    const text = query.sql ? "The answer has no rows." : "No results: no window of that key and time has been kept.";
+    fill(out, h("div", { class: "card-body" }, h("p", { class: "muted" }, text), timed && anyTime));
+  }
+
+  function failed(error) {
+    page = { ...page, text: "" };
+    const none = error instanceof ApiError && error.status === 404;
+    tools.hidden = none;
+    const alert = () => h("pre", { class: "card-body wrong query-error", role: "alert" }, error.message);
+    fill(out, none ? keepsNone(error) : alert());
+  }
+
+  /** The text of a result as it is, in the place where the page has shown its beginning. */
+  async function whole(shown, index) {
+    const query = { ...page.query, after: page.after, only: index };
+    // Read here, numbers would change.
+    const text = await api.ask("GET", path, { query, plain: true });
+    const found = JSON.parse(text).results[0];
+    const same = ["start", "end", "revision", "emit"].every((name) => found?.[name] === shown[name]);
+    if (!same) throw new Error("There are other results now: find them again.");
+    return text;
+  }
+
+  async function download() {
+    const { limit, ...query } = page.query;
+    const asked = { ...query, format: saving.querySelector("select").value };
+    busy(true);
+    try {
+      const more = { query: asked, file: true, timeout: DOWNLOAD_TIMEOUT };
+      const { blob, headers } = await api.ask("GET", `${path}/download`, more);
+      const name = /filename="([\w.-]+)"/.exec(headers.get("Content-Disposition") ?? "")?.[1];
+      saveFile(name ?? `${params.id}-results.${asked.format}`, blob);
+      const cut = headers.get("X-Results-Cut") === "true" ? "; there are more than a file takes" : "";
+      say(said, `Downloaded ${number(Number(headers.get("X-Results")), "result")}${cut}.`);
+    } catch (error) {
+      say(said, `Not downloaded: ${error.message}`);
+    } finally {
+      busy(false);
+    }
+  }
+
   await find(null);
+  follow.addEventListener("change", () => follow.checked && find(null));
+  // Pages that others follow stand still: only the first one shows what comes.
+  await poll(async () => follow.checked && !page.after && find(null, true), INTERVAL, onLeave);
 }
 
-function amount(count, next) {
-  const text = count === 1 ? "1 result" : `${count} results`;
-  return next ? `${text}, and more,` : text;
+function downloadTools(start) {
+  const format = h("select", { "aria-label": "Format of the file" }, FORMATS.map(([name, text]) => h("option", { value: name }, text)));
+  const button = h("button", { type: "button", onclick: start }, "Download");
+  const element = h("span", { class: "download" }, format, button);
+  return { element, busy: (is) => (button.disabled = is) };
 }
 
-/** The text of a result as it is, in the place where the page has shown its beginning. */
-async function whole(api, path, query, shown, index) {
-  // Read here, numbers would change.
-  const text = await api.ask("GET", path, { query: { ...query, only: index }, plain: true });
-  const found = JSON.parse(text).results[0];
-  const same = ["start", "end", "revision", "emit"].every((name) => found?.[name] === shown[name]);
-  if (!same) throw new Error("There are other results now: find them again.");
-  return text;
-}
-
-function row({ key, start, end, revision, emit, content, metadata, error, cut = {} }, wholeOf) {
-  return h(
-    "tr",
-    null,
-    h(
-      "td",
-      { class: "mono key" },
-      key === null || key === undefined ? "—" : beginning(text(key), cut.key),
-    ),
-    h("td", { class: "mono window" }, h("span", null, start), h("span", { class: "muted" }, end)),
-    h("td", null, revision, emit && h("span", { class: "muted" }, ` ${emit}`)),
-    h(
-      "td",
-      null,
-      h("pre", { class: "result-text" }, beginning(text(content), cut.content)),
-      metadata &&
-        Object.keys(metadata).length > 0 &&
-        h(
-          "details",
-          null,
-          h("summary", null, "Metadata"),
-          h("pre", { class: "result-text" }, beginning(text(metadata), cut.metadata)),
-        ),
-      error && h("p", { class: "wrong" }, beginning(error, cut.error)),
-      Object.keys(cut).length > 0 && saveButton("Save the whole", "result.json", wholeOf),
-    ),
-  );
-}
-
-function text(value) {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-function keepsNone() {
+function keepsNone(error) {
+  if (!error.message.includes("keeps no results")) return h("p", { class: "card-body wrong", role: "alert" }, error.message);
   return h(
     "div",
     { class: "card-body" },

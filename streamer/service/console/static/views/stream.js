@@ -88,6 +88,7 @@ function tabPanel(nav, panel, context) {
     fill(nav, tabs.map((one) => link(given.id, one, one === tab)));
     if (nav.dataset.opened) nav.querySelector("[aria-current]").focus({ preventScroll: true });
     nav.dataset.opened = "yes";
+    nav.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "nearest" });
     const root = h("div", { class: "page" });
     fill(panel, root);
     const onLeave = (stop) => (mine === turn ? leaving.push(stop) : stop());

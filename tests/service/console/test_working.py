@@ -1,0 +1,155 @@
+"""The console's pages for work on streams that run: results, failed messages, the service."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.service.api.asking import Asking
+from tests.service.console.authored import RESULTS, authored
+from tests.service.console.chromium import PATIENCE, chromium, opened
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+expect.set_options(timeout=PATIENCE)
+LOOKS = (Path(__file__).parent / "looks.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asking]:
+    with authored(tmp_path_factory.mktemp("working")) as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Browser, server: Asking) -> Iterator[Page]:
+    with opened(browser, f"{server.url}/") as (found, complaints):
+        asked: list[str] = []
+        found.on("request", lambda request: asked.append(request.url))
+        yield found
+        assert [one for one in complaints if "the server responded with a status" not in one] == []
+        assert [one for one in asked if not one.startswith((server.url, "blob:", "data:"))] == []
+
+
+def go(page: Page, server: Asking, address: str) -> None:
+    page.goto(f"{server.url}/#/{address}")
+
+
+def looks(page: Page, address: str) -> None:
+    """Look whether all has a name and can be read, and nothing is wider than the window."""
+    assert page.evaluate(LOOKS) == [], address
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, f"{address} is {wide} pixels too wide"
+
+
+def test_results_are_found_newest_first_by_key_time_and_sql(page: Page, server: Asking) -> None:
+    go(page, server, "streams/orders/results")
+    rows = page.locator(".results tbody tr")
+    expect(rows).to_have_count(50)
+    expect(rows.first).to_contain_text(f'"count":{RESULTS - 1},')
+    page.get_by_role("button", name="Next page").click()
+    expect(rows).to_have_count(RESULTS - 50)
+    expect(rows.last).to_contain_text('"count":0,')
+    page.get_by_label("Key", exact=True).fill("ada")
+    page.get_by_role("combobox", name="Order").select_option("Oldest first")
+    page.get_by_role("button", name="Find").click()
+    expect(rows).to_have_count(24)
+    expect(rows.first).to_contain_text('"user":"<b>0"')
+    # What is asked for is in the address.
+    assert page.url.endswith("/results?key=ada&order=oldest")
+    page.reload()
+    expect(rows).to_have_count(24)
+    page.get_by_label("Time of windows").select_option("Between…")
+    page.get_by_label("Pick the start").fill("2023-11-14T22:30:00")
+    expect(page.get_by_label("Starts at or after")).to_have_value("2023-11-14T22:30:00Z")
+    page.get_by_role("button", name="Find").click()
+    expect(rows).to_have_count(18)
+    page.get_by_label("Starts at or after").fill("soon")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("expected a time")
+    page.get_by_label("Time of windows").select_option("Last 15 minutes")
+    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search any time").click()
+    expect(rows).to_have_count(24)
+    page.get_by_label("Search by").select_option("SQL")
+    sql = page.get_by_role("textbox", name="SQL")
+    sql.fill("SELECT key, count(*) AS n FROM results GROUP BY key ORDER BY key")
+    sql.press("Control+Enter")
+    table = page.get_by_role("region", name="Table of results")
+    expect(table.get_by_role("columnheader")).to_have_text(["key", "n"])
+    expect(table.locator("tbody tr").nth(1)).to_have_text("bob23")
+    sql.fill("SELECT key FROM\nresult")
+    sql.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text(
+        re.compile(r"result does not exist.*LINE 2", re.S)
+    )
+    go(page, server, "streams/plain/results")
+    expect(page.get_by_text("This stream keeps no results")).to_be_visible()
+
+
+def test_results_are_saved_as_files_and_copied_as_commands(
+    page: Page, server: Asking, tmp_path: Path
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    go(page, server, "streams/orders/results?key=bob")
+    expect(page.locator(".results tbody tr")).to_have_count(23)
+    for form, name in (("CSV", "csv"), ("JSON lines", "jsonl"), ("Parquet", "parquet")):
+        page.get_by_label("Format of the file").select_option(form)
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Download").click()
+        assert re.fullmatch(rf"orders-results-\w+\.{name}", saved.value.suggested_filename)
+        path = tmp_path / f"saved.{name}"
+        saved.value.save_as(path)
+        expect(page.get_by_text("Downloaded 23 results.")).to_be_visible()
+        if name == "parquet":
+            table = pq.read_table(io.BytesIO(path.read_bytes()))
+            assert table.column("key").to_pylist() == ["bob"] * 23
+        else:
+            lines = path.read_text().splitlines()
+            assert len(lines) == 23 + (name == "csv") and "bob" in lines[-1]
+    page.get_by_role("button", name="Copy as curl").click()
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    command = page.evaluate("navigator.clipboard.readText()")
+    url = shlex.split(command)[-1]
+    assert command.startswith("curl -sS '") and len(server.client.get(url).json()["results"]) == 23
+    page.get_by_role("button", name="Copy as CLI").click()
+    expect(page.get_by_text("Copied.")).to_have_count(2)
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert shlex.split(command)[:7] == [
+        *("streamer", "query", "--stream", "orders", "--url", server.url, "--key")
+    ]
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_all_is_named_and_can_be_read(
+    browser: Browser, server: Asking, theme: str, width: int
+) -> None:
+    with opened(browser, f"{server.url}/", theme, width) as (page, complaints):
+        go(page, server, "streams/orders/results")
+        rows = page.locator(".results tbody tr")
+        expect(rows).to_have_count(50)
+        looks(page, "results")
+        if width < 600:
+            key, window = (
+                rows.first.locator(f"td.{name}").bounding_box() for name in ("key", "window")
+            )
+            assert key is not None and window is not None
+            assert key["y"] + key["height"] <= window["y"], "key and time in one line"
+        page.get_by_label("Search by").select_option("SQL")
+        page.get_by_role("button", name="Find").click()
+        expect(page.locator(".sql-rows tbody tr")).to_have_count(50)
+        looks(page, "results in SQL")
+        assert complaints == []

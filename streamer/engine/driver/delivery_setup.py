@@ -66,6 +66,8 @@ class DeliveryListeners:
         on_status: called with the statuses of all shards after each micro-batch.
         on_answers: called with the answers of requests, and with those that are refused and why.
         on_trouble: called with why it waits, and label and path of the component that it is of.
+        on_wait: called after `on_trouble` with what is known of messages that wait for an output:
+            see `TroubleTracker.note_wait`.
         on_samples: called with samples of messages, and when they came, ns.
         on_work: called with how long the stream's own processors and outputs had a micro-batch in
             hand, where that is so long that windows may expire for it.
@@ -74,6 +76,7 @@ class DeliveryListeners:
     on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None
     on_answers: Callable[[Mapping[str, Batch], Mapping[str, str]], None] = _ignore_answers
     on_trouble: Callable[[str, Labels], None] = lambda text, place: None
+    on_wait: Callable[[int, float, int, str], None] = lambda tries, pause, messages, sample: None
     on_samples: Callable[[bytes, int], None] = lambda body, at: None
     on_work: Callable[[BatchWork], None] = lambda work: None
 

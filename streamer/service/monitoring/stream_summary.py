@@ -42,7 +42,7 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
     return {
         **view.figures.rate_fields(),
         "counted_since": None if since is None else format_rfc3339(round(since * SECOND)),
-        "received": view.figures.received,
+        "received": None if since is None else view.figures.received,
         "sent": _count_sent(view.metric_components, now),
         "errors": sum(number for (name, _), number in now.counts.items() if name.endswith(_ERROR)),
         "event_time_lag": now.counts.get(LAG_METRIC_KEY),

@@ -33,6 +33,7 @@ from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
 from streamer.service.api.graph_endpoints import GraphEndpoints
+from streamer.service.api.history_endpoints import HistoryEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
 from streamer.service.api.new_stream_endpoints import NewStreamEndpoints
 from streamer.service.api.openapi import make_openapi
@@ -149,6 +150,7 @@ class FleetApi:
             endpoints += StreamEndpoints(self.manager).list_endpoints()
             endpoints += ReadEndpoints(self.manager).list_endpoints()
             endpoints += GraphEndpoints(self.manager).list_endpoints()
+            endpoints += HistoryEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
             endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()

@@ -50,6 +50,7 @@ REPORT_ROWS = {
     FrameKind.SAMPLE: 103,
     FrameKind.SPAN: 104,
     FrameKind.WORK: 105,
+    FrameKind.FAILED: 106,
 }
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 

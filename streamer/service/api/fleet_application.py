@@ -32,6 +32,7 @@ from streamer.service.access.middlewares import (
 from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
+from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
 from streamer.service.api.openapi import make_openapi
@@ -142,6 +143,7 @@ class FleetApi:
             endpoints += ReadEndpoints(self.manager).list_endpoints()
             endpoints += GraphEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
+            endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()

@@ -263,6 +263,7 @@ class QueryRun:
                 on_answers=session.pending_requests.resolve,
                 on_trouble=self._on_trouble,
                 on_samples=session.tap.record,
+                on_failures=session.failed_messages.record,
                 on_work=lambda work: self.signals.driver.update(work=work),
             ),
             record=record,

@@ -73,6 +73,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "text_style",
             "docs_index",
             "docs_search",
+            "markdown_rendering",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
         ),
     ),

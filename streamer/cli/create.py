@@ -6,9 +6,9 @@ from typing import Final
 
 import click
 
+from streamer.cli.completion.values import complete_created
 from streamer.cli.environment import env_file_option
 from streamer.cli.options import templates_option
-from streamer.config.create import create_config
 
 _HELP: Final = """\
 Print a new config with the defaults of the components that it is to have.
@@ -24,7 +24,7 @@ is required, an example stands in its place.
 
 
 @click.command("create", help=_HELP)
-@click.argument("expression", default="")
+@click.argument("expression", default="", shell_complete=complete_created)
 @templates_option
 @env_file_option
 @click.option(
@@ -35,5 +35,7 @@ is required, an example stands in its place.
 )
 def create_cli(expression: str, small: bool) -> int:
     """Print a new config."""
+    from streamer.config.create import create_config
+
     click.echo(create_config(expression, small), nl=False)
     return 0

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_config, complete_revision, complete_stream
 from streamer.cli.service_client import (
     RefusedError,
     ServiceClient,
     build_stream_path,
     remote_options,
 )
-from streamer.config.file import read_file
 from streamer.core.durations import parse_duration
 from streamer.core.errors import StreamerError
 
@@ -50,8 +50,14 @@ _ROLLBACK = click.option(
 
 
 @click.command("deploy", short_help="Deploy a config to a service as a stream.")
-@click.argument("file")
-@click.option("--id", "stream_id", metavar="ID", help="The stream's id; the file's name if not.")
+@click.argument("file", shell_complete=complete_config)
+@click.option(
+    "--id",
+    "stream_id",
+    metavar="ID",
+    shell_complete=complete_stream,
+    help="The stream's id; the file's name if not.",
+)
 @click.option("--chilled", is_flag=True, help="Go on in spite of findings that it can run with.")
 @click.option(
     "--wait",
@@ -75,6 +81,8 @@ def deploy_cli(
     **service: Any,
 ) -> int:
     """Deploy FILE as a stream of a service: a new one, or another revision of the one there is."""
+    from streamer.config.file import read_file
+
     text, name = read_file(file), stream_id or Path(file).stem
     remote = ServiceClient(**service)
     query = _build_query(timeout, on_reset, rollback_on_failure)
@@ -88,8 +96,10 @@ def deploy_cli(
 
 
 @click.command("rollback", short_help="Deploy an older revision of a stream again.")
-@click.argument("stream_id", metavar="ID")
-@click.argument("revision", type=click.IntRange(1), required=False)
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
+@click.argument(
+    "revision", type=click.IntRange(1), required=False, shell_complete=complete_revision
+)
 @_TIMEOUT
 @_ON_RESET
 @_ROLLBACK
@@ -117,7 +127,7 @@ def rollback_cli(
 
 
 @click.command("pause", short_help="Stop a stream of a service for now.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @_TIMEOUT
 @remote_options
 def pause_cli(stream_id: str, timeout: str | None, **service: Any) -> int:
@@ -129,7 +139,7 @@ def pause_cli(stream_id: str, timeout: str | None, **service: Any) -> int:
 
 
 @click.command("resume", short_help="Start a stream of a service again.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @remote_options
 def resume_cli(stream_id: str, **service: Any) -> int:
     """Start a stream that is paused, has failed or has ended."""

@@ -8,6 +8,7 @@ from typing import Final
 import click
 
 from streamer.bloblang import forbid_impure
+from streamer.cli.completion.values import FILE
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.options import (
@@ -54,8 +55,8 @@ _VERDICTS: Final = {
 
 
 @click.command("diff", help=_HELP)
-@click.argument("old", metavar="OLD")
-@click.argument("new", metavar="NEW")
+@click.argument("old", metavar="OLD", type=FILE)
+@click.argument("new", metavar="NEW", type=FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @resources_option
 @templates_option

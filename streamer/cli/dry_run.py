@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_config
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.run_stream import choose_checkpoint
 from streamer.config import Config
@@ -31,7 +32,7 @@ _OUTCOME_WORDS: Final = {True: ("ok", "green"), False: ("FAIL", "red"), None: ("
 
 
 @click.command("dry-run", help=_HELP)
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @click.option("--spark", "with_spark", is_flag=True, help="Start a Spark session too.")
 @click.option(
     "--format",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.paths import expand_globs
 
 
@@ -44,6 +45,7 @@ env_file_option = click.option(
     multiple=True,
     expose_value=False,
     callback=_apply_option,
+    type=FILE,
     metavar="FILE",
     help="A dotenv file (NAME=value lines) whose variables are set, over those that are set "
     "already; may be a glob (in quotes), and may be repeated.",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from streamer.cli.completion.values import complete_config
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
-from streamer.config import Config
 from streamer.core.redaction import Redaction
+
+if TYPE_CHECKING:
+    from streamer.config import Config
 
 
 @click.command("explain", short_help="Show how a config would run.")
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @stream_options
 @click.pass_obj
 def explain_cli(root: Options, /, file: str | None, **given: Any) -> int:

@@ -9,15 +9,10 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_config
 from streamer.cli.log_output import is_terminal
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.output_option import out_option, write_output
-from streamer.config.echo import ConfigRedactor
-from streamer.plan import make_plan
-from streamer.tools.graph.mermaid import format_mermaid
-from streamer.tools.graph.model import build_graph
-from streamer.tools.graph.svg import draw_graph
-from streamer.tools.graph.text import format_graph
 
 _HELP: Final = """\
 Draw the way of a message through a config, with the stages that Spark runs.
@@ -39,7 +34,7 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 
 
 @click.command("graph", help=_HELP)
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @click.option(
     "--format",
     "form",
@@ -53,6 +48,13 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 @click.pass_obj
 def graph_cli(root: Options, /, file: str | None, form: str, out: str | None, **given: Any) -> int:
     """Draw a config."""
+    from streamer.config.echo import ConfigRedactor
+    from streamer.plan import make_plan
+    from streamer.tools.graph.mermaid import format_mermaid
+    from streamer.tools.graph.model import build_graph
+    from streamer.tools.graph.svg import draw_graph
+    from streamer.tools.graph.text import format_graph
+
     with open_config(merge_options(root, parse_options(**given), file, "graph")) as config:
         graph = build_graph(make_plan(config), ConfigRedactor(config, os.environ))
     if form == "svg":

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint
 from streamer.cli.lint_files import LintJob, lint_files
@@ -50,7 +51,7 @@ class LintCommandOptions:
 
 
 @click.command("lint", help=_HELP)
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.argument("paths", nargs=-1, type=FILE, metavar="[PATH]…")
 @click.option(
     "--format",
     "form",

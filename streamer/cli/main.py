@@ -12,8 +12,11 @@ import sys
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from streamer import __version__
+from streamer.cli.completion.scripts import VARIABLE as _COMPLETION_VARIABLE
+from streamer.cli.completion.values import complete_config
 from streamer.cli.error_output import choose_colour_mode, print_error
 from streamer.cli.options import Options, merge_options, open_config, parse_options, running_options
 from streamer.core.errors import StreamerError
@@ -52,6 +55,7 @@ _COMMANDS: Final = {
     "template": ("streamer.cli.template", "Check templates, and run their tests."),
     "list": ("streamer.cli.listing", "List components, and Bloblang functions and methods."),
     "docs": ("streamer.cli.docs", "Show the documentation, or write the pages of components."),
+    "completion": ("streamer.cli.completion.command", "Let a shell complete command lines."),
 }
 
 # Commands of Benthos that are missing, and what to do without them.
@@ -95,6 +99,8 @@ class _CommandGroup(click.Group):
         """Find the command, or say what was meant instead."""
         name = args[0]
         if name not in _COMMANDS:
+            if ctx.resilient_parsing:
+                return None, None, []
             if name in _MISSING:
                 raise click.UsageError(f"the command {name} {_MISSING[name]}", ctx)
             close = difflib.get_close_matches(name, _COMMANDS, n=1)
@@ -105,6 +111,15 @@ class _CommandGroup(click.Group):
                 f"there is no command {name!r}{f'; did you mean: {hint}' if hint else ''}", ctx
             )
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete commands without importing them, and options."""
+        named = [
+            CompletionItem(name, help=text)
+            for name, (_, text) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -155,7 +170,7 @@ def run(options: Options) -> int:
 
 
 @click.command("run", short_help="Run a config.")
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @running_options
 @click.pass_obj
 def run_cli(root: Options, /, file: str | None, **given: Any) -> int:
@@ -173,6 +188,9 @@ def invoke(arguments: list[str] | None = None) -> int:
     Args:
         arguments: those after the program's name; the process's own when None.
     """
+    if arguments is None and _COMPLETION_VARIABLE in os.environ:
+        answer = importlib.import_module("streamer.cli.completion.answer")
+        return int(answer.answer_shell(cli, os.environ))
     # Colours are for terminals, as far as those who sit there want any.
     color = False if os.environ.get("NO_COLOR") else None
     with click.Context(cli, color=color):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from streamer.cli.completion.values import DIRECTORY, FILE, complete_config
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.paths import expand_paths
@@ -87,6 +88,7 @@ resources_option = click.option(
     "-r",
     "--resources",
     multiple=True,
+    type=FILE,
     metavar="FILE",
     help="A file with further resources; may be a glob (in quotes), and may be repeated.",
 )
@@ -108,6 +110,7 @@ templates_option = click.option(
     multiple=True,
     expose_value=False,
     callback=_install_templates,
+    type=FILE,
     metavar="FILE",
     help="A file with a template; may be a glob (in quotes), and may be repeated.",
 )
@@ -214,6 +217,7 @@ def stream_options(command: F) -> F:
                 "-c",
                 "--config",
                 metavar="FILE",
+                shell_complete=complete_config,
                 help="The config to run. Without one, stdin goes to stdout.",
             ),
             sets_option,
@@ -221,6 +225,7 @@ def stream_options(command: F) -> F:
             click.option(
                 "--checkpoint",
                 metavar="DIR",
+                type=DIRECTORY,
                 help="Where offsets and open windows are kept; wins over spark.checkpoint.",
             ),
             level_option,

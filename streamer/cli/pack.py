@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.core.errors import StreamerError
 
 
 @click.command("pack", short_help="Pack the environment that a cluster's workers need.")
-@click.argument("archive", metavar="[FILE]", default="streamer-environment.tar.gz")
+@click.argument("archive", metavar="[FILE]", type=FILE, default="streamer-environment.tar.gz")
 def pack_cli(archive: str) -> int:
     """Pack this program and the packages that it needs into FILE, for a cluster's workers.
 

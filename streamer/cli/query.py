@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.options import (
     Options,
     gather_options,
@@ -74,7 +75,7 @@ class QueryOptions:
 
 
 @click.command("query", help=_HELP)
-@click.argument("file", metavar="[CONFIG]", required=False)
+@click.argument("file", metavar="[CONFIG]", required=False, type=FILE)
 @click.option("--key", metavar="KEY", help="The windows of this key, as window_key shows it.")
 @click.option(
     "--from", "since", metavar="TIME", help="Windows that start at or after it (RFC 3339, Unix s)."

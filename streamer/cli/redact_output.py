@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from streamer.config import Config
-from streamer.config.secrets import add_variable_values
 from streamer.core.redaction import SCRUBBED, Redaction
+
+if TYPE_CHECKING:
+    from streamer.config import Config
 
 
 def build_redactor(config: Config, show_env: bool = False) -> Callable[[str], str]:
@@ -16,6 +18,8 @@ def build_redactor(config: Config, show_env: bool = False) -> Callable[[str], st
         config: the config, whose mappings have been compiled.
         show_env: leave what environment variables hold; secrets are taken out anyway.
     """
+    from streamer.config.secrets import add_variable_values
+
     secrets = add_variable_values(config.secrets, config.inputs)
     if show_env:
         secrets = {text: shown for text, shown in secrets.items() if shown == SCRUBBED}

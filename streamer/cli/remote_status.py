@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.log_format import escape_controls
@@ -30,21 +31,48 @@ def list_streams_cli(form: str, **service: Any) -> int:
         return 0
     rows = [
         (
-            *(name, one["state"], _format_seconds(one["uptime"]), f"{one['messages']:,}"),
-            *(str(one["open_windows"]), str(one["revision"]), one["source"]),
+            *(name, _name_condition(one), _format_seconds(one["uptime"])),
+            _format_count(one["messages"]),
+            *(_format_count(one["open_windows"]), str(one["revision"]), one["source"]),
         )
         for name, one in streams.items()
     ]
     _print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in streams.items():
-        if reason := one["reason"] or one.get("waits_for"):
-            click.echo(escape_controls(f"{name}: {reason}"))
-        if one.get("rejected"):
-            click.echo(escape_controls(f"{name}: {_describe_rejected(one['rejected'])}"))
+        for line in describe_stream(one):
+            click.echo(escape_controls(f"{name}: {line}"))
     return 0
 
 
-def _describe_rejected(one: dict[str, Any]) -> str:
+def _name_condition(one: Mapping[str, Any]) -> str:
+    """Return the condition of a stream in a word or two; of an older service its state."""
+    condition = one.get("condition")
+    return one["state"] if condition is None else str(condition["name"]).replace("_", " ")
+
+
+def describe_stream(one: Mapping[str, Any]) -> Iterator[str]:
+    """Return what somebody has to know of a stream beside its figures, in lines.
+
+    Args:
+        one: the stream, as `GET /streams` has it.
+    """
+    condition = one.get("condition") or {}
+    error = condition.get("error") or one["reason"]
+    if error or condition.get("phase"):
+        text = condition.get("text", "")
+        place = condition.get("path", "")
+        label = f" ({condition['label']})" if condition.get("label") else ""
+        where = f"at {place}{label}" if place else ""
+        yield "; ".join(part for part in (text, where) if part) + (f": {error}" if error else "")
+    if condition.get("sample"):
+        yield f"message: {condition['sample']}"
+    rejected = one.get("rejected")
+    if rejected and condition.get("name") != "degraded":
+        yield _describe_rejected(rejected)
+    yield from _describe_refusal(one.get("refusal"))
+
+
+def _describe_rejected(one: Mapping[str, Any]) -> str:
     """Return the text about the rejected message that waits for longest."""
     times = f"{one['tries']} time{'s' * (one['tries'] != 1)}"
     return (
@@ -53,8 +81,19 @@ def _describe_rejected(one: dict[str, Any]) -> str:
     )
 
 
+def _describe_refusal(refusal: Mapping[str, Any] | None) -> Iterator[str]:
+    """Return the lines about a file that was refused: which, and why."""
+    if refusal:
+        yield f"{refusal['text']} (since {refusal['since']})"
+        yield from (f"  {finding}" for finding in refusal["findings"])
+
+
+def _format_count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
+
+
 @click.command("windows", short_help="List the open windows of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @_FORMAT_OPTION
 @remote_options
 def windows_cli(stream_id: str, form: str, **service: Any) -> int:
@@ -77,7 +116,7 @@ def windows_cli(stream_id: str, form: str, **service: Any) -> int:
 
 
 @click.command("logs", short_help="Show the log of a stream of a service.")
-@click.argument("stream_id", metavar="ID")
+@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @click.option("-n", "--lines", type=click.IntRange(0), default=100, help="How many lines (100).")
 @click.option("-f", "--follow", is_flag=True, help="Go on with the lines that come.")
 @remote_options

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from streamer.cli.completion.values import complete_config
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.config import Config
 from streamer.core.errors import StreamerError
@@ -25,7 +26,7 @@ _REMOTE_SETTINGS: Final = ("spark.driver.", "spark.hadoop.", "spark.jars")
 
 
 @click.command("rescale", short_help="Change the number of shards of a stopped stream.")
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @click.option(
     "--shards",
     type=click.IntRange(1, 4096),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from streamer.cli.completion.values import DIRECTORY, FILE
 from streamer.cli.environment import env_file_option
 from streamer.cli.options import (
     Options,
@@ -27,18 +28,20 @@ if TYPE_CHECKING:
 
 
 @click.command("streams", short_help="Run many streams, with an API to change them.")
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, type=FILE)
 @click.option(
     "-o",
     "-c",
     "--observability",
     "--config",
     "root",
+    type=FILE,
     metavar="FILE",
     help="The config of the service itself: http, logger, metrics, spark, resources.",
 )
 @click.option(
     "--checkpoints",
+    type=DIRECTORY,
     metavar="DIR",
     help="Where offsets, open windows and what was deployed are kept.",
 )
@@ -69,6 +72,12 @@ if TYPE_CHECKING:
     default=5,
     metavar="N",
     help="How often a stream that fails is started again without getting further (5).",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Do not start while a file has findings; else it is listed as refused, and the others "
+    "run.",
 )
 @click.option(
     "--standby",
@@ -127,5 +136,6 @@ def parse_service_options(
             given["rollback_after"],
         ),
         standby=given["standby"],
+        strict=given["strict"],
         skip_damaged=bool(given["skip_damaged"] or root_options.skip_damaged),
     )

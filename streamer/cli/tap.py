@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import FILE, complete_config
 from streamer.cli.log_output import is_terminal
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.redact_output import build_redactor
-from streamer.plan import make_plan
 
 _HELP: Final = """\
 Show the first messages after each stage: input, its processors, windows, each processor, output.
@@ -38,7 +38,7 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 
 
 @click.command("tap", help=_HELP)
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @click.option(
     "-n",
     "limit",
@@ -50,6 +50,7 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 @click.option(
     "--input",
     "sample",
+    type=FILE,
     metavar="FILE",
     help="Messages instead of the input's, one a line; - for the standard input.",
 )
@@ -79,6 +80,7 @@ def tap_cli(
     from streamer.core.json.dump import dump_json
     from streamer.core.limits import set_limits
     from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
+    from streamer.plan import make_plan
     from streamer.sdk.lookup_table import use_local_tables
     from streamer.tools.tap.stages import tap
     from streamer.tools.tap.text import format_stage, to_json_document

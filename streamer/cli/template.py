@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint
 from streamer.cli.options import templates_option
@@ -33,7 +34,7 @@ def template_cli() -> None:
 
 
 @template_cli.command("lint", help=_HELP)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH…")
+@click.argument("paths", nargs=-1, required=True, type=FILE, metavar="PATH…")
 @templates_option
 @env_file_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.environment import env_file_option
 from streamer.cli.log_output import LogConfig, Logger
 from streamer.cli.options import LOG_LEVELS, Options, resources_option, templates_option
@@ -46,7 +47,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
 
 
 @click.command("test", help=_HELP)
-@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.argument("paths", nargs=-1, type=FILE, metavar="[PATH]…")
 @click.option("-v", "--verbose", is_flag=True, help="Print the name of each test, and how it went.")
 @click.option(
     "--log",

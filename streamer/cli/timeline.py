@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import FILE, complete_buffer_label, complete_config
 from streamer.cli.log_output import is_terminal
 from streamer.cli.options import (
     Options,
@@ -25,7 +26,6 @@ from streamer.cli.redact_output import build_redactor
 from streamer.core.durations import parse_duration
 from streamer.core.errors import StreamerError
 from streamer.core.timestamps import parse_event_time
-from streamer.plan import make_plan
 
 _HELP: Final = """\
 Show which message falls into which window, when each window closes, and why a message was dropped.
@@ -65,10 +65,11 @@ class TimelineOptions:
 
 
 @click.command("timeline", help=_HELP)
-@click.argument("file", required=False)
+@click.argument("file", required=False, shell_complete=complete_config)
 @click.option(
     "--input",
     "sample",
+    type=FILE,
     metavar="FILE",
     required=True,
     help="Sample messages, one a line; - for the standard input.",
@@ -84,6 +85,7 @@ class TimelineOptions:
 @click.option(
     "--buffer",
     metavar="LABEL",
+    shell_complete=complete_buffer_label,
     default="",
     help="Of several buffers, the one behind the input that is shown; the first by itself.",
 )
@@ -107,6 +109,7 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
     # These run the windows, which are made with numpy and pyarrow: not for --help.
     from streamer.engine.offline.sample_input import read_file_sample
     from streamer.engine.offline.window_simulator import cut_to_buffer
+    from streamer.plan import make_plan
     from streamer.tools.timeline.simulate import ArrivalTimes, simulate
 
     arrivals = ArrivalTimes(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -36,17 +37,39 @@ def data(listed: Run) -> Callable[..., Any]:
     return run
 
 
-def test_lists_are_printed_as_benthos_prints_them(listed: Run) -> None:
-    assert listed("scanners", "buffers") == (
-        0,
-        "Buffers:\n  - count_window\n  - global_window\n  - hopping_window\n  - keyed_state\n"
-        "  - memory\n  - none\n"
-        "  - session_window\n  - sliding_window\n  - system_window\n  - tumbling_window\n"
-        "  - window_join\n\n"
-        "Scanners:\n"
-        + "".join(f"  - {name}\n" for name in sorted(catalog.component_names(Kind.SCANNER))),
-        "",
-    )
+def test_lists_are_printed_as_benthos_prints_them_and_with_a_line_about_each(listed: Run) -> None:
+    code, out, err = listed("scanners", "buffers")
+    assert (code, err) == (0, "")
+    assert out.startswith("Buffers:\n  - count_window     (beta) Cuts a stream into windows of a n")
+    assert max(map(len, out.splitlines())) <= 100
+    names = re.findall(r"^  - (\S+)  +\S", out, re.M)
+    kinds = (Kind.BUFFER, Kind.SCANNER)
+    assert names == [name for kind in kinds for name in sorted(catalog.component_names(kind))]
+
+
+def test_summaries_are_there_for_programs(data: Callable[..., Any]) -> None:
+    assert data("rate-limits", "--json") == {
+        "rate-limits": [
+            {"name": spec.name, "status": spec.status, "summary": spec.summary}
+            for spec in sorted(catalog.all_specs(), key=lambda spec: spec.name)
+            if spec.kind == Kind.RATE_LIMIT
+        ]
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("outputs aws_s3", "output 'aws_s3' is not available yet: Benthos has it"),
+        ("outputs aws_sqs", "it is one of Redpanda Connect's own"),
+        ("processors crash", "a worker that ends is started again"),
+    ],
+)
+def test_a_component_that_benthos_has_is_known(listed: Run, words: str, error: str) -> None:
+    code, out, err = listed(*words.split())
+    assert (code, out) == (1, "")
+    assert error in err
+    assert "`streamer list " in err
 
 
 def test_without_names_everything_is_listed(listed: Run, data: Callable[..., Any]) -> None:
@@ -152,6 +175,7 @@ def test_a_status_narrows_the_lists(data: Callable[..., Any]) -> None:
 def test_the_schema_of_a_config_can_be_had(listed: Run) -> None:
     _, out, _ = listed("--format", "jsonschema")
     jsonschema.Draft7Validator.check_schema(json.loads(out))
+    assert json.loads(out)["title"] == "A config of streamer"
 
 
 @pytest.mark.parametrize(

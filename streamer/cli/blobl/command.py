@@ -17,6 +17,7 @@ from streamer.bloblang import Mapping
 from streamer.cli.blobl.editor_state import INITIAL_INPUT, INITIAL_MAPPING, EditorState
 from streamer.cli.blobl.mapping_source import compile_text, read_mapping
 from streamer.cli.blobl.output import Printer
+from streamer.cli.completion.values import FILE
 from streamer.cli.options import gather_options
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
@@ -84,8 +85,10 @@ class BloblOptions:
 
 @click.command("blobl", cls=_BloblCommand, help=_HELP, epilog=_EPILOG)
 @click.argument("mapping", required=False)
-@click.option("-f", "--file", metavar="FILE", help="Take the mapping from a file.")
-@click.option("-i", "--input", "source", metavar="FILE", help="Read a file instead of stdin.")
+@click.option("-f", "--file", type=FILE, metavar="FILE", help="Take the mapping from a file.")
+@click.option(
+    "-i", "--input", "source", type=FILE, metavar="FILE", help="Read a file instead of stdin."
+)
 @click.option("-r", "--raw", is_flag=True, help="Documents are strings, not JSON.")
 @click.option("-p", "--pretty", is_flag=True, help="Print JSON indented, over several lines.")
 @click.option(

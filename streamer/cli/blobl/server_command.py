@@ -10,6 +10,7 @@ import click
 
 from streamer.cli.blobl.editor_state import INITIAL_INPUT, INITIAL_MAPPING, EditorState
 from streamer.cli.blobl.mapping_source import read_text
+from streamer.cli.completion.values import FILE
 
 _HELP: Final = """\
 Serve a page with input, mapping and result side by side; the result follows as you type.
@@ -35,8 +36,12 @@ each is tried in a process of its own, with a limit on its time and memory.
     help="The port to listen on; 0 takes one that is free.",
 )
 @click.option("-n", "--no-open", is_flag=True, help="Don't open the page in a browser.")
-@click.option("-m", "--mapping-file", metavar="FILE", help="Begin with the mapping of a file.")
-@click.option("-i", "--input-file", metavar="FILE", help="Begin with the input of a file.")
+@click.option(
+    "-m", "--mapping-file", type=FILE, metavar="FILE", help="Begin with the mapping of a file."
+)
+@click.option(
+    "-i", "--input-file", type=FILE, metavar="FILE", help="Begin with the input of a file."
+)
 @click.option(
     "-w",
     "--write",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.completion.values import FILE
 from streamer.cli.error_output import redact_errors
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
 from streamer.cli.submit.driver_bundle import bundle_config, bundle_service
@@ -70,7 +71,7 @@ class _SubmitCommand(click.Command):
     help=_HELP,
     short_help="Run a config with its driver on the cluster.",
 )
-@click.argument("file", metavar="[FILE | streams …]", required=False)
+@click.argument("file", metavar="[FILE | streams …]", required=False, type=FILE)
 @click.option("--name", metavar="NAME", help="What the stream is called; the file's name, else.")
 @click.option("--supervise", is_flag=True, help="Have the driver started again when it fails.")
 @click.option("--wait", is_flag=True, help="Wait for the driver's end; exits with 1 if it failed.")

@@ -35,6 +35,7 @@ from streamer.engine.report.rejected_messages import RejectedMessages
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
 from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, Snapshot, StreamMetrics, series_key
+from streamer.engine.report.trouble import take_sample
 from streamer.engine.report.window_metrics import count_closed_windows
 from streamer.sdk.backoff import REDELIVER
 from streamer.window.settings.window import Window
@@ -225,15 +226,17 @@ class Delivery:
         made = [frame for frame in frames if frame.kind != FrameKind.UNDELIVERED]
         pauses = REDELIVER.pauses()
         logged_at, silence = -MAX_SILENCE_S, FIRST_WAIT_S
-        progress = False
+        progress, tries = False, 1
         while (first := backlog.first) is not None:
-            text = f"Messages wait: {first.text}"
+            text = f"Output blocked: {first.text}"
+            pause = 0.0 if progress else next(pauses) / SECOND
             self._listeners.on_trouble(text, first.place)
+            sample = take_sample(first.batches[0][0].raw) if any(first.batches[:1]) else ""
+            self._listeners.on_wait(tries, pause, backlog.count_messages(), sample)
             if self._clocks.now() >= logged_at + silence:
                 self._log("ERROR", text, {**first.place, "micro_batch": batch})
                 logged_at, silence = self._clocks.now(), min(silence * 2, MAX_SILENCE_S)
-            if not progress:
-                self._pause(next(pauses) / SECOND)
+            self._pause(pause)
             if self._stopping():
                 raise DeliveryStoppedError(first.text)
             portion = backlog.take()
@@ -249,6 +252,7 @@ class Delivery:
                 elif frame.kind not in (FrameKind.UNDELIVERED, FrameKind.WORK):
                     made.append(frame)
             progress = backlog.put_back(portion, resent)
+            tries = 1 if progress else tries + 1
             if progress:
                 pauses = REDELIVER.pauses()
         return made

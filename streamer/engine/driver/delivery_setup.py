@@ -73,6 +73,8 @@ class DeliveryListeners:
         on_status: called with the statuses of all shards after each micro-batch.
         on_answers: called with the answers of requests, and with those that are refused and why.
         on_trouble: called with why it waits, and label and path of the component that it is of.
+        on_wait: called after `on_trouble` with what is known of messages that wait for an output:
+            see `TroubleTracker.note_wait`.
         on_samples: called with samples of messages, and when they came, ns.
         on_failures: called with the number of each micro-batch, the time, ns, the samples of its
             failed messages, and the messages that outputs have rejected.
@@ -83,6 +85,7 @@ class DeliveryListeners:
     on_status: Callable[[Mapping[int, Mapping[str, Any]]], None] = lambda statuses: None
     on_answers: Callable[[Mapping[str, Batch], Mapping[str, str]], None] = _ignore_answers
     on_trouble: Callable[[str, Labels], None] = lambda text, place: None
+    on_wait: Callable[[int, float, int, str], None] = lambda tries, pause, messages, sample: None
     on_samples: Callable[[bytes, int], None] = lambda body, at: None
     on_failures: Callable[[int, int, Sequence[bytes], Sequence[RejectedMessages]], None] = (
         _ignore_failures

@@ -234,10 +234,8 @@ class FleetApi:
         waiting: dict[str, list[str]] = {}
         for name, one in streams.items():
             if one.lifecycle.is_active and not one.is_ready:
-                reason = one.view.unready_reason()
-                what = f"not ready: {reason}" if reason else "not connected"
-                waiting.setdefault(what, []).append(name)
-        lines = [f"streams {', '.join(names)} are {what}\n" for what, names in waiting.items()]
+                waiting.setdefault(one.unready_text(), []).append(name)
+        lines = [f"streams {', '.join(names)} are not ready: {w}\n" for w, names in waiting.items()]
         return text_response("".join(lines), 503) if lines else text_response("OK")
 
     def _when_available(self, handler: Handler) -> Handler:

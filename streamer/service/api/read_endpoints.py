@@ -94,12 +94,18 @@ class ReadEndpoints:
         return json_response({**windows, "now": format_rfc3339(time.time_ns())})
 
     def _progress(self, request: ApiRequest) -> web.Response:
-        managed = self._get_stream(request)
+        registry, stream_id = self._manager.registry, request.path["id"]
+        refused = registry.refused_files.get(stream_id)
+        if refused is not None and stream_id not in registry.streams():
+            return json_response({**_NO_PROGRESS, **refused.to_status(time.time())})
+        managed = registry.get(stream_id)
         snapshot, status = managed.view.current_state().snapshot, managed.status()
         due = snapshot.next_close
         return json_response(
             {
                 "state": status["state"],
+                "condition": status["condition"],
+                "refusal": None if refused is None else refused.to_document(),
                 "waits_for": status["waits_for"],
                 "reason": status["reason"],
                 "micro_batch": snapshot.batch,
@@ -185,6 +191,14 @@ class ReadEndpoints:
 
 _LINT_SCHEMA: Final = s.object_schema(lint_errors=s.list_schema(s.STRING))
 _REVISIONS_SCHEMA: Final = s.list_schema(s.REVISION)
+_NO_PROGRESS: Final = {
+    "micro_batch": -1,
+    "dropped": {},
+    "held": None,
+    "next_close": None,
+    "clock_waits_for": None,
+}
+"""Figures of a file that is refused and has no stream."""
 _NO_WINDOWS: Final = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,7 +15,6 @@ from streamer.service.api.responses import json_response
 from streamer.service.fleet import redacted_document
 from streamer.service.fleet.errors import BadConfigError, BadRequestError
 from streamer.service.fleet.manager import Manager
-from streamer.service.monitoring.stream_summary import summarise_stream
 
 _CONFIG_ABOUT: Final = "The config, YAML or JSON."
 _KINDS: Final = ("cache", "input", "output", "processor", "rate_limit")
@@ -155,15 +155,19 @@ class StreamEndpoints:
         )
 
     def _list_streams(self, request: ApiRequest) -> web.Response:
-        streams = self._manager.registry.streams()
-        return json_response(
-            {name: {**one.status(), **summarise_stream(one.view)} for name, one in streams.items()}
-        )
+        return json_response(self._manager.registry.list_statuses())
 
     def _read(self, request: ApiRequest) -> web.Response:
         stream_id = request.path["id"]
-        status = self._manager.registry.get(stream_id).status()
-        return json_response({**status, "config": self._manager.redact_config(stream_id)})
+        registry = self._manager.registry
+        refused = registry.refused_files.get(stream_id)
+        managed = registry.streams().get(stream_id)
+        if managed is None and refused is not None:
+            return json_response({**refused.to_status(time.time()), "config": None})
+        status = registry.get(stream_id).status()
+        refusal = None if refused is None else refused.to_document()
+        config = self._manager.redact_config(stream_id)
+        return json_response({**status, "refusal": refusal, "config": config})
 
     def _replace_all(self, request: ApiRequest) -> web.Response:
         configs = redacted_document.parse_document(request.body)

@@ -27,8 +27,20 @@ from streamer.service.fleet.lifecycle import Lifecycle, LifecycleState
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.restart_schedule import RestartPolicy, RestartSchedule, StartLimiter
 from streamer.service.fleet.run_handle import RunHandle, RunRequest, StartRun
-from streamer.service.monitoring.stream_view import ManagedState, StreamView
+from streamer.service.monitoring.readiness import unready_reason
+from streamer.service.monitoring.stream_condition import (
+    CONDITION_TEXTS,
+    Condition,
+    derive_condition,
+)
+from streamer.service.monitoring.stream_view import ManagedState, StreamState, StreamView
 from streamer.service.run.revision_switch import RevisionChange
+
+_LEAVING: Final[Mapping[LifecycleState | None, str]] = {
+    LifecycleState.PAUSED: Condition.PAUSING,
+    LifecycleState.STOPPED: Condition.STOPPING,
+}
+"""Conditions of a stream that is asked to stop, by the state that it comes to."""
 
 _FINE_LEVELS: Final = frozenset({"DEBUG", "TRACE"})
 
@@ -108,6 +120,7 @@ class ManagedStream:
         self.set_revision(config, revision)
         self._schedule = RestartSchedule(context.restarts)
         self._restart_at = 0.0
+        self._leaving: tuple[str, float | None] = "", None
         self._start_slot_since: float | None = None
         self._poll_rates = 0.0, 0.0
         self._newest_batch = -1, time.monotonic() - _BUSY_S
@@ -141,8 +154,12 @@ class ManagedStream:
             timeout: seconds for the micro-batch in hand.
             state: what it comes to; None for a stream that whoever calls starts again at once.
         """
-        self._interrupt()
-        self._submit(lambda: self._stop(timeout, state))
+        self._leaving = _LEAVING.get(state, ""), time.time()
+        try:
+            self._interrupt()
+            self._submit(lambda: self._stop(timeout, state))
+        finally:
+            self._leaving = "", None
 
     def replace(self, change: RevisionChange) -> bool:
         """Let another revision take the place of the run, and wait until that is done.
@@ -348,10 +365,14 @@ class ManagedStream:
     @property
     def is_ready(self) -> bool:
         """Whether its input and output are connected, and it neither stops nor drains."""
-        if self.view.unready_reason():
-            return False
         now = self.view.current_state()
-        return self.view.is_running and not now.problem and now.snapshot.batch >= 0
+        return self.view.is_running and not now.problem and not unready_reason(self.view, now)
+
+    def unready_text(self) -> str:
+        """Return why it is not ready, in a few words."""
+        view, now = self.view, self.view.current_state()
+        reason = view.unready_reason()
+        return reason or CONDITION_TEXTS[derive_condition(view, now, time.time()).name]
 
     def uptime_ns(self) -> int:
         """Return for how long it runs, ns; of one that does not, how long it has run."""
@@ -360,15 +381,37 @@ class ManagedStream:
     def _managed_state(self) -> ManagedState:
         lifecycle = self.lifecycle
         uptime = lifecycle.uptime() if lifecycle.is_active else 0.0
-        return ManagedState(str(lifecycle.state), lifecycle.restarts, self.revision.number, uptime)
+        schedule, next_try = self._schedule, None
+        if lifecycle.state in (LifecycleState.RESTARTING, LifecycleState.WAITING):
+            left = self._restart_at - time.monotonic()
+            next_try = time.time() + left if left > 0 else None
+        leaving, leaving_since = self._leaving
+        return ManagedState(
+            *(str(lifecycle.state), lifecycle.restarts, self.revision.number, uptime),
+            reason=lifecycle.reason,
+            since=lifecycle.changed_at,
+            failing_since=schedule.failing_since,
+            tries=schedule.failures + schedule.waits or None,
+            next_try=next_try,
+            leaving=leaving if lifecycle.is_active else "",
+            leaving_since=leaving_since,
+        )
 
     def _oldest_rejected(self) -> dict[str, Any] | None:
         """Return the rejected messages that wait for longest to be sent again, if there are any."""
         waiting = self.view.current_state().rejected
         if waiting is None:
             return None
-        document = waiting.to_document()
-        return {**document, "error": self._redaction.redact_text(document["error"])}
+        document: dict[str, Any] = self.redact_value(waiting.to_document())
+        return document
+
+    def condition(self, current: StreamState | None = None) -> dict[str, Any]:
+        """Return how the stream is, for JSON; see `stream_condition`."""
+        now = time.time()
+        state = self.view.current_state() if current is None else current
+        document = derive_condition(self.view, state, now).to_document(now)
+        redacted: dict[str, Any] = self.redact_value(document)
+        return redacted
 
     def status(self) -> dict[str, Any]:
         """Return what the list of streams says of it: Benthos's fields first."""
@@ -381,6 +424,7 @@ class ManagedStream:
             "uptime": uptime / SECOND,
             "uptime_str": format_duration(uptime),
             "state": str(lifecycle.state),
+            "condition": self.condition(current),
             "waits_for": self.redact_text(self.view.waits_for) if is_starting else "",
             "reason": self.redact_text(lifecycle.reason or current.problem),
             "rejected": self._oldest_rejected(),

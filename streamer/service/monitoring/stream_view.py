@@ -20,6 +20,7 @@ from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Counts, SeriesKey, Snapshot
+from streamer.engine.report.trouble import Trouble
 from streamer.sdk.spec import MetricsMapping
 from streamer.service.monitoring.metric_components import (
     MetricComponent,
@@ -43,6 +44,10 @@ class StreamState:
         backlog: messages that waited at the input of late; None when nobody knows.
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
         rejected: the rejected messages that wait for longest to be sent again; None for none.
+        trouble: why the stream does not get on, with its history; None while it does.
+        last_message: when a message last came in, Unix s; None before the first of a start.
+        behind_since: since when more messages wait at the input than a micro-batch takes, Unix s;
+            None when they do not.
     """
 
     snapshot: Snapshot
@@ -54,6 +59,9 @@ class StreamState:
     backlog: int | None = None
     last_delivery: float | None = None
     rejected: WaitingMessages | None = None
+    trouble: Trouble | None = None
+    last_message: float | None = None
+    behind_since: float | None = None
 
 
 class MetricName(NamedTuple):
@@ -75,12 +83,26 @@ class ManagedState(NamedTuple):
         restarts: how often it was started again since somebody started it.
         revision: what is deployed.
         uptime: for how long it runs, s.
+        reason: why it failed, or is started again.
+        since: when it came to that state, Unix s; None where nobody knows.
+        failing_since: when the first of the failures in a row was, Unix s; None without any.
+        tries: how many failures in a row there were; None when nobody counts.
+        next_try: when it is started again, Unix s; None when it is not.
+        leaving: `pausing` or `stopping` from the moment that somebody asks for it; else empty.
+        leaving_since: when that was, Unix s.
     """
 
     state: str
     restarts: int
     revision: int
     uptime: float
+    reason: str = ""
+    since: float | None = None
+    failing_since: float | None = None
+    tries: int | None = None
+    next_try: float | None = None
+    leaving: str = ""
+    leaving_since: float | None = None
 
 
 _EMPTY_STATE = StreamState(Snapshot(), {})
@@ -102,6 +124,7 @@ class StreamView:
         mapping_run: what these mappings may ask for, such as counters.
         unready_reason: gives why the stream is not ready although its ends are connected: it stops,
             or a deploy lets its windows out; an empty text for no such reason.
+        is_draining: tells whether a deploy lets its windows out.
     """
 
     def __init__(
@@ -114,6 +137,7 @@ class StreamView:
         self.start = StartProgress()
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.unready_reason: Callable[[], str] = lambda: ""
+        self.is_draining: Callable[[], bool] = lambda: False
         self.managed_state = managed_state
         self.failed_messages = FailedMessages()
         self.mapped_names: dict[MetricKey, MetricName | None] = {}

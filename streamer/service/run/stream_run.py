@@ -19,6 +19,7 @@ from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import Plan, make_plan
 from streamer.plan.change_impact import judge
 from streamer.plan.plan import guesses_shards
+from streamer.service.monitoring.arrival_record import ArrivalRecord
 from streamer.service.monitoring.outage import adjust_counts_in_outage
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.tracing import make_tracer
@@ -106,9 +107,11 @@ class StreamRun:
         self._on_reset: OnReset | None = None
         self._trial: _Trial | None = None
         self._tracer = make_tracer(config.tracer, plan.name)
-        self._backlog = 0
+        self._backlog, self._arrivals = 0, ArrivalRecord()
+        self._arrivals_batch, self._messages = -2, 0
         self._is_leaving = self._is_draining = False
         view.unready_reason = self._unready_reason
+        view.is_draining = lambda: self._is_draining
         self.checkpoint = Checkpoint(directory)
         self._host = StreamHost(self.checkpoint, log, view, self._tracer)
         try:
@@ -259,6 +262,9 @@ class StreamRun:
         return StreamState(
             *(*figures, trouble.place, backlog, stream.input.last_delivery),
             rejected=stream.run.rejections.oldest(),
+            trouble=stream.run.trouble_tracker.current,
+            last_message=self._arrivals.last_message,
+            behind_since=None if trouble.text else self._arrivals.behind_since,
         )
 
     def poll(self) -> bool:
@@ -270,7 +276,9 @@ class StreamRun:
         """
         # It is in a file. Who asks about a hundred streams would read a hundred of them, and wait
         # after each for the other threads.
-        self._backlog = self.stream.run.signals.planner.read().backlog
+        hints = self.stream.run.signals.planner.read()
+        self._backlog = hints.backlog
+        self._note_arrivals(hints.is_behind)
         if self.stream.delivered_batches:
             self._view.start.finish()
         trial = self._trial
@@ -299,6 +307,14 @@ class StreamRun:
         if trial.probation.has_ended(now):
             self._trial = None
         return has_ended
+
+    def _note_arrivals(self, is_behind: bool) -> None:
+        batch = self.newest_batch
+        if batch != self._arrivals_batch:
+            # Not more often: a snapshot adds up all shards and counters.
+            self._arrivals_batch = batch
+            self._messages = self.stream.snapshot().messages
+        self._arrivals.update(self._messages, is_behind=is_behind)
 
     def _roll_back(self, trial: _Trial, reason: str) -> None:
         """Let the former revision take its place again, from the offsets that are committed."""

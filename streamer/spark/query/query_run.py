@@ -42,6 +42,7 @@ from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.start_progress import StartProgress
 from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
 from streamer.engine.report.task_log_channel import TaskLogReceiver
+from streamer.engine.report.trouble import TroubleTracker
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.plan import Plan
 from streamer.plan.plan import count_cores
@@ -170,8 +171,7 @@ class QueryRun:
         poll_settings: how often that polls.
         delivery: delivers its micro-batches.
         delivery_error: what has ended the newest delivery; None when nothing has.
-        trouble: why the newest try of a micro-batch failed, and which component it is of; its text
-            is empty once one is delivered.
+        trouble_tracker: since when `trouble` lasts, and how often it was tried.
         delivered_batches: micro-batches that were delivered since this was made.
         batch_meter: how far the micro-batch in hand has got.
         rejections: what outputs have rejected.
@@ -220,17 +220,29 @@ class QueryRun:
         self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self._tables = StreamTables(plan, checkpoint, log, input_session.meters)
         self.rejections = make_rejections(plan, checkpoint.rejected, self.signals, log)
+        self.trouble_tracker, self._trouble = TroubleTracker(), NO_DIAGNOSIS
         self.delivery = self._make_delivery()
         self.delivery_error: Exception | None = None
         self._checkpoint_metrics = CheckpointMetrics(
             checkpoint.directory, whole=not checkpoint.is_remote
         )
         self._newest_reported = False
-        self.trouble, self.delivered_batches = NO_DIAGNOSIS, 0
+        self.delivered_batches = 0
         # What listens or writes goes with the query; inputs may outlive it.
         self._context = input_session.host.stoppable_child("", input_session.host.directory)
         if self._results is not None:
             self._context.context.on_stop(self._results.close)
+
+    @property
+    def trouble(self) -> Diagnosis:
+        """The reason why the newest try of a micro-batch failed; an empty text after a delivery."""
+        return self._trouble
+
+    @trouble.setter
+    def trouble(self, diagnosis: Diagnosis) -> None:
+        if diagnosis != self._trouble:
+            self._trouble = diagnosis
+            self.trouble_tracker.note(diagnosis.text, diagnosis.place)
 
     def _make_delivery(self) -> Delivery:
         session, master = self._input, self.plan.master
@@ -262,6 +274,7 @@ class QueryRun:
                 on_status=self._on_status,
                 on_answers=session.pending_requests.resolve,
                 on_trouble=self._on_trouble,
+                on_wait=self.trouble_tracker.note_wait,
                 on_samples=session.tap.record,
                 on_failures=session.failed_messages.record,
                 on_work=lambda work: self.signals.driver.update(work=work),

@@ -418,6 +418,8 @@ def test_what_has_been_given_up_stays_and_says_so(source: Path) -> None:
         "tries": 5,
         "reason": "config",
         "error": oldest(run).text,
+        "source": "root.pipeline.processors.0",
+        "sample": '{"n": 3}',
     }
 
 

@@ -1,0 +1,1 @@
+"""Completion in shells: `streamer completion`, and the answers to what its scripts send."""

@@ -144,9 +144,8 @@ def fail(
     sampler = FailureSampler()
     for content in contents:
         place = {"label": "per_user", "path": "root.pipeline.processors.0"}
-        sampler.add(
-            "marked", place, f"no good: {BAD}", [Message(content.encode(), dict(meta or {}))]
-        )
+        message = Message(content.encode(), dict(meta or {}))
+        sampler.add("marked", place, f"no good: {BAD}", [message])
     body = sampler.body()
     assert body is not None
     failed = server.service.manager.registry.get("orders").view.failed_messages

@@ -63,13 +63,14 @@ class Execution:
             has died.
         crashes: knows messages of the piece that end a worker; None unless one has died.
         keyed_state: the state of the key that a pipeline is at; None where there is none.
+        send_times: how long outputs took to send, by path, ns.
     """
 
     __slots__ = (
         *("now", "log", "count", "strict", "elapsed", "sleep", "report_wait"),
         *("counters", "counter_bounds", "component_stats", "custom_metrics", "rejected", "answers"),
         *("origins", "refusals", "micro_batch", "sampler", "read_counter", "wait_budget"),
-        *("calls", "crashes", "keyed_state", "failures"),
+        *("calls", "crashes", "keyed_state", "send_times", "failures"),
     )
 
     def __init__(
@@ -108,6 +109,7 @@ class Execution:
         self.calls: Any = None
         self.crashes: Any = None
         self.keyed_state: KeyedState | None = None
+        self.send_times: dict[str, int] = {}
 
     def stats_of(self, key: tuple[str, str, str]) -> ComponentStats:
         """Return what a component has done in this run so far, to be added to."""

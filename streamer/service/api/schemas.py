@@ -34,6 +34,11 @@ MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
 _SUMMARY_FIELDS: Final = {
+    "in_rate": MAYBE_NUMBER,
+    "out_rate": MAYBE_NUMBER,
+    "error_rate": MAYBE_NUMBER,
+    "counted_since": MAYBE_STRING,
+    "received": MAYBE_INTEGER,
     "sent": MAYBE_INTEGER,
     "errors": MAYBE_INTEGER,
     "event_time_lag": MAYBE_NUMBER,
@@ -99,7 +104,9 @@ GRAPH: Final = object_schema(
 COMPONENTS: Final = object_schema(
     revision=INTEGER,
     components=list_schema(
-        object_schema(kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER)
+        object_schema(
+            kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER, load=MAYBE_OBJECT
+        )
     ),
 )
 PROGRESS: Final = object_schema(

@@ -27,6 +27,7 @@ from streamer.service.monitoring.metric_components import (
     find_custom_metrics,
     find_metric_components,
 )
+from streamer.service.monitoring.stream_figures import StreamFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +123,21 @@ class StreamView:
             new name and labels, or None for a metric that is dropped. Each metric is mapped once,
             as in Benthos, so that what a mapping adds (an id, a time) stays.
         mapping_run: what these mappings may ask for, such as counters.
+        figures: their history, and the rates now.
         unready_reason: gives why the stream is not ready although its ends are connected: it stops,
             or a deploy lets its windows out; an empty text for no such reason.
         is_draining: tells whether a deploy lets its windows out.
     """
 
     def __init__(
-        self, config: Config, managed_state: Callable[[], ManagedState] | None = None
+        self,
+        config: Config,
+        managed_state: Callable[[], ManagedState] | None = None,
+        figures: StreamFigures | None = None,
     ) -> None:
-        """Begin with a stream that has not started."""
+        """Begin with a stream that has not started; its figures may be those of earlier runs."""
         self.config = config
+        self.figures = figures or StreamFigures()
         self.endpoints = EndpointRegistry(config.path)
         self._register_paths()
         self.start = StartProgress()

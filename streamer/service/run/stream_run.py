@@ -21,6 +21,7 @@ from streamer.plan.change_impact import judge
 from streamer.plan.plan import guesses_shards
 from streamer.service.monitoring.arrival_record import ArrivalRecord
 from streamer.service.monitoring.outage import adjust_counts_in_outage
+from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.tracing import make_tracer
 from streamer.service.monitoring.window_listing import list_open_windows, list_windows_of_buffers
@@ -35,6 +36,7 @@ from streamer.service.run.revision_switch import (
     prepare_start,
     with_new_run,
 )
+from streamer.service.run.run_recorder import RunRecorder
 from streamer.service.run.stream_host import StreamHost
 
 if TYPE_CHECKING:
@@ -113,12 +115,13 @@ class StreamRun:
         view.unready_reason = self._unready_reason
         view.is_draining = lambda: self._is_draining
         self.checkpoint = Checkpoint(directory)
-        self._host = StreamHost(self.checkpoint, log, view, self._tracer)
         try:
             self._check_checkpoint()
+            self._recorder = RunRecorder(view.figures, plan, self.checkpoint, log)
         except BaseException:
             self.checkpoint.close()
             raise
+        self._host = StreamHost(self.checkpoint, log, view, self._tracer, self._recorder)
 
     def _check_checkpoint(self) -> None:
         from streamer.spark.checkpoint.consistency import check_consistent
@@ -202,6 +205,7 @@ class StreamRun:
             )
             host.make_stream(self.plan, input_session)
         host.start_query(self.stream)
+        self._recorder.mark_start()
         self._save_running()
         self._view.set_running(self._read_state)
         self._view.batch_progress = self.batch_progress
@@ -231,7 +235,7 @@ class StreamRun:
             result = self._switch(self._stop_timeout_s).replace(plan, change)
         finally:
             self._is_draining = False
-        self._adopt_revision(change.config, plan)
+        self._adopt_revision(change.config, plan, MarkerKind.DEPLOY)
         self._trial = None
         if change.probation is not None and result.effect is not None:
             self._trial = _Trial(Probation(time.monotonic() + change.probation), *former)
@@ -240,8 +244,10 @@ class StreamRun:
     def _switch(self, timeout: float) -> RevisionSwitch:
         return RevisionSwitch(self._host, self._log, timeout, lambda: self.should_stop())
 
-    def _adopt_revision(self, config: Config, plan: Plan) -> None:
+    def _adopt_revision(self, config: Config, plan: Plan, kind: MarkerKind) -> None:
         self.config, self.plan = config, plan
+        self._recorder.use_plan(plan)
+        self._recorder.mark(kind)
         self._save_running()
         self._view.set_config(config)
 
@@ -278,6 +284,7 @@ class StreamRun:
         # after each for the other threads.
         hints = self.stream.run.signals.planner.read()
         self._backlog = hints.backlog
+        self._recorder.tick(self.stream, self._backlog)
         self._note_arrivals(hints.is_behind)
         if self.stream.delivered_batches:
             self._view.start.finish()
@@ -324,7 +331,7 @@ class StreamRun:
         )
         change = RevisionChange(trial.config, judge(self.config, trial.config), OnReset.DISCARD)
         self._switch(0.0).replace(with_new_run(trial.plan), change)
-        self._adopt_revision(trial.config, trial.plan)
+        self._adopt_revision(trial.config, trial.plan, MarkerKind.ROLLBACK)
         self.on_rollback(trial.config)
 
     def snapshot(self) -> Snapshot:
@@ -417,6 +424,9 @@ class StreamRun:
     def close(self) -> None:
         """End the run: report it, and release the checkpoint."""
         self.on_close()
+        if self.is_opened:
+            self._recorder.mark(MarkerKind.STOP)
+            self._recorder.save()
         self._view.set_ended()
         if self._tracer is not None:
             self._tracer.flush()

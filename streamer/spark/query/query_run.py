@@ -65,6 +65,7 @@ from streamer.spark.query.worker_crashes import WorkerCrashes
 from streamer.spark.tasks.stages import build_frames, set_micro_batch
 
 Deliver = Callable[[DataFrame, int], None]
+OnDelivered = Callable[[float, float, float], None]
 
 _TRIGGER_INTERVAL = "0 seconds"
 """Spark's trigger. An interval would be waited for by the wall clock: for an hour, when that is set
@@ -178,6 +179,8 @@ class QueryRun:
         crashes: what is known of workers that a message has ended.
         current_batch: the micro-batch in hand; -1 before the first.
         kafka: looks after the inputs that Spark reads; None without, and before `open`.
+        on_delivered: called after each micro-batch with when its tasks began, when they had ended,
+            and when it was delivered, Unix s.
     """
 
     def __init__(
@@ -227,6 +230,7 @@ class QueryRun:
             checkpoint.directory, whole=not checkpoint.is_remote
         )
         self._newest_reported = False
+        self.on_delivered: OnDelivered = lambda began, computed, delivered: None
         self.delivered_batches = 0
         # What listens or writes goes with the query; inputs may outlive it.
         self._context = input_session.host.stoppable_child("", input_session.host.directory)
@@ -371,7 +375,7 @@ class QueryRun:
         )
 
     def _deliver(self, batch: DataFrame, number: int) -> None:
-        began = time.monotonic()
+        began, began_at = time.monotonic(), time.time()
         self._checkpoint.wait_lease_valid(self.stopping.is_set)
         at = self._checkpoint.global_batch_number(number)
         self.batch_meter.begin(at)
@@ -385,11 +389,14 @@ class QueryRun:
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self.kafka is not None:
             self.kafka.batch_delivered()
+        computed_at = time.time()
         try:
             self.delivery.deliver(at, frames, began)
             self.trouble = NO_DIAGNOSIS
             self.delivered_batches += 1
-            self._input.last_delivery = round(time.time(), 3)
+            delivered_at = time.time()
+            self._input.last_delivery = round(delivered_at, 3)
+            self.on_delivered(began_at, computed_at, delivered_at)
             self._parallelism.report(batch.sparkSession)
             JAVA_REFERENCES.collect_if_due(time.monotonic())
         except (BrokenPipeError, DeliveryStoppedError) as e:

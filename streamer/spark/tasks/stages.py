@@ -199,7 +199,7 @@ def make_direct_stage(
             if piece is not None:
                 yield from stage.frames(SourcePiece(source, number, pickle.loads(piece)))
             if number == 0:
-                yield stage.status(offset.ended)
+                yield stage.status(offset.ended, offset.batch_time)
         stage.finish()
 
     return make_arrow_stage(plan, produce_frames, FRAME_ARROW_SCHEMA)

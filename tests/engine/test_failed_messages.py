@@ -39,7 +39,7 @@ def failed(config: str, *times: int) -> list[dict[str, Any]]:
     run.delivery._listeners = replace(run.delivery._listeners, on_failures=found.record)
     for t in times:
         run.step(t)
-    return found.newest()
+    return found.newest_samples()
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def bodies(*contents: bytes, path: str = FIELDS["path"]) -> list[bytes]:
     for content in contents:
         meta = {"kafka_topic": "t", "kafka_partition": 3, "kafka_offset": 41}
         sampler.add("marked", {**FIELDS, "path": path}, "it broke", [Message(content, meta)])
-    body = sampler.body()
+    body = sampler.encode_samples()
     return [] if body is None else [body]
 
 
@@ -90,15 +90,15 @@ def test_the_newest_are_kept_within_bounds_with_their_place_in_kafka() -> None:
     found = FailedMessages()
     for batch in range(MAX_KEPT_PER_COMPONENT):
         found.record(batch, batch, bodies(b"a", b"b"))
-    kept = found.newest(limit=1000)
+    kept = found.newest_samples(limit=1000)
     assert len(kept) == MAX_KEPT_PER_COMPONENT
     assert kept[0]["source"] == {"topic": "t", "partition": "3", "offset": "41"}
     assert [one["micro_batch"] for one in kept[:3]] == [49, 49, 48]
     # One noisy component leaves room for others, and there are not any number of these.
     for number in range(MAX_COMPONENTS + 5):
         found.record(100 + number, 0, bodies(b"c", path=f"root.{number}"))
-    assert len(found.newest(limit=1000)) == MAX_KEPT_PER_COMPONENT + MAX_COMPONENTS - 1
-    assert [one["content"] for one in found.newest("root.3")] == ["c"]
+    assert len(found.newest_samples(limit=1000)) == MAX_KEPT_PER_COMPONENT + MAX_COMPONENTS - 1
+    assert [one["content"] for one in found.newest_samples("root.3")] == ["c"]
 
 
 def test_a_micro_batch_that_comes_again_shows_its_messages_once() -> None:
@@ -109,9 +109,9 @@ def test_a_micro_batch_that_comes_again_shows_its_messages_once() -> None:
     )
     for _ in range(3):
         found.record(7, 0, bodies(b"a"), [rejected])
-    first, second = found.newest()
+    first, second = found.newest_samples()
     assert {first["fate"], second["fate"]} == {"marked", "dropped"}
-    [refused] = found.newest("root.output")
+    [refused] = found.newest_samples("root.output")
     assert refused["messages"] == 5
     cause = {"name": "mapping", "label": "m", "path": "root.pipeline.processors.1"}
     assert refused["cause"] == cause

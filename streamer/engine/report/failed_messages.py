@@ -71,7 +71,7 @@ class FailureSampler:
             }
         )
 
-    def body(self) -> bytes | None:
+    def encode_samples(self) -> bytes | None:
         """Return the samples as JSON, or None when there are none."""
         return dump_json(self._samples) if self._samples else None
 
@@ -97,7 +97,7 @@ class FailedMessages:
         Args:
             batch: its number.
             at: the time, Unix ns.
-            bodies: what its tasks have taken, see `FailureSampler.body`.
+            bodies: what its tasks have taken, see `FailureSampler.encode_samples`.
             rejected: what outputs have rejected.
         """
         samples = [sample for body in bodies for sample in orjson.loads(body)]
@@ -118,7 +118,7 @@ class FailedMessages:
         kept = self._kept.setdefault(path, deque(maxlen=MAX_KEPT_PER_COMPONENT))
         kept.append({"number": self._number, **sample, "source": find_kafka_place(sample)})
 
-    def newest(self, path: str | None = None, limit: int = 200) -> list[dict[str, Any]]:
+    def newest_samples(self, path: str | None = None, limit: int = 200) -> list[dict[str, Any]]:
         """Return samples, newest first.
 
         Args:
@@ -126,8 +126,8 @@ class FailedMessages:
             limit: how many at most.
         """
         with self._lock:
-            found = [one for of, kept in self._kept.items() if path in (None, of) for one in kept]
-        return sorted(found, key=lambda one: -one["number"])[:limit]
+            samples = [one for of, kept in self._kept.items() if path in (None, of) for one in kept]
+        return sorted(samples, key=lambda one: -one["number"])[:limit]
 
 
 def find_kafka_place(sample: Mapping[str, Any]) -> dict[str, Any] | None:

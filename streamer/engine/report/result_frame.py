@@ -421,7 +421,7 @@ class TaskReport:
             (FrameKind.ANSWER, encode_replies(ex.answers, ex.refusals)),
             (FrameKind.SPAN, self.span_body()),
             (FrameKind.SAMPLE, self.sample_body()),
-            (FrameKind.FAILED, self._failures.body()),
+            (FrameKind.FAILED, self._failures.encode_samples()),
         ):
             if body is not None:
                 yield kind, body

@@ -70,7 +70,7 @@ class FailedMessageEndpoints:
     def _read(self, request: ApiRequest) -> web.Response:
         managed = self._manager.registry.get(request.path["id"])
         limit = parse_number(request.query.get("limit", str(MAX_MESSAGES)), "limit")
-        raw = managed.view.failed_messages.newest(
+        raw = managed.view.failed_messages.newest_samples(
             request.query.get("node"), min(limit, MAX_MESSAGES)
         )
         messages = [{**one, "time": format_rfc3339(one["time"])} for one in raw]

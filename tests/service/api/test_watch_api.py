@@ -150,7 +150,7 @@ def test_failed_messages_are_shown_without_secrets_and_their_readers_are_logged(
         for number in range(2):
             message = Message(b"very-secret-word %d" % number, meta)
             sampler.add("marked", {"label": "it", "path": CHECK}, "very-secret-word!", [message])
-        body = sampler.body()
+        body = sampler.encode_samples()
         assert body is not None
         managed.view.failed_messages.record(4, 1_700_000_000 * SECOND, [body])
         path = "/streams/a/failed-messages"

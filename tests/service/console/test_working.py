@@ -146,7 +146,7 @@ def fail(
         place = {"label": "per_user", "path": "root.pipeline.processors.0"}
         message = Message(content.encode(), dict(meta or {}))
         sampler.add("marked", place, f"no good: {BAD}", [message])
-    body = sampler.body()
+    body = sampler.encode_samples()
     assert body is not None
     failed = server.service.manager.registry.get("orders").view.failed_messages
     failed.record(batch, 1_700_000_000 * SECOND, [body])

@@ -15,7 +15,7 @@ import orjson
 
 from streamer.core.json.dump import dump_json
 from streamer.core.message import Message
-from streamer.engine.report.message_sampler import describe_message
+from streamer.engine.report.message_sampler import sample_message
 from streamer.engine.report.rejected_messages import RejectedMessages
 
 MAX_PER_TASK: Final = 3
@@ -66,7 +66,7 @@ class FailureSampler:
             {
                 **fields,
                 "fate": fate,
-                **describe_message(messages[0].with_error(error)),
+                **sample_message(messages[0].with_error(error)),
                 "messages": len(messages),
             }
         )
@@ -148,6 +148,6 @@ def _describe_rejected(one: RejectedMessages) -> dict[str, Any]:
         "fate": str(one.fate),
         "reason": one.reason,
         **component,
-        **describe_message(one.batch[0].with_error(one.text)),
+        **sample_message(one.batch[0].with_error(one.text)),
         "messages": max(one.messages, 1),
     }

@@ -47,6 +47,7 @@ from streamer.service.api.stream_application import debug_endpoints
 from streamer.service.api.stream_endpoints import StreamEndpoints
 from streamer.service.api.tap_endpoints import TapEndpoints
 from streamer.service.api.trial_endpoints import TrialEndpoints
+from streamer.service.api.window_endpoints import WindowEndpoints
 from streamer.service.console.pages import ConsolePages
 from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import Exposition, make_fleet_exposition
@@ -153,6 +154,7 @@ class FleetApi:
             endpoints += HistoryEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
             endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
+            endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()

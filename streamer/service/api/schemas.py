@@ -87,7 +87,13 @@ STREAM: Final = object_schema(
 CHANGE_RESULT: Final = object_schema(revision=INTEGER, judgement=MAYBE_OBJECT)
 WINDOWS: Final = object_schema(
     windows=list_schema(
-        object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
+        object_schema(
+            start=MAYBE_STRING,
+            end=MAYBE_STRING,
+            messages=MAYBE_INTEGER,
+            bytes=MAYBE_INTEGER,
+            closes=MAYBE_STRING,
+        )
     ),
     open=INTEGER,
     messages=INTEGER,

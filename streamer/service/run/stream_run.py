@@ -25,6 +25,7 @@ from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.tracing import make_tracer
 from streamer.service.monitoring.window_listing import list_open_windows, list_windows_of_buffers
+from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.service.run.probation import Probation, RevisionHealth
 from streamer.service.run.revision_switch import (
     DeployResult,
@@ -38,6 +39,7 @@ from streamer.service.run.revision_switch import (
 )
 from streamer.service.run.run_recorder import RunRecorder
 from streamer.service.run.stream_host import StreamHost
+from streamer.window.inspect.window_query import WindowQuery
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import RemoteCheckpoint
@@ -375,14 +377,19 @@ class StreamRun:
         """The number of the newest micro-batch; -1 before the first."""
         return self.stream.run.delivery.batch
 
-    def list_windows(self) -> Mapping[str, Any]:
+    def list_windows(self, query: WindowQuery = DEFAULT_QUERY) -> Mapping[str, Any]:
         """Return the open windows; see `list_open_windows`."""
-        statuses, recent = self.stream.statuses(), self.stream.input.recent
+        statuses, session = self.stream.statuses(), self.stream.input
+        recent, answer = session.recent, session.window_questions.answer_to(query)
         if self.plan.buffers:
             labels = [one.label for one in self.plan.buffers]
             windows = dict(zip(labels, self.plan.windows, strict=True))
-            return list_windows_of_buffers(windows, statuses, recent)
-        return list_open_windows(self.plan.window, statuses, recent)
+            return list_windows_of_buffers(windows, statuses, recent, query, answer)
+        return list_open_windows(self.plan.window, statuses, recent, query, answer)
+
+    def request_windows(self, query: WindowQuery) -> bool:
+        """Request an answer of the shards about their windows; see `WindowQuestions.request`."""
+        return self.stream.input.window_questions.request(query)
 
     def tap(self) -> MessageSamples:
         """Return the samples of messages."""

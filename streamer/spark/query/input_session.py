@@ -19,6 +19,7 @@ from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.engine.report.window_history import WindowHistory
+from streamer.engine.report.window_questions import WindowQuestions
 from streamer.plan import Plan
 from streamer.plan.uses_sync_response import gives_replies, is_answered
 from streamer.sdk.input.replayable import ReplayableSource
@@ -56,6 +57,7 @@ class InputSession:
         tap: samples of messages.
         failed_messages: samples of those that have failed.
         recent: what is remembered of windows.
+        window_questions: what is asked about open windows.
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
         source: the part of the input that is no source of Spark's, once it is open.
         kafka_inputs: the rest.
@@ -82,6 +84,7 @@ class InputSession:
         self.tap = MessageSamples()
         self.failed_messages = ends.failed_messages
         self.recent = WindowHistory()
+        self.window_questions = WindowQuestions()
         self.last_delivery: float | None = None
         self._records: dict[str, DeliveryRecord] = {}
         known = checkpoint.read_record().get("inputs", {})

@@ -31,7 +31,7 @@ export async function show(root, { params, api, onLeave }) {
   const about = h(
     "p",
     { class: "muted" },
-    "A sample: of each component and micro-batch the service takes at most three messages, and keeps the newest 50 of each in memory. The counters count all. ",
+    "This is a sample: at most three messages of each component and task in a micro-batch. The service keeps the newest 50 of each component in memory. The counters count all failures. ",
     h("a", { href: "#/docs/failed-messages" }, "How failed messages are handled"),
   );
   root.append(h("div", { class: "tools" }, node, search, hold, note), counts, list, about);

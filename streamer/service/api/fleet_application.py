@@ -32,6 +32,7 @@ from streamer.service.access.middlewares import (
 from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
+from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
 from streamer.service.api.history_endpoints import HistoryEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
@@ -152,6 +153,7 @@ class FleetApi:
             endpoints += GraphEndpoints(self.manager).list_endpoints()
             endpoints += HistoryEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
+            endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
             endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()

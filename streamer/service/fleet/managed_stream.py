@@ -278,7 +278,10 @@ class ManagedStream:
 
     def _make_request(self) -> RunRequest:
         context = self._context
+        failed_messages = self.view.failed_messages
         self.view = StreamView(self.config, self._managed_state, self.figures)
+        # What has failed in the run before is what somebody looks for now.
+        self.view.failed_messages = failed_messages
         # The service's server is there before any stream.
         self.view.endpoints.served = bool(self.config.http["enabled"])
         self.view.endpoints.fallback = lambda: context.other_endpoints(self.stream_id)

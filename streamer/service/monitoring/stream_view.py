@@ -15,6 +15,7 @@ from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.execution import Execution
 from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
+from streamer.engine.report.failed_messages import FailedMessages
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.start_progress import StartPhase, StartProgress
@@ -26,6 +27,7 @@ from streamer.service.monitoring.metric_components import (
     find_custom_metrics,
     find_metric_components,
 )
+from streamer.service.monitoring.stream_figures import StreamFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,20 +118,26 @@ class StreamView:
         start: what its start is doing.
         batch_progress: tells how far the micro-batch in hand has got; None between two.
         managed_state: says how it stands among others; None where it has none beside it.
+        failed_messages: samples of messages that have failed.
         mapped_names: what mappings have made of metrics, by these metrics' names and labels: the
             new name and labels, or None for a metric that is dropped. Each metric is mapped once,
             as in Benthos, so that what a mapping adds (an id, a time) stays.
         mapping_run: what these mappings may ask for, such as counters.
+        figures: their history, and the rates now.
         unready_reason: gives why the stream is not ready although its ends are connected: it stops,
             or a deploy lets its windows out; an empty text for no such reason.
         is_draining: tells whether a deploy lets its windows out.
     """
 
     def __init__(
-        self, config: Config, managed_state: Callable[[], ManagedState] | None = None
+        self,
+        config: Config,
+        managed_state: Callable[[], ManagedState] | None = None,
+        figures: StreamFigures | None = None,
     ) -> None:
-        """Begin with a stream that has not started."""
+        """Begin with a stream that has not started; its figures may be those of earlier runs."""
         self.config = config
+        self.figures = figures or StreamFigures()
         self.endpoints = EndpointRegistry(config.path)
         self._register_paths()
         self.start = StartProgress()
@@ -137,6 +145,7 @@ class StreamView:
         self.unready_reason: Callable[[], str] = lambda: ""
         self.is_draining: Callable[[], bool] = lambda: False
         self.managed_state = managed_state
+        self.failed_messages = FailedMessages()
         self.mapped_names: dict[MetricKey, MetricName | None] = {}
         self.mapping_run = Execution(time.time_ns)
         self._lock = threading.Lock()

@@ -71,7 +71,7 @@ def parse_create_expression(expression: str) -> CreatedParts:
         is_output = all(name in catalog.component_names(Kind.OUTPUT) for name in parts[1])
         is_processor = all(name in catalog.component_names(Kind.PROCESSOR) for name in parts[1])
         parts.insert(2 if is_processor and not is_output else 1, [])
-    inputs, processors, outputs = (*parts, *([[]] * (3 - len(parts))))
+    inputs, processors, outputs = [*parts, [], []][:3]
     if buffer == [_JOIN] and len(inputs) < 2:
         raise StreamerError(
             f"{_JOIN} joins two inputs, and {expression!r} names {len(inputs)}; expected two, such "

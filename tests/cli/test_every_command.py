@@ -110,6 +110,8 @@ CASES = (
     ),
     Case("timeline windows.yaml", 1, "", "Missing option '--input'"),
     Case("timeline bad.yaml --input in.json", 1, "", SAID, coloured=True),
+    Case("doctor good.yaml -s http.enabled=false", 0, "time zones", coloured=True),
+    Case("doctor bad.yaml", 1, "→ did you mean input?", coloured=True),
     Case("rescale windows.yaml --shards 3", 1, "", "there is no checkpoint", coloured=True),
     Case("rescale windows.yaml --shards 0", 1, "", "Invalid value for '--shards'"),
     Case("rescale bad.yaml --shards 3", 1, "", SAID, coloured=True),

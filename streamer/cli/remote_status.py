@@ -1,16 +1,17 @@
-"""`streamer list-streams`, `windows` and `logs`: what the streams of a service do."""
+"""`streamer list-streams` and `logs`: what the streams of a service do."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
 
 from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
+from streamer.cli.text_table import print_table
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.log_format import escape_controls
 
@@ -31,21 +32,48 @@ def list_streams_cli(form: str, **service: Any) -> int:
         return 0
     rows = [
         (
-            *(name, one["state"], _format_seconds(one["uptime"]), f"{one['messages']:,}"),
-            *(str(one["open_windows"]), str(one["revision"]), one["source"]),
+            *(name, _name_condition(one), _format_seconds(one["uptime"])),
+            _format_count(one["messages"]),
+            *(_format_count(one["open_windows"]), str(one["revision"]), one["source"]),
         )
         for name, one in streams.items()
     ]
-    _print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
+    print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in streams.items():
-        if reason := one["reason"] or one.get("waits_for"):
-            click.echo(escape_controls(f"{name}: {reason}"))
-        if one.get("rejected"):
-            click.echo(escape_controls(f"{name}: {_describe_rejected(one['rejected'])}"))
+        for line in describe_stream(one):
+            click.echo(escape_controls(f"{name}: {line}"))
     return 0
 
 
-def _describe_rejected(one: dict[str, Any]) -> str:
+def _name_condition(one: Mapping[str, Any]) -> str:
+    """Return the condition of a stream in a word or two; of an older service its state."""
+    condition = one.get("condition")
+    return one["state"] if condition is None else str(condition["name"]).replace("_", " ")
+
+
+def describe_stream(one: Mapping[str, Any]) -> Iterator[str]:
+    """Return what somebody has to know of a stream beside its figures, in lines.
+
+    Args:
+        one: the stream, as `GET /streams` has it.
+    """
+    condition = one.get("condition") or {}
+    error = condition.get("error") or one["reason"]
+    if error or condition.get("phase"):
+        text = condition.get("text", "")
+        place = condition.get("path", "")
+        label = f" ({condition['label']})" if condition.get("label") else ""
+        where = f"at {place}{label}" if place else ""
+        yield "; ".join(part for part in (text, where) if part) + (f": {error}" if error else "")
+    if condition.get("sample"):
+        yield f"message: {condition['sample']}"
+    rejected = one.get("rejected")
+    if rejected and condition.get("name") != "degraded":
+        yield _describe_rejected(rejected)
+    yield from _describe_refusal(one.get("refusal"))
+
+
+def _describe_rejected(one: Mapping[str, Any]) -> str:
     """Return the text about the rejected message that waits for longest."""
     times = f"{one['tries']} time{'s' * (one['tries'] != 1)}"
     return (
@@ -54,27 +82,15 @@ def _describe_rejected(one: dict[str, Any]) -> str:
     )
 
 
-@click.command("windows", short_help="List the open windows of a stream of a service.")
-@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
-@_FORMAT_OPTION
-@remote_options
-def windows_cli(stream_id: str, form: str, **service: Any) -> int:
-    """List the open windows of a stream: bounds, contents, and when they close."""
-    answer = ServiceClient(**service).request("GET", build_stream_path(stream_id, "windows"))
-    if form == "json":
-        click.echo(json.dumps(answer, indent=2))
-        return 0
-    rows = [
-        (one["start"], one["end"], f"{one['messages']:,}", f"{one['bytes']:,}", one["closes"])
-        for one in answer["windows"]
-    ]
-    _print_table(("START", "END", "MESSAGES", "BYTES", "CLOSES"), rows)
-    if not rows:
-        click.echo("no window is open", err=True)
-    more = answer["open"] - len(rows)
-    if more:
-        click.echo(f"and {more:,} more of keys")
-    return 0
+def _describe_refusal(refusal: Mapping[str, Any] | None) -> Iterator[str]:
+    """Return the lines about a file that was refused: which, and why."""
+    if refusal:
+        yield f"{refusal['text']} (since {refusal['since']})"
+        yield from (f"  {finding}" for finding in refusal["findings"])
+
+
+def _format_count(number: int | None) -> str:
+    return "–" if number is None else f"{number:,}"
 
 
 @click.command("logs", short_help="Show the log of a stream of a service.")
@@ -100,10 +116,3 @@ def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
 
 def _format_seconds(seconds: float) -> str:
     return format_duration(int(seconds) * SECOND)
-
-
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in (names, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(escape_controls("  ".join(cells).rstrip()))

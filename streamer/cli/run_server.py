@@ -58,7 +58,7 @@ def serve_stream(view: StreamView, log: LogLine) -> Iterator[None]:
     except StreamerError as e:
         if http.is_given("address") or http.is_given("enabled"):
             raise
-        log("INFO", f"There is no HTTP server: {e}", {})
+        log("WARN", f"There is no HTTP server: {e}", {})
         yield
         return
     log("INFO", "Listening for HTTP requests", {"url": server.url})

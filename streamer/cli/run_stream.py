@@ -33,6 +33,7 @@ from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import Plan, make_plan
 from streamer.plan.checkpoint_dir import default_checkpoint, is_remote
+from streamer.service.monitoring.stream_condition import describe_condition, read_condition
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.run.revision_switch import OnReset
 from streamer.service.run.stream_run import StreamRun
@@ -54,6 +55,7 @@ class _RunContext:
     on_config: Callable[[Config], None]
     spark: SparkStart
     on_wait: Callable[[str], None]
+    describe_state: Callable[[], str]
 
 
 def run_command(config: Config, options: Options) -> int:
@@ -76,7 +78,9 @@ def _open_status_line(view: StreamView, log: RunLog) -> Iterator[StatusLine]:
     """Give the line at the bottom of the terminal, where the start is shown from now on."""
     view.start.begin(StartPhase.PLAN)
     status = StatusLine(sys.stderr, time.time_ns)
-    start = StartStatus(status, view.start, lambda: view.batch_progress(), log)
+    start = StartStatus(
+        status, view.start, lambda: view.batch_progress(), log, partial(_describe_trouble, view)
+    )
     log.attach(status)
     try:
         yield status
@@ -84,6 +88,13 @@ def _open_status_line(view: StreamView, log: RunLog) -> Iterator[StatusLine]:
         start.close()
         status.close()
         log.attach(None)
+
+
+def _describe_trouble(view: StreamView) -> str:
+    """Return what a first micro-batch that fails, or waits, is in; empty when it gets on."""
+    now = time.time()
+    condition = read_condition(view, now)
+    return describe_condition(condition, now) if condition.is_failing else ""
 
 
 def _run_with_status(
@@ -153,7 +164,8 @@ def _announce_run(
     log("INFO", "Starting", {"config": info.config, "checkpoint": info.checkpoint})
     life.should_stop, life.on_rollback = stopper.stop_requested.is_set, on_config
     return _RunContext(
-        options, life, log, status, stopper, view.start, on_config, start.spark, view.set_waiting
+        *(options, life, log, status, stopper, view.start, on_config, start.spark),
+        *(view.set_waiting, _ConditionText(view)),
     )
 
 
@@ -251,7 +263,8 @@ def _poll_until_end(run: _RunContext, meter: _RateMeter) -> None:
             if run.progress.is_finished:
                 run.spark.make_archive()
                 figures = meter.measure(life.snapshot())
-                run.status.update(*figures, "running", life.batch_progress())
+                state = run.describe_state() if run.status.is_active else ""
+                run.status.update(*figures, state, life.batch_progress())
             stopper.stop_requested.wait(POLL_INTERVAL_S)
 
 
@@ -294,6 +307,23 @@ def _log_end(last: Snapshot, stopped: bool, checkpoint: str, log: Callable[..., 
         log("INFO", "Stopped; open windows stay in the checkpoint for the next start", fields)
     else:
         log("INFO", "Stopped" if stopped else "The input has ended and all is written", fields)
+
+
+class _ConditionText:
+    """The condition of the stream in words, read once a second."""
+
+    def __init__(self, view: StreamView) -> None:
+        self._view = view
+        self._read_at = -1.0
+        self._text = ""
+
+    def __call__(self) -> str:
+        steady = time.monotonic()
+        if steady - self._read_at >= 1.0:
+            now = time.time()
+            self._text = describe_condition(read_condition(self._view, now), now)
+            self._read_at = steady
+        return self._text
 
 
 class _RateMeter:

@@ -42,7 +42,7 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.fleet.registry import Registry
 from streamer.service.fleet.restart_schedule import RestartPolicy
 from streamer.service.fleet.run_handle import RunRequest
-from streamer.service.fleet.startup import read_config_files
+from streamer.service.fleet.startup import read_config_files, separate_config_files
 from streamer.service.fleet.stream_ids import file_ids
 from streamer.service.run.revision_switch import OnReset
 from streamer.service.run.stream_run import StreamRun
@@ -77,6 +77,7 @@ class ServiceOptions:
     watch: WatchOptions | None = None
     standby: bool = False
     skip_damaged: bool = False
+    strict: bool = False
 
 
 def run_service(options: ServiceOptions) -> int:
@@ -191,11 +192,13 @@ class _Service:
         Raises:
             StreamerError: it could not run.
         """
-        return read_config_files(
-            self._make_reader(),
-            file_ids(self._options.paths, self._root.http["root_path"]),
-            time.time_ns,
-        )
+        read = self._make_reader(), self._file_ids(), time.time_ns
+        if self._options.strict:
+            return read_config_files(*read)
+        return separate_config_files(*read)[0]
+
+    def _file_ids(self) -> dict[str, str]:
+        return file_ids(self._options.paths, self._root.http["root_path"])
 
     def warm(self, lock: DirectoryLock) -> None:
         """Do what takes seconds of a start and needs no lock: imports, and Spark.
@@ -221,7 +224,7 @@ class _Service:
         checkpoints = self._place.make_checkpoints()
         manager = Manager(self._make_registry(checkpoints))
         try:
-            files = manager.startup.read_files(file_ids(options.paths, root.http["root_path"]))
+            files = manager.startup.read_files(self._file_ids(), strict=options.strict)
         except StreamerError:
             manager.close()
             raise

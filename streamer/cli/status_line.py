@@ -137,12 +137,15 @@ class StatusLine:
             parts.append(f"micro-batch {batch.seconds:.0f} s: {batch.text}")
         self._update_text(state, parts, now)
 
-    def update_start(self, phase: PhaseState, batch: BatchProgress | None = None) -> None:
+    def update_start(
+        self, phase: PhaseState, batch: BatchProgress | None = None, trouble: str = ""
+    ) -> None:
         """Show what a start waits for, and for how long it does.
 
         Args:
             phase: what.
             batch: how far the first micro-batch has got.
+            trouble: what it fails at, or is blocked by, in words; empty when it gets on.
         """
         if not self._active:
             return
@@ -152,7 +155,7 @@ class StatusLine:
         parts = [f"{phase.seconds:.1f} s"]
         if phase.phase == StartPhase.FIRST_BATCH and batch is not None and batch.messages:
             parts.append(batch.text)
-        self._update_text(f"{frame} {phase.text}", parts, now)
+        self._update_text(f"{frame} {phase.text}", [trouble, *parts] if trouble else parts, now)
 
     def _update_text(self, state: str, parts: list[str], now: int) -> None:
         text = (" · " if _can_encode(self._stream, "·") else " | ").join(parts)
@@ -249,6 +252,7 @@ class StartStatus:
         progress: StartProgress,
         batch: Callable[[], BatchProgress | None],
         log: LogLine,
+        trouble: Callable[[], str] = lambda: "",
     ) -> None:
         """Begin to draw.
 
@@ -257,7 +261,9 @@ class StartStatus:
             progress: what the start does.
             batch: returns how far the micro-batch in hand has got.
             log: takes log lines.
+            trouble: returns what the first micro-batch fails at, in words; empty for nothing.
         """
+        self._trouble = trouble
         self._status = status
         self._progress = progress
         self._batch = batch
@@ -285,7 +291,7 @@ class StartStatus:
         first = phase.phase == StartPhase.FIRST_BATCH
         batch = self._batch() if first else None
         if self._status.is_active:
-            self._status.update_start(phase, batch)
+            self._status.update_start(phase, batch, self._trouble() if first else "")
             return
         self._progress.check_connection()
         if batch is not None and self._progress_log.is_due(batch):

@@ -74,6 +74,12 @@ if TYPE_CHECKING:
     help="How often a stream that fails is started again without getting further (5).",
 )
 @click.option(
+    "--strict",
+    is_flag=True,
+    help="Do not start while a file has findings; else it is listed as refused, and the others "
+    "run.",
+)
+@click.option(
     "--standby",
     is_flag=True,
     help="Wait while another service runs these streams, and take over when that ends.",
@@ -130,5 +136,6 @@ def parse_service_options(
             given["rollback_after"],
         ),
         standby=given["standby"],
+        strict=given["strict"],
         skip_damaged=bool(given["skip_damaged"] or root_options.skip_damaged),
     )

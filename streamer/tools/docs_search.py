@@ -1,7 +1,8 @@
 """Search of the documentation by words: pages, recipes, components, functions and methods.
 
 All of them are Markdown below one directory. What is found is a section: its heading counts more
-than its text, and the page's title more than the heading of a section.
+than its text, and the page's title more than the heading of a section. A page of the index counts
+more than a recipe or a component.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from streamer.tools.docs_index import strip_docs_footer
+from streamer.tools.docs_index import INDEX_PAGE, read_docs_index, strip_docs_footer
 
 _HEADING: Final = re.compile(r"(#{1,4}) +(.*)")
 _FENCE: Final = re.compile(r"\s*(```|~~~)")
@@ -23,11 +24,22 @@ _MARKUP: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)|[*`]")
 _TITLE_WEIGHT: Final = 12.0
 _HEADING_WEIGHT: Final = 8.0
 _NAME_WEIGHT: Final = 6.0
+_SUMMARY_WEIGHT: Final = 6.0
+_GUIDE_WEIGHT: Final = 4.0
 _WHOLE_WORD: Final = 1.5
+_WORD_BEGIN: Final = 0.6
 _BEGINNING_WEIGHT: Final = 3.0
 _MAX_EXCERPT_CHARS: Final = 160
+_MIN_CUT_CHARS: Final = 40
 _MIN_BEGIN_CHARS: Final = 3
 _MIN_SENTENCE_WORDS: Final = 6
+_COMMON_WORDS: Final = frozenset(
+    (
+        *("a", "an", "and", "are", "be", "by", "can", "do", "does", "for", "from", "how", "i"),
+        *("in", "into", "is", "it", "its", "my", "of", "on", "or", "the", "to", "what", "when"),
+        *("where", "which", "why", "with"),
+    )
+)
 # Where nearly every word occurs somewhere.
 _LIST_PAGES: Final = frozenset({"changelog", "components/README", "components/at-a-glance"})
 
@@ -68,22 +80,68 @@ def search_docs(directory: Path, words: Sequence[str]) -> list[DocsHit]:
         words: what is looked for, in small or capital letters; a word also stands for longer ones
             that begin with it, and a plural for its singular.
     """
-    stems = [_stem(token) for word in words for token in _TOKEN.findall(word.lower())]
+    stems = _find_stems(words)
     if not stems:
         return []
     # What ends in -ing or -ed is looked for without that only where it does not occur as it is.
     return _find_sections(directory, stems) or _find_sections(directory, [*map(_cut_end, stems)])
 
 
+def _find_stems(words: Sequence[str]) -> list[str]:
+    """Return the stems of words; without those of a question where others remain."""
+    tokens = [token for word in words for token in _TOKEN.findall(word.lower())]
+    return [_stem(token) for token in tokens if token not in _COMMON_WORDS] or [*map(_stem, tokens)]
+
+
 def _find_sections(directory: Path, stems: Sequence[str]) -> list[DocsHit]:
     hits: list[DocsHit] = []
-    for path in sorted(directory.rglob("*.md")):
+    summaries = _read_summaries(directory)
+    texts: dict[str, str] = {}
+    counts = dict.fromkeys(stems, 0)
+    paths = sorted(directory.rglob("*.md"))
+    for path in paths:
         text = strip_docs_footer(path.read_text(encoding="utf-8"))
-        small = text.lower()
-        if all(stem.removesuffix("y") in small for stem in stems):
-            page = path.relative_to(directory).with_suffix("").as_posix()
-            hits += _best_section(page, text, stems)
+        page = path.relative_to(directory).with_suffix("").as_posix()
+        small = f"{text}\n{summaries.get(page, '')}".lower()
+        present = [stem for stem in counts if stem.removesuffix("y") in small]
+        counts.update({stem: counts[stem] + 1 for stem in present})
+        if page != INDEX_PAGE and len(present) == len(counts):
+            texts[page] = text
+    # A word that nearly every page has says little.
+    rarity = {stem: math.log2(1 + len(paths) / max(1, count)) for stem, count in counts.items()}
+    weights = {stem: one / max(rarity.values()) for stem, one in rarity.items()}
+    for page, text in texts.items():
+        hits += _best_section(page, text, weights, summaries.get(page))
     return sorted(hits, key=lambda hit: (-hit.score, hit.page))
+
+
+def _read_summaries(directory: Path) -> dict[str, str]:
+    """Return the line that the index has for each of its pages, by page."""
+    if not (directory / f"{INDEX_PAGE}.md").exists():
+        return {}
+    sections = read_docs_index(directory)
+    return {entry.name: entry.summary for section in sections for entry in section.entries}
+
+
+def mark_words(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """Cut a text into the words that were looked for, and the parts between them.
+
+    Args:
+        text: an excerpt or a heading.
+        words: as `search_docs` takes them.
+
+    Returns:
+        All parts in order, and whether each is such a word.
+    """
+    stems = _find_stems(words)
+    stems += [_cut_end(stem) for stem in stems]
+    parts: list[tuple[str, bool]] = []
+    begin = 0
+    for token in _TOKEN.finditer(text.lower()):
+        if any(_match(stem, token[0]) for stem in stems):
+            parts += [(text[begin : token.start()], False), (text[slice(*token.span())], True)]
+            begin = token.end()
+    return [part for part in (*parts, (text[begin:], False)) if part[0]]
 
 
 def suggest_words(directory: Path, words: Sequence[str]) -> list[str]:
@@ -113,17 +171,24 @@ def suggest_words(directory: Path, words: Sequence[str]) -> list[str]:
     return made if made != [*words] else []
 
 
-def _best_section(page: str, text: str, stems: Sequence[str]) -> Iterator[DocsHit]:
+def _best_section(
+    page: str, text: str, weights: Mapping[str, float], summary: str | None
+) -> Iterator[DocsHit]:
     sections = [*_cut_sections(text)]
     title = sections[0].heading if sections else page
+    if summary is not None and sections:
+        sections[0] = replace(sections[0], lines=[summary, "", *sections[0].lines])
     best: DocsHit | None = None
     for section in sections:
-        scores = [_score_word(stem, page, title, section) for stem in stems]
+        scores = [weights[stem] * _score_word(stem, page, title, section) for stem in weights]
         if not all(scores):
             continue
+        if summary is not None:
+            fit = sum(weight * _match(stem, summary) for stem, weight in weights.items())
+            scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * fit / len(weights))
         score = sum(scores) * (0.3 if page in _LIST_PAGES else 1.0)
         if best is None or score > best.score:
-            excerpt = _find_excerpt(section, stems)
+            excerpt = _find_excerpt(section, [*weights])
             best = DocsHit(page, section.line, title, section.heading, excerpt, score)
     if best is not None:
         yield best
@@ -166,7 +231,7 @@ def _match(stem: str, text: str) -> float:
         if _stem(token) == stem:
             return _WHOLE_WORD
         if len(stem) >= _MIN_BEGIN_CHARS and (token.startswith(stem) or f"_{stem}" in token):
-            best = 1.0
+            best = _WORD_BEGIN
     return best
 
 
@@ -184,6 +249,25 @@ def _cut_end(stem: str) -> str:
     return stem
 
 
+def _join_paragraphs(lines: Sequence[str]) -> Iterator[str]:
+    """Return paragraphs and items of lists as one line each, and other lines as they are."""
+    paragraph: list[str] = []
+    is_code = False
+    for line in lines:
+        if _FENCE.match(line):
+            is_code = not is_code
+        is_own = is_code or _FENCE.match(line) or not line.strip() or line.lstrip()[0] in "|-*"
+        if is_own and paragraph:
+            yield " ".join(paragraph)
+            paragraph = []
+        if not is_own or (not is_code and line.lstrip().startswith(("- ", "* "))):
+            paragraph.append(line.strip())
+        elif not _FENCE.match(line):
+            yield line
+    if paragraph:
+        yield " ".join(paragraph)
+
+
 def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
     """Return the line of a section with most of the words, around the first of them."""
 
@@ -191,12 +275,13 @@ def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
         # A sentence says more than a line of code.
         return sum(_match(stem, line) for stem in stems), len(line.split()) >= _MIN_SENTENCE_WORDS
 
-    line = max(section.lines, key=rank, default="")
+    line = max(_join_paragraphs(section.lines), key=rank, default="")
     text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").split())
     if len(text) <= _MAX_EXCERPT_CHARS:
         return text
     places = [place for stem in stems if (place := text.lower().find(stem)) >= 0]
     begin = max(0, min(places, default=0) - 40)
+    begin = 0 if begin < _MIN_CUT_CHARS else begin
     begin = 0 if not begin else text.find(" ", begin) + 1
     cut = text[begin : begin + _MAX_EXCERPT_CHARS]
     return f"{'…' if begin else ''}{cut}{'…' if begin + len(cut) < len(text) else ''}"

@@ -69,7 +69,7 @@ def test_a_server_that_was_asked_for_must_be_there(section: str) -> None:
 @pytest.mark.usefixtures("taken")
 @pytest.mark.parametrize("text", ["input: { stdin: {} }", "http: { debug_endpoints: true }"])
 def test_without_being_asked_for_a_server_may_be_missing(text: str) -> None:
-    assert run(text) == [("INFO", "There is no HTTP server: cannot listen"), ("", "runs")]
+    assert run(text) == [("WARN", "There is no HTTP server: cannot listen"), ("", "runs")]
 
 
 def test_a_delay_lasts_as_long_as_it_should(stopper: SignalHandler) -> None:

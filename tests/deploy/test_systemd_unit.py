@@ -15,7 +15,7 @@ from streamer.core.durations import SECOND, parse_duration
 
 ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
-OPERATIONS = ROOT / "streamer" / "docs" / "operations.md"
+PAGE = ROOT / "streamer" / "docs" / "systemd.md"
 
 Settings = dict[str, dict[str, list[str]]]
 
@@ -132,7 +132,7 @@ def test_it_has_no_privileges(service):
 
 
 def test_the_page_names_what_the_unit_has(service, many):
-    page = OPERATIONS.read_text().partition("## Running as a service")[2]
+    page = PAGE.read_text()
     given = options(service)
     for fact in (
         *((given["root"], *given["paths"]) if many else (given["config"],)),

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 PEERS: Final = {
     "benthos": "Benthos",
     "ekuiper": "eKuiper",
+    "flink": "Flink SQL",
     "kafka": "Kafka Streams",
     "kip450": "KIP-450",
     "ksqldb": "ksqlDB",

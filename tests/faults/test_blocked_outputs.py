@@ -106,7 +106,7 @@ def test_streams_with_blocked_outputs_leave_the_cores_to_the_others(tmp_path: Pa
             assert answer.status_code == 200, answer.text
         running.wait_for(
             lambda: all(
-                text.startswith("Messages wait: ")
+                text.startswith("Output blocked: ")
                 for name, text in reasons(running).items()
                 if name in blocked
             ),

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -126,7 +127,13 @@ input:
       root.at = now()
 buffer:
   tumbling_window: {{ timestamp_mapping: root = this.at, size: 1s }}
+pipeline:
+  processors:
+    - mutation: root.version = table("versions").get("newest").number
 output: {{ file: {{ path: '{out}', codec: lines }} }}
+table_resources:
+  - label: versions
+    json_lines: {{ path: '{table}', key: name, refresh_interval: 200ms }}
 spark:
   master: local[2]
   shards: 1
@@ -137,15 +144,13 @@ spark:
 def test_a_machine_that_has_nothing_goes_on_where_another_was_killed(
     tmp_path: Path, s3: S3
 ) -> None:
-    out, config = tmp_path / "out.jsonl", tmp_path / "short.yaml"
-    settings = "".join(f"    {name}: '{value}'\n" for name, value in s3.conf().items())
-    config.write_text(SHORT.format(out=out) + settings)
-    with machine(tmp_path / "one", config) as run:
+    out, config = tmp_path / "out.jsonl", write_short(tmp_path, s3)
+    with changing_table(tmp_path), machine(tmp_path / "one", config) as run:
         grown(run, out)
         grown(run, out)
         run.kill()
     assert any("/spark/commits/" in name for name in s3.names("ours/a/"))
-    with machine(tmp_path / "other", config) as run:
+    with changing_table(tmp_path), machine(tmp_path / "other", config) as run:
         run.wait_for(lambda: WAITS in run.messages(), 120, "for the lease")
         began = time.monotonic()
         run.wait_for(lambda: "Starting" in run.messages(), 120, "for the lease")
@@ -157,9 +162,47 @@ def test_a_machine_that_has_nothing_goes_on_where_another_was_killed(
         grown(run, out)
         assert run.stop() == 0
     # The journal of the file stayed on the machine that was killed: its last windows come again.
-    found = Counter(json.loads(line)["id"] for line in read_whole(out))
+    messages = [json.loads(line) for line in read_whole(out)]
+    found = Counter(one["id"] for one in messages)
     assert set(found) == set(range(len(found))), "events are missing"
     assert sum(times > 1 for times in found.values()) <= 2000, "more than a micro-batch came again"
+    # And they come with the version of the table that they had: it is in the checkpoint.
+    versions = {(one["id"], one["version"]) for one in messages}
+    assert len(versions) == len(found) and len({version for _, version in versions}) > 2
+    assert 1 <= sum(".table" in name for name in s3.names("ours/a/tables/versions/")) <= 3
+
+
+def write_short(tmp_path: Path, s3: S3) -> Path:
+    """Write the config of a stream whose windows last a second, and its table."""
+    config, table = tmp_path / "short.yaml", tmp_path / "table.jsonl"
+    write_table(table, 0)
+    settings = "".join(f"    {name}: '{value}'\n" for name, value in s3.conf().items())
+    config.write_text(SHORT.format(out=tmp_path / "out.jsonl", table=table) + settings)
+    return config
+
+
+def write_table(table: Path, number: int) -> None:
+    written = table.with_suffix(".new")
+    written.write_text(json.dumps({"name": "newest", "number": number}) + "\n")
+    written.replace(table)
+
+
+@contextmanager
+def changing_table(tmp_path: Path) -> Iterator[None]:
+    """Change the table three times a second."""
+    over = threading.Event()
+
+    def change() -> None:
+        while not over.wait(0.3):
+            write_table(tmp_path / "table.jsonl", time.time_ns())
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def read_whole(out: Path) -> Iterator[bytes]:
@@ -221,9 +264,7 @@ def test_a_stream_goes_on_when_s3_answers_again(tmp_path: Path, s3: S3) -> None:
 
 @by_hand
 def test_windows_that_begin_anew_do_so_beside_the_former_ones(tmp_path: Path, s3: S3) -> None:
-    out, config = tmp_path / "out.jsonl", tmp_path / "short.yaml"
-    settings = "".join(f"    {name}: '{value}'\n" for name, value in s3.conf().items())
-    config.write_text(SHORT.format(out=out) + settings)
+    out, config = tmp_path / "out.jsonl", write_short(tmp_path, s3)
     with machine(tmp_path / "one", config, "-w", "--on-reset", "drain") as run:
         grown(run, out)
         config.write_text(config.read_text().replace("size: 1s", "size: 2s"))
@@ -233,7 +274,8 @@ def test_windows_that_begin_anew_do_so_beside_the_former_ones(tmp_path: Path, s3
         run.kill()
     with machine(tmp_path / "one", config, "-s", "input.generate.count=1") as run:
         assert run.finish(240) == 0
-    found = Counter(json.loads(line)["id"] for line in read_whole(out))
+    messages = [json.loads(line) for line in read_whole(out)]
+    found = Counter(one["id"] for one in messages)
     assert set(found) == set(range(len(found))) and set(found.values()) == {1}
 
 

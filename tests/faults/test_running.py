@@ -174,7 +174,7 @@ spark: {{master: 'local[2]'}}
 
 def newest_commit(checkpoint: Path) -> int:
     """The number of the newest micro-batch that a checkpoint says is done."""
-    return max(int(path.name) for path in checkpoint.rglob("commits/[0-9]*"))
+    return max(int(path.name) for path in checkpoint.glob("spark*/commits/[0-9]*"))
 
 
 STEADY = """

@@ -39,7 +39,7 @@ def test_a_server_that_is_away_gets_everything_when_it_is_back_and_files_are_exa
         config.write_text(CONFIG.format(url=server.url, lines=lines, copy=copy))
         with program(config, tmp_path / "checkpoint") as first:
             first.wait_for(
-                lambda: any(text.startswith("Messages wait: ") for text in first.messages()),
+                lambda: any(text.startswith("Output blocked: ") for text in first.messages()),
                 240,
                 "for what the output waits for",
             )

@@ -88,7 +88,7 @@ def test_nothing_is_left_of_a_run_and_nothing_arrives_of_it(
         answer = running.ask("POST", "/streams/a", STREAM % port)
         assert answer.status_code == 200, answer.text
         running.wait_for(
-            lambda: running.streams()["a"].get("reason", "").startswith("Messages wait"),
+            lambda: running.streams()["a"].get("reason", "").startswith("Output blocked"),
             180,
             "for it to wait",
         )

@@ -86,7 +86,9 @@ def read_file_instead(recipe: str, file: str, *path: str | int) -> str:
     return f"{'.'.join(map(str, where))}={json.dumps({'file': {'paths': [file]}, **kept})}"
 
 
-def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
+def run_job(
+    job: Job, directory: Path, seed: int, events: int = EVENTS, more: Sequence[str] = ()
+) -> None:
     """Run a job and hold what came out against its oracle.
 
     Args:
@@ -94,6 +96,7 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
         directory: an empty directory for its files.
         seed: decides the events and when the program is killed.
         events: about how many events.
+        more: options of the command line besides, such as the cluster to run on.
 
     Raises:
         AssertionError: something else came out; the text has the first differences.
@@ -110,7 +113,7 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
     read = job.read or _read_lines
     with job.serve(target) as environment:
         began = time.monotonic()
-        kills = _run(job, directory, {**job.environment, **environment}, rng)
+        kills = _run(job, directory, {**job.environment, **environment}, rng, more)
         seconds = time.monotonic() - began
         found = Counter(_canonical(job.project(one)) for one in read(target))
     wanted = Counter(_canonical(one) for one in job.expect(inputs))
@@ -124,7 +127,13 @@ def run_job(job: Job, directory: Path, seed: int, events: int = EVENTS) -> None:
     )
 
 
-def _run(job: Job, directory: Path, variables: Mapping[str, str], rng: random.Random) -> int:
+def _run(
+    job: Job,
+    directory: Path,
+    variables: Mapping[str, str],
+    rng: random.Random,
+    more: Sequence[str],
+) -> int:
     """Run the program to its end, killed once on the way if the job wants it; return the kills."""
 
     def name_paths(text: str) -> str:
@@ -141,6 +150,7 @@ def _run(job: Job, directory: Path, variables: Mapping[str, str], rng: random.Ra
             job.path,
             checkpoint,
             *options,
+            *more,
             before=(sys.executable, "-m", "tests.jobs.small_batches"),
             env=environment,
         )
@@ -170,7 +180,8 @@ def _run(job: Job, directory: Path, variables: Mapping[str, str], rng: random.Ra
 
 def _count_commits(checkpoint: Path) -> int:
     """Return how many micro-batches are committed."""
-    return sum(1 for path in checkpoint.rglob("commits/*") if path.name.isdecimal())
+    # Not of the whole tree: other directories come and go while the program starts.
+    return sum(1 for path in checkpoint.glob("spark*/commits/*") if path.name.isdecimal())
 
 
 def _read_lines(directory: Path) -> list[Any]:

@@ -18,6 +18,7 @@ from argon2 import PasswordHasher
 from streamer import __version__
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
+from streamer.engine.report.start_progress import StartPhase
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.access.auth import Authenticator
 from streamer.service.api.server import HttpServer
@@ -34,7 +35,7 @@ def test_every_endpoint_is_there_with_and_without_the_prefix() -> None:
         assert server.get("/ping")[:2] == (200, b"pong")
         assert server.get("/benthos/ping")[:2] == (200, b"pong")
         assert server.json("/version") == {"version": __version__, "built": ""}
-        paths = ["/endpoints", "/metrics", "/ping", "/ready", "/stats", "/version"]
+        paths = ["/endpoints", "/history", "/metrics", "/ping", "/ready", "/stats", "/version"]
         assert sorted(server.json("/endpoints")) == paths
         for path in paths:
             assert server.get(f"/benthos{path}")[0] in (200, 503)
@@ -88,16 +89,29 @@ def test_ready_says_which_end_is_connected() -> None:
                 for end, is_so in zip(ends, connected, strict=True)
             ]
 
-        assert server.get("/ready")[0] == 503
-        assert server.json("/ready") == {"statuses": statuses(False, False)}
+        def ready() -> tuple[int, str, dict[str, object]]:
+            body = server.json("/ready")
+            condition: dict[str, object] = body.pop("condition")
+            return server.get("/ready")[0], str(condition["name"]), body
+
+        starting = "the stream is starting"
+        assert ready() == (
+            *(503, "starting"),
+            {"error": starting, "statuses": statuses(False, False)},
+        )
+        # What an output is told comes with the first window, perhaps in an hour: it is connected.
         server.view.set_running(lambda: StreamState(Snapshot(), {}))
-        assert server.json("/ready") == {"statuses": statuses(True, False)}
-        assert server.get("/ready")[0] == 503
+        server.view.start.begin(StartPhase.FIRST_BATCH)
+        starting += ": first micro-batch"
+        assert ready() == (
+            *(503, "starting"),
+            {"error": starting, "statuses": statuses(True, True)},
+        )
         server.view.set_running(lambda: StreamState(Snapshot(batch=0), {}))
-        assert server.json("/ready") == {"statuses": statuses(True, True)}
-        assert server.get("/ready")[0] == 200
+        assert ready() == (200, "running", {"statuses": statuses(True, True)})
         server.view.set_running(lambda: StreamState(Snapshot(batch=3), {}, "disk full"))
-        assert server.json("/ready") == {"statuses": statuses(False, False, error="disk full")}
+        failed = {"statuses": statuses(False, False, error="disk full")}
+        assert ready() == (503, "retrying", failed)
         server.view.set_running(lambda: StreamState(Snapshot(batch=3), {}))
         server.view.set_ended()
         code, body, _ = server.get("/ready")

@@ -24,6 +24,7 @@ from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.service.monitoring.exposition import make_exposition, make_registry, metrics_by_name
 from streamer.service.monitoring.metrics_log import MetricsLog
+from streamer.service.monitoring.stream_condition import Condition
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.text_format import render_text
 
@@ -73,6 +74,7 @@ def test_prometheus_is_the_default_and_names_are_benthoss() -> None:
         "micro_batch": 4.0,
         "stream_running": 1.0,
         "stream_ready": 1.0,
+        'stream_condition{condition="running"}': 1.0,
         'input_connected{label="in",path="root.input"}': 1.0,
         'output_connected{label="",path="root.output"}': 1.0,
     }
@@ -116,7 +118,9 @@ def test_every_component_has_its_metrics_before_anything_has_happened() -> None:
     }
     others = {"micro_batch", "stream_running", "batch_failed", "batch_duration_seconds"}
     others |= {'output_dropped{reason="path"}', "stream_ready", "batch_in_hand_seconds"}
+    others |= {f'stream_condition{{condition="{one}"}}' for one in Condition}
     others |= {
+        "stream_failing_seconds",
         'input_connected{label="src",path="root.input"}',
         'output_connected{label="dst",path="root.output"}',
     }

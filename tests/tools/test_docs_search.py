@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import streamer
-from streamer.tools.docs_search import DocsHit, search_docs, suggest_words
+from streamer.tools.docs_search import DocsHit, mark_words, search_docs, suggest_words
 
 SHIPPED = Path(streamer.__file__).parent / "docs"
 PAGES = {
@@ -72,6 +72,8 @@ def test_a_long_line_is_cut_around_the_word(tmp_path: Path) -> None:
         ("exactly once", "components/outputs/kafka"),
         ("dead letter", "kafka-in-depth"),
         ("late window", "event-time-windows"),
+        ("late", "early-results"),
+        ("latency", "load"),
         ("tumbling", "components/buffers/tumbling_window"),
         ("parse csv", "bloblang-methods"),
     ],
@@ -89,3 +91,26 @@ def test_words_that_are_misspelt_are_corrected(pages: Path) -> None:
     assert suggest_words(pages, ["upsrt", "delete"]) == ["upsert", "delete"]
     assert suggest_words(pages, ["delete", "order"]) == []
     assert suggest_words(pages, ["upsrt", "xyzzy"]) == []
+
+
+def test_a_paragraph_is_shown_as_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nThe first line\nends with a needle.\n\n- an item\n")
+    [found] = search_docs(tmp_path, ["needle"])
+    assert found.excerpt == "The first line ends with a needle."
+
+
+def test_a_page_of_the_index_goes_before_others_and_is_found_by_its_summary(
+    tmp_path: Path,
+) -> None:
+    for name, text in (("a.md", "x"), ("b.md", "needle\n\nneedle"), ("c.md", "needle")):
+        (tmp_path / name).write_text(f"# T\n\n{text}\n")
+    (tmp_path / "index.md").write_text("# I\n\n## S\n\n- [A](a.md): a needle in hay\n")
+    assert names(search_docs(tmp_path, ["a", "needle"])) == ["a", "b", "c"]
+
+
+def test_words_are_marked_in_a_text() -> None:
+    assert mark_words("Upserts, and deletes.", ["delete"]) == [
+        *(("Upserts, and ", False), ("deletes", True), (".", False)),
+    ]
+    assert mark_words("none", ["delete"]) == [("none", False)]
+    assert mark_words("Deleted rows", ["deleting"]) == [("Deleted", True), (" rows", False)]

@@ -225,6 +225,26 @@ STREAM_METRICS: Final = (
         "failed: /streams says why; mend it, then `streamer resume`.",
     ),
     Metric(
+        "stream_condition",
+        _G,
+        ("condition",),
+        "0 or 1",
+        "1 for the condition that the stream is in: `starting`, `running`, `catching_up`, `idle`, "
+        "`degraded`, `retrying`, `output_blocked`, `input_blocked`, `draining`, `pausing`, "
+        "`stopping`, `paused`, `ended`, `stopped`, `failed` or `refused`.",
+        "degraded, retrying, output_blocked, input_blocked and failed: /ready and /streams say "
+        "since when, at which component, and the error.",
+    ),
+    Metric(
+        "stream_failing_seconds",
+        _G,
+        (),
+        "seconds",
+        "For how long the stream has been failing: since its first failed try, or since its "
+        "oldest rejected message came. 0 while it is not.",
+        "/ready says what fails, how often it was tried, and when it is tried again.",
+    ),
+    Metric(
         "stream_restarts",
         _C,
         (),

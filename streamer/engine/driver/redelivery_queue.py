@@ -30,6 +30,10 @@ class RedeliveryQueue:
         """The batch that has waited longest; None when all is sent."""
         return next((queue[0] for queue in self._queues.values() if queue), None)
 
+    def count_messages(self) -> int:
+        """Return how many messages wait."""
+        return sum(_count_messages(one) for queue in self._queues.values() for one in queue)
+
     def take(self) -> list[UndeliveredBatches]:
         """Take what is to be sent next from what waits."""
         taken: list[UndeliveredBatches] = []

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgpack
 
 from streamer.core.timestamps import format_rfc3339
+from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import (
     RejectedMessages,
     decode_rejected,
     encode_rejected,
 )
+from streamer.engine.report.trouble import take_sample
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class WaitingMessages:
         tries: how often they have been sent.
         tries_now: how often that was since the program started.
         due: when they are sent again, Unix ns.
+        source: label and path of the processor that had failed on them; empty where none had.
+        sample: the beginning of the first of them.
         written: the micro-batch that has written them; None while they wait.
     """
 
@@ -48,6 +52,8 @@ class WaitingMessages:
     due: int = 0
     written: int | None = None
     tries_now: int = 1
+    source: Labels = field(default_factory=dict)
+    sample: str = ""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -62,6 +68,8 @@ class WaitingMessages:
             "tries": self.tries,
             "reason": self.reason,
             "error": self.text,
+            "source": self.source.get("path", ""),
+            "sample": self.sample,
         }
 
 
@@ -70,7 +78,12 @@ def make_waiting(
 ) -> WaitingMessages:
     """Return what is known of messages without their payloads."""
     where = (batch, index, one.output, one.label, one.text, one.reason)
-    return WaitingMessages(*where, max(len(one.batch), 1), size, since, due=due)
+    made = WaitingMessages(*where, max(len(one.batch), 1), size, since, due=due)
+    if one.source:
+        _, label, path = one.source
+        made.source = {"label": label, "path": f"root.{path}"}
+    made.sample = take_sample(one.batch[0].raw) if one.batch else ""
+    return made
 
 
 def encode_entry(one: RejectedMessages) -> bytes:

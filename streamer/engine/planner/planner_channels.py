@@ -273,12 +273,14 @@ class PlannerHints:
         trouble: why no micro-batch starts, in one line; empty when all is well.
         is_lost: whether that is for good: something that is to be read is gone.
         backlog: how many messages waited when the source was polled last.
+        is_behind: whether more waited then than one micro-batch takes.
         extent: the place in its files of the micro-batch planned last; None without files.
     """
 
     trouble: str = ""
     is_lost: bool = False
     backlog: int = 0
+    is_behind: bool = False
     extent: FileExtent | None = None
 
     @classmethod

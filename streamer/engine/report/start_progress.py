@@ -47,11 +47,15 @@ class PhaseState:
         phase: which.
         component: label or name of what it connects to; empty in all other phases.
         seconds: since the phase began.
+        label: label of what it connects to.
+        path: the config path of that; empty in all other phases.
     """
 
     phase: StartPhase
     component: str
     seconds: float
+    label: str = ""
+    path: str = ""
 
     @property
     def text(self) -> str:
@@ -75,6 +79,7 @@ class StartProgress:
         self._foreground: tuple[StartPhase, str, float] | None = None
         self._background: tuple[StartPhase, str, float] | None = None
         self._connect_logged = False
+        self._connecting = "", ""
         self._is_finished = False
 
     def log_to(self, log: LogLine | None) -> None:
@@ -104,6 +109,7 @@ class StartProgress:
 
     def connect(self, component: ParsedComponent) -> None:
         """Begin to connect to a component."""
+        self._connecting = component.label, component.path
         self.begin(StartPhase.CONNECT, component.label or component.name)
 
     def end(self, phase: StartPhase) -> None:
@@ -139,7 +145,8 @@ class StartProgress:
         if state is None:
             return None
         phase, component, began = state
-        return PhaseState(phase, component, self._clock() - began)
+        at = self._connecting if component else ("", "")
+        return PhaseState(phase, component, self._clock() - began, *at)
 
     @property
     def seconds(self) -> float:

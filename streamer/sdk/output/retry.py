@@ -280,4 +280,4 @@ def make_attempt_logger(origin: ComponentRef) -> LogAttempt:
 
 def make_wait_reporter(origin: ComponentRef) -> LogAttempt:
     """Return what says at once what a component waits for."""
-    return lambda ex, level, text: ex.report_wait(level, f"Messages wait: {text}", origin.fields)
+    return lambda ex, level, text: ex.report_wait(level, f"Output blocked: {text}", origin.fields)

@@ -337,7 +337,7 @@ class Sender(Composition):
                     ex.count(f"output_connection_{what}", 1, **self._origin.fields)
                     text = f"Failed to connect to {self._name}: {_error_text(error)}"
                     self._origin.log(ex, "ERROR", text)
-                    ex.report_wait("ERROR", f"Messages wait: {text}", self._origin.fields)
+                    ex.report_wait("ERROR", f"Output blocked: {text}", self._origin.fields)
                     if budget is not None:
                         budget.spend(began, ex.elapsed())
                     if not pause_before_retry(ex, next(pauses)):

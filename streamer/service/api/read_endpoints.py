@@ -41,7 +41,6 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("windows", "Return the open windows of a stream.", self._windows, s.WINDOWS),
             ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
             ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
@@ -87,19 +86,19 @@ class ReadEndpoints:
         managed = self._get_stream(request)
         return json_response({**metrics_by_name(managed.view), "uptime_ns": managed.uptime_ns()})
 
-    def _windows(self, request: ApiRequest) -> web.Response:
-        run = self._get_stream(request).run
-        windows = run.list_windows() if run is not None else _NO_WINDOWS
-        # The clock of who asks may be another.
-        return json_response({**windows, "now": format_rfc3339(time.time_ns())})
-
     def _progress(self, request: ApiRequest) -> web.Response:
-        managed = self._get_stream(request)
+        registry, stream_id = self._manager.registry, request.path["id"]
+        refused = registry.refused_files.get(stream_id)
+        if refused is not None and stream_id not in registry.streams():
+            return json_response({**_NO_PROGRESS, **refused.to_status(time.time())})
+        managed = registry.get(stream_id)
         snapshot, status = managed.view.current_state().snapshot, managed.status()
         due = snapshot.next_close
         return json_response(
             {
                 "state": status["state"],
+                "condition": status["condition"],
+                "refusal": None if refused is None else refused.to_document(),
                 "waits_for": status["waits_for"],
                 "reason": status["reason"],
                 "micro_batch": snapshot.batch,
@@ -185,7 +184,14 @@ class ReadEndpoints:
 
 _LINT_SCHEMA: Final = s.object_schema(lint_errors=s.list_schema(s.STRING))
 _REVISIONS_SCHEMA: Final = s.list_schema(s.REVISION)
-_NO_WINDOWS: Final = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
+_NO_PROGRESS: Final = {
+    "micro_batch": -1,
+    "dropped": {},
+    "held": None,
+    "next_close": None,
+    "clock_waits_for": None,
+}
+"""Figures of a file that is refused and has no stream."""
 
 
 def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:

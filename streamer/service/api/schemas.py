@@ -28,34 +28,58 @@ NUMBER: Final[Schema] = {"type": "number"}
 BOOLEAN: Final[Schema] = {"type": "boolean"}
 ANYTHING: Final[Schema] = {}
 MAYBE_OBJECT: Final[Schema] = {"type": ["object", "null"]}
+MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
 MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
 _SUMMARY_FIELDS: Final = {
-    "sent": INTEGER,
-    "errors": INTEGER,
+    "in_rate": MAYBE_NUMBER,
+    "out_rate": MAYBE_NUMBER,
+    "error_rate": MAYBE_NUMBER,
+    "counted_since": MAYBE_STRING,
+    "received": MAYBE_INTEGER,
+    "sent": MAYBE_INTEGER,
+    "errors": MAYBE_INTEGER,
     "event_time_lag": MAYBE_NUMBER,
     "backlog": MAYBE_NUMBER,
     "kafka_lag": MAYBE_NUMBER,
 }
+CONDITION: Final = object_schema(
+    name=STRING,
+    text=STRING,
+    since=MAYBE_STRING,
+    seconds=MAYBE_NUMBER,
+    phase=STRING,
+    error=STRING,
+    label=STRING,
+    path=STRING,
+    sample=STRING,
+    tries=MAYBE_NUMBER,
+    next_try=MAYBE_STRING,
+    messages=MAYBE_NUMBER,
+)
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,
     state=STRING,
+    condition=CONDITION,
+    refusal=MAYBE_OBJECT,
     waits_for=STRING,
     reason=STRING,
     rejected=MAYBE_OBJECT,
     restarts=INTEGER,
     source=STRING,
     revision=INTEGER,
-    messages=INTEGER,
-    open_windows=INTEGER,
+    messages=MAYBE_INTEGER,
+    open_windows=MAYBE_INTEGER,
     **_SUMMARY_FIELDS,
 )
 STREAM: Final = object_schema(
     **_BENTHOS_FIELDS,
     config=ANYTHING,
     state=STRING,
+    condition=CONDITION,
+    refusal=MAYBE_OBJECT,
     rejected=MAYBE_OBJECT,
     revision=INTEGER,
     source=STRING,
@@ -63,7 +87,13 @@ STREAM: Final = object_schema(
 CHANGE_RESULT: Final = object_schema(revision=INTEGER, judgement=MAYBE_OBJECT)
 WINDOWS: Final = object_schema(
     windows=list_schema(
-        object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
+        object_schema(
+            start=MAYBE_STRING,
+            end=MAYBE_STRING,
+            messages=MAYBE_INTEGER,
+            bytes=MAYBE_INTEGER,
+            closes=MAYBE_STRING,
+        )
     ),
     open=INTEGER,
     messages=INTEGER,
@@ -80,18 +110,22 @@ GRAPH: Final = object_schema(
 COMPONENTS: Final = object_schema(
     revision=INTEGER,
     components=list_schema(
-        object_schema(kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER)
+        object_schema(
+            kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER, load=MAYBE_OBJECT
+        )
     ),
 )
 PROGRESS: Final = object_schema(
     state=STRING,
+    condition=CONDITION,
+    refusal=MAYBE_OBJECT,
     waits_for=STRING,
     reason=STRING,
     micro_batch=INTEGER,
-    messages=INTEGER,
+    messages=MAYBE_INTEGER,
     dropped=map_schema(INTEGER),
-    open_windows=INTEGER,
-    held=INTEGER,
+    open_windows=MAYBE_INTEGER,
+    held=MAYBE_INTEGER,
     next_close=MAYBE_STRING,
     clock_waits_for=MAYBE_OBJECT,
     rejected=MAYBE_OBJECT,
@@ -115,6 +149,7 @@ LOG_LINE: Final = object_schema(
     number=INTEGER, time=STRING, level=STRING, msg=STRING, fields=map_schema(ANYTHING)
 )
 READY: Final = object_schema(
+    condition=CONDITION,
     statuses=list_schema(object_schema(label=STRING, path=STRING, connected=BOOLEAN)),
 )
 

@@ -12,7 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from streamer.tools.docs_index import strip_docs_footer
+from streamer.tools.docs_index import (
+    DocsPlace,
+    DocsSection,
+    find_docs_place,
+    read_docs_index,
+    strip_docs_footer,
+)
+from streamer.tools.docs_search import DocsHit, mark_words, search_docs
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -22,6 +29,7 @@ DOCS_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "docs"
 _TITLE: Final = re.compile(r"^# (.*)$", re.M)
 _NOT_IN_SLUGS: Final = re.compile(r"[^\w\- ]")
 _ABSOLUTE_URL: Final = re.compile(r"[a-z]+:", re.I)
+_COMMENT: Final = re.compile(r"<!--.*-->", re.S)
 _FENCE_FILE: Final = re.compile(r"=(\S+)$")
 
 
@@ -54,6 +62,26 @@ class Page(NamedTuple):
     headings: Sequence[Heading]
 
 
+class ManualHit(NamedTuple):
+    """A section that a search has found.
+
+    Attributes:
+        page: the page's name.
+        title: the page's.
+        section: the group that the page belongs to, such as `Learn windows`.
+        heading: the section's; empty at the beginning of the page.
+        slug: what a link to the section ends with; empty at the beginning of the page.
+        excerpt: text in parts, each with whether it is one of the words.
+    """
+
+    page: str
+    title: str
+    section: str
+    heading: str
+    slug: str
+    excerpt: Sequence[tuple[str, bool]]
+
+
 class Manual:
     """The pages, by names without slashes: `windows`, `components.inputs.kafka`."""
 
@@ -72,6 +100,33 @@ class Manual:
             title_by_page[self._page_name(path)] = title[1].replace("`", "") if title else path.stem
         return title_by_page
 
+    @cached_property
+    def sections(self) -> Sequence[DocsSection]:
+        """The index: groups of pages, in order. Names of pages in it have slashes."""
+        return read_docs_index(self._directory)
+
+    def find_place(self, name: str) -> DocsPlace | None:
+        """Return the place of a page in the index; None for the index itself."""
+        return find_docs_place(self.sections, name.replace(".", "/"))
+
+    def search(self, text: str, limit: int) -> list[ManualHit]:
+        """Return the best sections in which all words of a text occur, one of each page.
+
+        Args:
+            text: the words.
+            limit: how many sections, at most.
+        """
+        words = text.split()
+        return [self._to_hit(hit, words) for hit in search_docs(self._directory, words)[:limit]]
+
+    def _to_hit(self, hit: DocsHit, words: Sequence[str]) -> ManualHit:
+        page = hit.page.replace("/", ".")
+        place = self.find_place(page)
+        heading = "" if hit.heading == hit.title else hit.heading
+        section = place.above.title if place and place.above else place.section if place else ""
+        excerpt = mark_words(hit.excerpt, words)
+        return ManualHit(page, hit.title, section, heading, _make_slug(heading), excerpt)
+
     def render_page(self, name: str) -> Page | None:
         """Return a page; None when there is none of that name."""
         if name not in self.titles:
@@ -80,6 +135,7 @@ class Manual:
         markdown = _make_markdown()
         tokens = markdown.parse(strip_docs_footer(path.read_text(encoding="utf-8")))
         headings = list(_extract_headings(tokens))
+        tokens = _drop_comments(tokens)
         _clear_empty_headers(tokens)
         self._rewrite_links(tokens, path.parent.relative_to(self._directory).as_posix(), name)
         html = markdown.renderer.render(tokens, markdown.options, {})
@@ -148,11 +204,29 @@ def _clear_empty_headers(tokens: Sequence[Token]) -> None:
             opened.tag = closed.tag = "td"
 
 
+def _drop_comments(tokens: Sequence[Token]) -> list[Token]:
+    """Leave out paragraphs that are comments for those who edit a page."""
+    comments = {
+        number
+        for number, token in enumerate(tokens)
+        if token.type == "inline" and _COMMENT.fullmatch(token.content)
+    }
+    return [
+        token
+        for number, token in enumerate(tokens)
+        if not comments & {number - 1, number, number + 1}
+    ]
+
+
+def _make_slug(heading: str) -> str:
+    return _NOT_IN_SLUGS.sub("", heading).lower().replace(" ", "-")
+
+
 def _extract_headings(tokens: Sequence[Token]) -> Iterator[Heading]:
     """Give headings ids, and return them."""
     for token, inline in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open":
             text = "".join(child.content for child in inline.children or ())
-            slug = _NOT_IN_SLUGS.sub("", text).lower().replace(" ", "-")
+            slug = _make_slug(text)
             token.attrs["id"] = f"at-{slug}"
             yield Heading(int(token.tag[1:]), text, slug)

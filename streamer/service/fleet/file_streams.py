@@ -1,7 +1,7 @@
 """`streamer streams DIR --watcher`: streams come, change and go with the files that they are in.
 
-A file that has become wrong leaves its stream as it is. One that is gone stops its stream, whose
-checkpoint stays: a file that comes back goes on where it was.
+A file that has become wrong leaves its stream as it is, and is refused: see `RefusedFiles`. One
+that is gone stops its stream, whose checkpoint stays: a file that comes back goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from streamer.config.file import read_file
 from streamer.core.errors import ConfigError, StreamerError
 from streamer.service.fleet.deployment_store import API_SOURCE, RevisionDraft
 from streamer.service.fleet.deploys import ChangeOptions
-from streamer.service.fleet.errors import BadConfigError, UnknownStreamError
+from streamer.service.fleet.errors import BadConfigError, RefusedError, UnknownStreamError
 from streamer.service.fleet.manager import Manager
 from streamer.service.fleet.stream_ids import file_ids
 from streamer.service.run.file_watcher import Changes
@@ -64,6 +64,7 @@ class FileStreams:
     def apply_changes(self, changes: Changes) -> None:
         """Take changes; see `FileWatcher`."""
         for stream_id in sorted(changes.removed):
+            self._registry.refused_files.accept(stream_id)
             self._apply_to_stream(stream_id, self._remove)
         for stream_id in sorted(changes.added | changes.changed):
             self._apply_to_stream(stream_id, lambda one: self._deploy(one, changes.files))
@@ -78,18 +79,27 @@ class FileStreams:
         except UnknownStreamError:
             return
         except BadConfigError as e:
-            text = "The file has changed and cannot run so; the stream goes on as it is"
-            for finding in e.findings:
-                log("ERROR", text, {"stream": stream_id, "lint": finding})
+            self._refuse(stream_id, e.findings)
+            return
+        except RefusedError as e:
+            # What the API calls its parameter is an option here.
+            self._refuse(stream_id, [str(e).replace("on_reset=", "--on-reset ")])
             return
         except Exception as e:
             known = isinstance(e, StreamerError)
-            reason = str(e) if known else f"{type(e).__name__}: {e}"
-            text = "The file has changed, and its stream does not run so"
-            log("ERROR", text, {"stream": stream_id, "reason": reason})
+            self._refuse(stream_id, [str(e) if known else f"{type(e).__name__}: {e}"])
             return
+        self._registry.refused_files.accept(stream_id)
         log("INFO", done, {"stream": stream_id})
         self._registry.audit.record("file", "watch", stream=stream_id, done=done)
+
+    def _refuse(self, stream_id: str, findings: Sequence[str]) -> None:
+        path = self._ids.get(stream_id)
+        if path is not None:
+            self._registry.refuse_file(stream_id, path, findings)
+            return
+        text = f"The stream of a file that is gone does not stop: {findings[0]}"
+        self._registry.log("ERROR", text, {"stream": stream_id})
 
     def _deploy(self, stream_id: str, files: frozenset[str]) -> str:
         path = self._ids[stream_id]

@@ -74,14 +74,22 @@ class Lifecycle:
         reason: why it failed, is being restarted, or what it waits for and since when; empty
             otherwise.
         restarts: how often it was started again.
+        changed_at: when it came to this state, Unix s.
     """
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
         """Begin with a stream that is stopped.
 
         Args:
             now: a clock that never runs backwards, s.
+            wall_clock: Unix s.
         """
+        self._wall_clock = wall_clock
+        self.changed_at = wall_clock()
         self.state = LifecycleState.STOPPED
         self.reason = ""
         self.restarts = 0
@@ -108,6 +116,8 @@ class Lifecycle:
             raise IllegalTransitionError(self.state, state)
         if state != LifecycleState.STARTING:
             self.reason = reason
+        if state != self.state:
+            self.changed_at = self._wall_clock()
         if self.is_active and state not in ACTIVE:
             self._last_uptime = self._now() - self._since
         elif not self.is_active and state in ACTIVE:

@@ -27,10 +27,24 @@ from streamer.service.fleet.lifecycle import Lifecycle, LifecycleState
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.restart_schedule import RestartPolicy, RestartSchedule, StartLimiter
 from streamer.service.fleet.run_handle import RunHandle, RunRequest, StartRun
-from streamer.service.monitoring.stream_view import ManagedState, StreamView
+from streamer.service.monitoring.readiness import unready_reason
+from streamer.service.monitoring.stream_condition import (
+    CONDITION_TEXTS,
+    Condition,
+    derive_condition,
+)
+from streamer.service.monitoring.stream_figures import MarkerKind, StreamFigures
+from streamer.service.monitoring.stream_view import ManagedState, StreamState, StreamView
 from streamer.service.run.revision_switch import RevisionChange
 
+_LEAVING: Final[Mapping[LifecycleState | None, str]] = {
+    LifecycleState.PAUSED: Condition.PAUSING,
+    LifecycleState.STOPPED: Condition.STOPPING,
+}
+"""Conditions of a stream that is asked to stop, by the state that it comes to."""
+
 _FINE_LEVELS: Final = frozenset({"DEBUG", "TRACE"})
+_ERROR_LEVELS: Final = frozenset({"ERROR", "FATAL"})
 
 _MAX_START_S: Final = 20.0
 """Seconds after which a stream that has delivered nothing is not taken to be starting."""
@@ -77,6 +91,7 @@ class ManagedStream:
         directory: what this machine keeps of it.
         log_tail: the newest lines of its log.
         view: what its newest run says.
+        figures: of all its runs.
         run: its run; None while there is none.
         lifecycle: its state.
     """
@@ -101,13 +116,15 @@ class ManagedStream:
         self.stream_id = stream_id
         self.directory = directory
         self.log_tail = LogTail()
-        self.view = StreamView(config, self._managed_state)
+        self.figures = StreamFigures()
+        self.view = StreamView(config, self._managed_state, self.figures)
         self.run: RunHandle | None = None
         self.lifecycle = Lifecycle()
         self._context = context
         self.set_revision(config, revision)
         self._schedule = RestartSchedule(context.restarts)
         self._restart_at = 0.0
+        self._leaving: tuple[str, float | None] = "", None
         self._start_slot_since: float | None = None
         self._poll_rates = 0.0, 0.0
         self._newest_batch = -1, time.monotonic() - _BUSY_S
@@ -141,8 +158,12 @@ class ManagedStream:
             timeout: seconds for the micro-batch in hand.
             state: what it comes to; None for a stream that whoever calls starts again at once.
         """
-        self._interrupt()
-        self._submit(lambda: self._stop(timeout, state))
+        self._leaving = _LEAVING.get(state, ""), time.time()
+        try:
+            self._interrupt()
+            self._submit(lambda: self._stop(timeout, state))
+        finally:
+            self._leaving = "", None
 
     def replace(self, change: RevisionChange) -> bool:
         """Let another revision take the place of the run, and wait until that is done.
@@ -257,7 +278,10 @@ class ManagedStream:
 
     def _make_request(self) -> RunRequest:
         context = self._context
-        self.view = StreamView(self.config, self._managed_state)
+        failed_messages = self.view.failed_messages
+        self.view = StreamView(self.config, self._managed_state, self.figures)
+        # What has failed in the run before is what somebody looks for now.
+        self.view.failed_messages = failed_messages
         # The service's server is there before any stream.
         self.view.endpoints.served = bool(self.config.http["enabled"])
         self.view.endpoints.fallback = lambda: context.other_endpoints(self.stream_id)
@@ -330,6 +354,8 @@ class ManagedStream:
         text, fields = self._redaction.redact_text(text), self._redaction.redact_value(fields)
         if level not in _FINE_LEVELS:
             self.log_tail.add(time.time_ns(), level, text, fields)
+        if level in _ERROR_LEVELS:
+            self.figures.mark(MarkerKind.ERROR, text)
         self._context.log(level, text, {**fields, "stream": self.stream_id})
 
     @property
@@ -345,10 +371,14 @@ class ManagedStream:
     @property
     def is_ready(self) -> bool:
         """Whether its input and output are connected, and it neither stops nor drains."""
-        if self.view.unready_reason():
-            return False
         now = self.view.current_state()
-        return self.view.is_running and not now.problem and now.snapshot.batch >= 0
+        return self.view.is_running and not now.problem and not unready_reason(self.view, now)
+
+    def unready_text(self) -> str:
+        """Return why it is not ready, in a few words."""
+        view, now = self.view, self.view.current_state()
+        reason = view.unready_reason()
+        return reason or CONDITION_TEXTS[derive_condition(view, now, time.time()).name]
 
     def uptime_ns(self) -> int:
         """Return for how long it runs, ns; of one that does not, how long it has run."""
@@ -357,15 +387,37 @@ class ManagedStream:
     def _managed_state(self) -> ManagedState:
         lifecycle = self.lifecycle
         uptime = lifecycle.uptime() if lifecycle.is_active else 0.0
-        return ManagedState(str(lifecycle.state), lifecycle.restarts, self.revision.number, uptime)
+        schedule, next_try = self._schedule, None
+        if lifecycle.state in (LifecycleState.RESTARTING, LifecycleState.WAITING):
+            left = self._restart_at - time.monotonic()
+            next_try = time.time() + left if left > 0 else None
+        leaving, leaving_since = self._leaving
+        return ManagedState(
+            *(str(lifecycle.state), lifecycle.restarts, self.revision.number, uptime),
+            reason=lifecycle.reason,
+            since=lifecycle.changed_at,
+            failing_since=schedule.failing_since,
+            tries=schedule.failures + schedule.waits or None,
+            next_try=next_try,
+            leaving=leaving if lifecycle.is_active else "",
+            leaving_since=leaving_since,
+        )
 
     def _oldest_rejected(self) -> dict[str, Any] | None:
         """Return the rejected messages that wait for longest to be sent again, if there are any."""
         waiting = self.view.current_state().rejected
         if waiting is None:
             return None
-        document = waiting.to_document()
-        return {**document, "error": self._redaction.redact_text(document["error"])}
+        document: dict[str, Any] = self.redact_value(waiting.to_document())
+        return document
+
+    def condition(self, current: StreamState | None = None) -> dict[str, Any]:
+        """Return how the stream is, for JSON; see `stream_condition`."""
+        now = time.time()
+        state = self.view.current_state() if current is None else current
+        document = derive_condition(self.view, state, now).to_document(now)
+        redacted: dict[str, Any] = self.redact_value(document)
+        return redacted
 
     def status(self) -> dict[str, Any]:
         """Return what the list of streams says of it: Benthos's fields first."""
@@ -378,6 +430,7 @@ class ManagedStream:
             "uptime": uptime / SECOND,
             "uptime_str": format_duration(uptime),
             "state": str(lifecycle.state),
+            "condition": self.condition(current),
             "waits_for": self.redact_text(self.view.waits_for) if is_starting else "",
             "reason": self.redact_text(lifecycle.reason or current.problem),
             "rejected": self._oldest_rejected(),

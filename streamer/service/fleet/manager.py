@@ -58,6 +58,9 @@ class Manager:
 
     def lint_stream(self, stream_id: str) -> list[str]:
         """Return the findings about a stream's config as it would be read now."""
+        refused = self.registry.refused_files.get(stream_id)
+        if refused is not None:
+            return list(refused.findings)
         managed = self.registry.get(stream_id)
         try:
             lints = self.registry.read_config(stream_id, managed.revision).lints

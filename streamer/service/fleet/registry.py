@@ -8,11 +8,13 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamer.config import Config
+from streamer.config.file import read_file
 from streamer.config.resources import ResourceText
 from streamer.connectors.http_server.registry import EndpointRegistry
+from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.plan.plan import count_cores
@@ -30,8 +32,10 @@ from streamer.service.fleet.deployment_store import (
 from streamer.service.fleet.errors import RefusedError, UnknownStreamError
 from streamer.service.fleet.managed_stream import FleetContext, ManagedStream
 from streamer.service.fleet.named_locks import NamedLocks
+from streamer.service.fleet.refused_files import RefusedFiles, redact_findings
 from streamer.service.fleet.restart_schedule import RestartPolicy, StartLimiter
 from streamer.service.fleet.run_handle import StartRun
+from streamer.service.monitoring.stream_summary import summarise_stream
 from streamer.service.monitoring.stream_view import StreamView
 
 # Where many streams share the machine, all looks at them together come to about so many a second.
@@ -91,6 +95,7 @@ class Registry:
         audit: who did what.
         locks: whoever changes a stream holds the one of its id.
         clock: the wall clock, Unix ns.
+        refused_files: the files that are not right.
     """
 
     def __init__(
@@ -120,6 +125,7 @@ class Registry:
         self.checkpoints = checkpoints
         self.audit = AuditLog(checkpoints.service_directory / "audit.jsonl", log, clock)
         self.locks = NamedLocks()
+        self.refused_files = RefusedFiles(clock)
         self.clock = clock
         self.log = log
         self._reader = reader
@@ -185,6 +191,45 @@ class Registry:
     def views(self) -> dict[str, StreamView]:
         """Return what is known of each stream, by id."""
         return {name: managed.view for name, managed in self.streams().items()}
+
+    def refuse_file(self, stream_id: str, path: str, findings: Sequence[str]) -> None:
+        """Note that the file of a stream is not right, and say so in the log, also the stream's.
+
+        Args:
+            stream_id: the stream, which need not be there.
+            path: the file.
+            findings: what is wrong.
+        """
+        managed = self.streams().get(stream_id)
+        try:
+            text = read_file(path)
+        except StreamerError:
+            text = ""
+        safe = redact_findings(findings, text, os.environ)
+        if managed is not None:
+            safe = [managed.redact_text(one) for one in safe]
+        refused = self.refused_files.refuse(
+            stream_id, path, safe, is_change=managed is not None and managed.revision.source == path
+        )
+        if managed is not None:
+            managed.log("ERROR", refused.log_text, {"findings": list(refused.findings)})
+        else:
+            fields = {"stream": stream_id, "findings": list(refused.findings)}
+            self.log("ERROR", refused.log_text, fields)
+
+    def list_statuses(self) -> dict[str, dict[str, Any]]:
+        """Return what the list of streams says, refused files included, by id."""
+        refused, now = self.refused_files.all(), self.clock() / SECOND
+        statuses = {
+            name: {**one.status(), **summarise_stream(one.view), "refusal": None}
+            for name, one in self.streams().items()
+        }
+        for name, one in refused.items():
+            if name in statuses:
+                statuses[name]["refusal"] = one.to_document()
+            else:
+                statuses[name] = one.to_status(now)
+        return dict(sorted(statuses.items()))
 
     def get(self, stream_id: str) -> ManagedStream:
         """Return a stream.

@@ -58,6 +58,8 @@ class RestartSchedule:
         failed_batch: the newest micro-batch as of the last failure; -1 for none.
         waits: failures in a row that pass by themselves.
         waiting_since: when the first of those was, seconds since 1970.
+        failing_since: when the first of all failures in a row was, seconds since 1970; None without
+            any.
     """
 
     policy: RestartPolicy
@@ -65,10 +67,11 @@ class RestartSchedule:
     failed_batch: int = -1
     waits: int = 0
     waiting_since: float = 0.0
+    failing_since: float | None = None
 
     def forget_failures(self) -> None:
         """Begin to count again: another revision runs."""
-        self.failures, self.failed_batch = 0, -1
+        self.failures, self.failed_batch, self.failing_since = 0, -1, None
 
     def record_failure(self, error: BaseException, text: str, batch: int | None) -> FailureOutcome:
         """Count a failure, and decide what becomes of the stream.
@@ -81,6 +84,9 @@ class RestartSchedule:
         batch = self.failed_batch if batch is None else batch
         if batch > self.failed_batch:
             self.failures, self.failed_batch, self.waits = 0, batch, 0
+            self.failing_since = None
+        if self.failing_since is None:
+            self.failing_since = time.time()
         if is_transient(error, returned=self.waits > 0 and batch < 0):
             return self._wait_and_retry(text)
         self.failures += 1

@@ -22,10 +22,13 @@ from streamer.service.fleet.lifecycle import LifecycleState
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.registry import MAX_CONCURRENT_STARTS, Registry
 
+FileConfigs = dict[str, tuple[Config, RevisionDraft]]
+"""Configs of files with the revisions that they are, by stream id."""
+
 
 def read_config_files(
     reader: ConfigReader, files: Mapping[str, str], clock: Callable[[], int]
-) -> dict[str, tuple[Config, RevisionDraft]]:
+) -> FileConfigs:
     """Read the configs of files.
 
     Args:
@@ -36,19 +39,34 @@ def read_config_files(
     Raises:
         BadConfigError: some have findings.
     """
-    configs, findings = {}, []
+    configs, findings = separate_config_files(reader, files, clock)
+    if findings:
+        raise BadConfigError([finding for some in findings.values() for finding in some])
+    return configs
+
+
+def separate_config_files(
+    reader: ConfigReader, files: Mapping[str, str], clock: Callable[[], int]
+) -> tuple[FileConfigs, dict[str, list[str]]]:
+    """Read the configs of files; return those that are right, and the findings of the others.
+
+    Args:
+        reader: reads configs.
+        files: paths by stream id.
+        clock: gives Unix ns.
+    """
+    configs: FileConfigs = {}
+    findings: dict[str, list[str]] = {}
     for stream_id, path in files.items():
         try:
             text = read_file(path)
             draft = RevisionDraft(text, "", path, clock(), reader.chilled)
             configs[stream_id] = reader.read_file_config(text, path), draft
         except BadConfigError as e:
-            findings += [f"{path}{finding}" for finding in e.findings]
+            findings[stream_id] = [f"{path}{finding}" for finding in e.findings]
         except ConfigError as e:
-            findings += [str(lint) for lint in e.lints]
-    if findings:
-        raise BadConfigError(findings)
-    return configs
+            findings[stream_id] = [str(lint) for lint in e.lints]
+    return configs, findings
 
 
 class Startup:
@@ -59,18 +77,26 @@ class Startup:
         self._registry = registry
         self._store = registry.store
 
-    def read_files(self, files: Mapping[str, str]) -> dict[str, tuple[Config, RevisionDraft]]:
-        """Read the configs of files.
+    def read_files(self, files: Mapping[str, str], *, strict: bool = False) -> FileConfigs:
+        """Read the configs of files. One that has findings is refused, and the others go on.
 
         Args:
             files: paths by stream id.
+            strict: whether one that has findings refuses them all.
 
         Raises:
-            BadConfigError: some have findings.
+            BadConfigError: some have findings, with `strict`; or all have, and nothing else is to
+                run.
         """
-        return read_config_files(self._registry.reader, files, self._registry.clock)
+        registry = self._registry
+        configs, findings = separate_config_files(registry.reader, files, registry.clock)
+        if findings and (strict or not self.count_streams(configs)):
+            raise BadConfigError([finding for some in findings.values() for finding in some])
+        for stream_id, some in findings.items():
+            registry.refuse_file(stream_id, files[stream_id], some)
+        return configs
 
-    def count_streams(self, files: Mapping[str, tuple[Config, RevisionDraft]]) -> int:
+    def count_streams(self, files: FileConfigs) -> int:
         """Return how many streams there are to start: those of files, and those of the API."""
         of_api = (
             one.revision.source == API_SOURCE and one.desired_state == RUNNING and name not in files
@@ -78,9 +104,7 @@ class Startup:
         )
         return len(files) + sum(of_api)
 
-    def start_streams(
-        self, files: Mapping[str, tuple[Config, RevisionDraft]], of_api: bool = True
-    ) -> None:
+    def start_streams(self, files: FileConfigs, of_api: bool = True) -> None:
         """Start all that should run, and wait until each has been tried once.
 
         Args:

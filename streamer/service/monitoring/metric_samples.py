@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
@@ -15,7 +16,8 @@ from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.stream_metrics import SeriesKey, series_key
 from streamer.sdk.spec import Kind
 from streamer.service.monitoring.metric_components import MetricComponent
-from streamer.service.monitoring.readiness import end_states
+from streamer.service.monitoring.readiness import end_states, unready_reason
+from streamer.service.monitoring.stream_condition import Condition, derive_condition
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 
 _CONNECTION_COUNTERS: Final = ("connection_up", "connection_failed", "connection_lost")
@@ -175,7 +177,13 @@ def _stream_figures(view: StreamView, now: StreamState) -> _Figures:
         yield "last_delivery_timestamp_seconds", {}, now.last_delivery
     yield "stream_running", {}, int(view.is_running)
     ends = end_states(view, now)
-    yield "stream_ready", {}, int(all(end.connected for end in ends) and not view.unready_reason())
+    ready = all(end.connected for end in ends) and not unready_reason(view, now)
+    yield "stream_ready", {}, int(ready)
+    at = time.time()
+    condition = derive_condition(view, now, at)
+    for name in Condition:
+        yield "stream_condition", {"condition": str(name)}, int(name == condition.name)
+    yield "stream_failing_seconds", {}, condition.failing_seconds(at)
     for end in ends:
         labels = {"label": end.label, "path": f"root.{end.path}"}
         yield f"{end.kind}_connected", labels, int(end.connected)

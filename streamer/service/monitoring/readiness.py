@@ -1,5 +1,9 @@
 """`/ready`: whether messages flow, by the inputs and outputs that they flow through.
 
+A stream is ready once it has delivered its first micro-batch, which comes whether or not there is
+a message: then Spark's workers, the input and the output have worked together. How long windows are
+does not matter.
+
 A stream that stops, and one whose windows a deploy lets out, is not ready from that moment on,
 though its ends are connected: whoever sends it messages has the time of the stop to look for
 another one.
@@ -9,12 +13,14 @@ The body is Benthos's: one status for each end, those inside of a `broker` and i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from streamer.config import Config
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.spec.children import child_components
+from streamer.service.monitoring.stream_condition import derive_condition
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 
 
@@ -39,9 +45,9 @@ class EndState(NamedTuple):
 def end_states(view: StreamView, now: StreamState) -> list[EndState]:
     """Return which ends of a stream are connected at a moment.
 
-    An input counts as connected when the stream has started, and an output when a micro-batch has
-    been delivered. While a micro-batch is tried again, the end that it fails at does not; when it
-    fails elsewhere, or nobody knows where, none of them does, since no message flows.
+    Inputs and outputs count as connected when the stream has started, which has opened them.
+    While a micro-batch is tried again, the end that it fails at does not; when it fails elsewhere,
+    or nobody knows where, none of them does, since no message flows.
     """
     ends = list(_iter_ends(view.config))
     blamed = [end for end in ends if _is_blamed(end, now)] or ends
@@ -49,22 +55,33 @@ def end_states(view: StreamView, now: StreamState) -> list[EndState]:
     for end in ends:
         problem = now.problem if now.problem and end in blamed else ""
         connected = view.is_running and not problem
-        if end.kind is Kind.OUTPUT:
-            connected = connected and now.snapshot.batch >= 0
         states.append(EndState(end.kind, end.label, end.path, connected, problem))
     return states
 
 
 def check_readiness(view: StreamView) -> tuple[bool, dict[str, Any]]:
     """Return whether a stream is ready, and what the endpoint says; see `end_states`."""
-    statuses = []
-    for end in end_states(view, view.current_state()):
+    statuses, now = [], view.current_state()
+    for end in end_states(view, now):
         entry = {"label": end.label, "path": end.path, "connected": end.connected}
         statuses.append({**entry, "error": end.problem} if end.problem else entry)
-    reason = "stream terminated" if view.has_ended else view.unready_reason()
-    body: dict[str, Any] = {"error": reason} if reason else {}
     connected = all(status["connected"] for status in statuses)
-    return connected and not reason, {**body, "statuses": statuses}
+    reason = unready_reason(view, now)
+    body: dict[str, Any] = {"error": reason} if reason else {}
+    at = time.time()
+    condition = derive_condition(view, now, at).to_document(at)
+    return connected and not reason, {**body, "condition": condition, "statuses": statuses}
+
+
+def unready_reason(view: StreamView, now: StreamState) -> str:
+    """Return why a stream is not ready that no end is the reason of; empty for no such reason."""
+    if view.has_ended:
+        return "stream terminated"
+    reason = view.unready_reason()
+    if reason or now.problem or now.snapshot.batch >= 0:
+        return reason
+    phase = view.waits_for
+    return f"the stream is starting: {phase}" if phase else "the stream is starting"
 
 
 def _is_blamed(end: ParsedComponent, now: StreamState) -> bool:

@@ -15,16 +15,19 @@ from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.execution import Execution
 from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
+from streamer.engine.report.failed_messages import FailedMessages
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Counts, SeriesKey, Snapshot
+from streamer.engine.report.trouble import Trouble
 from streamer.sdk.spec import MetricsMapping
 from streamer.service.monitoring.metric_components import (
     MetricComponent,
     find_custom_metrics,
     find_metric_components,
 )
+from streamer.service.monitoring.stream_figures import StreamFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class StreamState:
         backlog: messages that waited at the input of late; None when nobody knows.
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
         rejected: the rejected messages that wait for longest to be sent again; None for none.
+        trouble: why the stream does not get on, with its history; None while it does.
+        last_message: when a message last came in, Unix s; None before the first of a start.
+        behind_since: since when more messages wait at the input than a micro-batch takes, Unix s;
+            None when they do not.
     """
 
     snapshot: Snapshot
@@ -53,6 +60,9 @@ class StreamState:
     backlog: int | None = None
     last_delivery: float | None = None
     rejected: WaitingMessages | None = None
+    trouble: Trouble | None = None
+    last_message: float | None = None
+    behind_since: float | None = None
 
 
 class MetricName(NamedTuple):
@@ -74,12 +84,26 @@ class ManagedState(NamedTuple):
         restarts: how often it was started again since somebody started it.
         revision: what is deployed.
         uptime: for how long it runs, s.
+        reason: why it failed, or is started again.
+        since: when it came to that state, Unix s; None where nobody knows.
+        failing_since: when the first of the failures in a row was, Unix s; None without any.
+        tries: how many failures in a row there were; None when nobody counts.
+        next_try: when it is started again, Unix s; None when it is not.
+        leaving: `pausing` or `stopping` from the moment that somebody asks for it; else empty.
+        leaving_since: when that was, Unix s.
     """
 
     state: str
     restarts: int
     revision: int
     uptime: float
+    reason: str = ""
+    since: float | None = None
+    failing_since: float | None = None
+    tries: int | None = None
+    next_try: float | None = None
+    leaving: str = ""
+    leaving_since: float | None = None
 
 
 _EMPTY_STATE = StreamState(Snapshot(), {})
@@ -94,25 +118,34 @@ class StreamView:
         start: what its start is doing.
         batch_progress: tells how far the micro-batch in hand has got; None between two.
         managed_state: says how it stands among others; None where it has none beside it.
+        failed_messages: samples of messages that have failed.
         mapped_names: what mappings have made of metrics, by these metrics' names and labels: the
             new name and labels, or None for a metric that is dropped. Each metric is mapped once,
             as in Benthos, so that what a mapping adds (an id, a time) stays.
         mapping_run: what these mappings may ask for, such as counters.
+        figures: their history, and the rates now.
         unready_reason: gives why the stream is not ready although its ends are connected: it stops,
             or a deploy lets its windows out; an empty text for no such reason.
+        is_draining: tells whether a deploy lets its windows out.
     """
 
     def __init__(
-        self, config: Config, managed_state: Callable[[], ManagedState] | None = None
+        self,
+        config: Config,
+        managed_state: Callable[[], ManagedState] | None = None,
+        figures: StreamFigures | None = None,
     ) -> None:
-        """Begin with a stream that has not started."""
+        """Begin with a stream that has not started; its figures may be those of earlier runs."""
         self.config = config
+        self.figures = figures or StreamFigures()
         self.endpoints = EndpointRegistry(config.path)
         self._register_paths()
         self.start = StartProgress()
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.unready_reason: Callable[[], str] = lambda: ""
+        self.is_draining: Callable[[], bool] = lambda: False
         self.managed_state = managed_state
+        self.failed_messages = FailedMessages()
         self.mapped_names: dict[MetricKey, MetricName | None] = {}
         self.mapping_run = Execution(time.time_ns)
         self._lock = threading.Lock()

@@ -183,7 +183,7 @@ class StreamReader(DataSourceStreamReader):
             # While no broker answers, time passes.
             hints = plan.signals.driver.read()
         poll = self._poll(before, hints, kafka)
-        plan.signals.planner.update(backlog=poll.waiting)
+        plan.signals.planner.update(backlog=poll.waiting, is_behind=poll.has_more)
         tick = next_tick(plan.windows, before.tick, hints.due, poll.time)
         requested_at = max(hints.requested_at, before.requested_at)
         is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at

@@ -250,7 +250,11 @@ class Stream:
         # All that Spark says, traces and all, is for who looks for a fault in the program.
         self._log("DEBUG", error, {"micro_batch": self.run.delivery.batch + 1})
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
-        if retries.is_exhausted or self.run.stopping.is_set():
+        is_last = retries.is_exhausted or self.run.stopping.is_set()
+        self.run.trouble_tracker.note_failure(
+            max(retries.failures, retries.overloads, 1), None if is_last else retries.pause
+        )
+        if is_last:
             text = f"the stream failed {retries.failures} times at the same micro-batch: {reason}"
             raise as_transient(StreamerError(text), is_excused or trouble.is_transient)
         pause = retries.pause

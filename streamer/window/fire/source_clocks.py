@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import Any, Final
 
 import numpy as np
@@ -111,9 +112,9 @@ class SourceWatermarks(PartitionWatermarks):
         for _, name in named:
             known.setdefault(name, SourceClock(None, clocks.active)).last_active = clocks.active
         before = {name: one.max_event_time for name, one in self._active().items()}
-        caps = {name: _least_of_others(before, name) for name in dict.fromkeys(n for _, n in named)}
+        least = _two_least(before)
         for piece, name in named:
-            self._follow(piece, known[name], caps[name])
+            self._follow(piece, known[name], _least_of_others(least, name))
         self.watermark_after = self._watermark_after()
         self.holder = self._find_holder()
         kept = frozenset(expected)
@@ -184,12 +185,14 @@ def _source_of(partition: bytes) -> str:
     return partition.rpartition(SOURCE_SEPARATOR)[2].decode("utf-8", "replace")
 
 
-def _least_of_others(times: dict[str, int | None], name: str) -> int | None:
-    """Return how far the others are; None without any others."""
-    others = [time for other, time in times.items() if other != name]
-    if not others:
-        return None
-    return min(NO_TIME if time is None else time for time in others)
+def _two_least(times: dict[str, int | None]) -> list[tuple[int, str]]:
+    """Return the two sources that are the furthest behind; there may be less than two."""
+    return nsmallest(2, ((NO_TIME if time is None else time, name) for name, time in times.items()))
+
+
+def _least_of_others(least: list[tuple[int, str]], name: str) -> int | None:
+    """Return how far the others are, by the two that are the furthest behind; None without any."""
+    return next((time for time, other in least if other != name), None)
 
 
 def _order_of(source: SourceClock) -> int:

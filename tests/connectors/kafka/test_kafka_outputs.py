@@ -252,8 +252,8 @@ def test_records_wait_for_a_broker_that_is_away(tmp_path: Path) -> None:
         seen.ex.report_wait = tell
         assert output.deliver(batches("b", "c"), seen.ex).errors == [None] * 2
         assert re.fullmatch(
-            "Messages wait: brokers have not taken 2 records of the topics 'a': .*; check that the "
-            "brokers run",
+            "Output blocked: brokers have not taken 2 records of the topics 'a': .*; check that "
+            "the brokers run",
             told[0],
         ), told[0]
         assert "KafkaError" not in told[0] and "thrd:" not in told[0]

@@ -121,7 +121,7 @@ def test_all_is_sent_once_and_in_order_when_the_server_is_back(source):
     # A server that is away is asked for one batch at a time.
     assert [sum(map(len, one[0].batches)) for one in blocked.portions] == [1, 1, 1, 1, 32]
     text, place = blocked.troubles[0]
-    assert text.startswith("Messages wait: ") and "503" in text
+    assert text.startswith("Output blocked: ") and "503" in text
     assert place["path"] == "root.output"
     counts = blocked.run.delivery.metrics.counts
     here = (("label", ""), ("path", "root.output"))

@@ -154,11 +154,34 @@ def test_pages_of_other_sites_may_not_ask(path: str, tmp_path: Path) -> None:
         assert server.ask("POST", path, body, **own).status_code == 415
 
 
+def test_the_documentation_is_searched_within_bounds(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        start, *_ = server.ask("GET", "/console/docs-index").json()
+        assert start["title"] == "Start" and start["pages"][0]["name"] == "install"
+        hits = server.ask("GET", "/console/docs-search?q=Late").json()
+        assert len(hits) == 30
+        [windows] = [hit for hit in hits if hit["page"] == "early-results"]
+        assert hits.index(windows) < 5
+        [sessions] = server.ask("GET", "/console/docs-search?q=own+sessions+gap+recipe").json()[:1]
+        assert sessions["heading"].lower().replace(" ", "-") == sessions["slug"]
+        assert any(part["is_match"] and part["text"] == "late" for part in windows["excerpt"])
+        [kafka] = [
+            hit
+            for hit in server.ask("GET", "/console/docs-search?q=start_from_oldest+kafka").json()
+            if hit["page"] == "components.inputs.kafka"
+        ]
+        assert kafka["section"] == "Components"
+        assert server.ask("GET", "/console/docs-search").json() == []
+        refused = server.ask("GET", "/console/docs-search?q=" + "x" * 201)
+        assert refused.status_code == 400
+        assert refused.text == "Error: q has 201 characters, and may have at most 200\n"
+
+
 def test_the_documentation_is_served_with_links_that_lead_on(tmp_path: Path) -> None:
     with asking(tmp_path) as server:
         pages = server.ask("GET", "/console/docs").json()
         titles = {one["name"]: one["title"] for one in pages}
-        assert titles["windows"] == "Windows" and "components.inputs.kafka" in titles
+        assert "Windows" in titles["windows"] and "components.inputs.kafka" in titles
         tools = server.ask("GET", "/console/docs/tools").json()
         assert 'src="pictures/graph.svg"' in tools["html"]
         assert {"level": 1, "text": tools["title"], "slug": "tools-around-a-config"} in tools[
@@ -166,5 +189,10 @@ def test_the_documentation_is_served_with_links_that_lead_on(tmp_path: Path) -> 
         ]
         windows = server.ask("GET", "/console/docs/windows").json()["html"]
         assert "<th>" in windows and "<th></th>" not in windows
+        assert "&lt;!--" not in server.ask("GET", "/console/docs/install").json()["html"]
+        assert (tools["section"], tools["previous"]["name"]) == ("Build pipelines", "testing")
+        kafka = server.ask("GET", "/console/docs/components.inputs.kafka").json()
+        assert kafka["above"] == {"name": "components.README", "title": "Components"}
+        assert "previous" not in kafka
         assert server.ask("GET", "/console/docs/nope").status_code == 404
         assert server.ask("GET", "/console/docs/..%2f..%2fREADME").status_code == 404

@@ -260,7 +260,7 @@ def test_what_is_deployed_says_who_has_done_it(tmp_path: Path) -> None:
         server.stage.now = lambda _, polls: StreamState(Snapshot(), {}, "no answer")
         ready = [server.ask("GET", "/ready", **who) for who in ({}, token)]
         assert [one.status_code for one in ready] == [503, 503]
-        assert [one.text for one in ready] == ["not ready\n", "streams a are not connected\n"]
+        assert [one.text for one in ready] == ["not ready\n", "streams a are not ready: retrying\n"]
         # A stream that does not flow takes the API out of no load balancer.
         assert server.ask("GET", "/ready?of=service").text == "OK"
         paths = server.ask("GET", "/openapi.json", **token).json()["paths"]

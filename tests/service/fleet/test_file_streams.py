@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from streamer.core.errors import StreamerError
 from streamer.service.fleet.deploys import ChangeOptions
 from streamer.service.fleet.file_streams import FileStreams
+from streamer.service.fleet.refused_files import redact_findings
 from streamer.service.fleet.stream_ids import file_ids
 from streamer.service.run.file_watcher import FileStates
 from tests.service.fleet.pretending import GENERATE, Pretended, config_text, pretended
@@ -94,9 +96,88 @@ def test_a_file_that_is_wrong_leaves_its_stream_as_it_is_and_says_so_once(tmp_pa
         here.look()
         here.look()
         assert "a" in here.on["a"] and here.service.state("a") == "running"
-        (found,) = here.said("cannot run so")
-        assert found["stream"] == "a" and "did you mean input" in found["lint"]
-        assert found["lint"].startswith(str(here.path / "a.yaml(1,1)"))
+        (found,) = here.said(f"Change of {here.path / 'a.yaml'} refused: ")
+        (finding,) = found["findings"]
+        assert found["stream"] == "a" and "did you mean input" in finding
+        assert finding.startswith(str(here.path / "a.yaml(1,1)"))
+        # The stream's own log says it, too, and so does the list.
+        registry = here.service.manager.registry
+        assert "refused" in registry.get("a").log_tail.lines_after(0)[-1].text
+        status = registry.list_statuses()["a"]
+        assert (status["state"], status["refusal"]["findings"]) == ("running", [finding])
+        here.write("a", config_text("two"))
+        here.look()
+        assert registry.list_statuses()["a"]["refusal"] is None
+
+
+def test_a_new_file_that_is_wrong_is_an_entry_of_the_list_until_it_is_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_WORD", "swordfish")
+    with folder(tmp_path, "a") as here:
+        here.write("b", "input: { stdin: { codec: '${THE_WORD}' } }\noutput: { drop: {} }\n")
+        here.look()
+        registry = here.service.manager.registry
+        listed = registry.list_statuses()
+        assert list(listed) == ["a", "b"]
+        one = listed["b"]
+        assert (one["state"], one["active"], one["condition"]["name"]) == (
+            *("refused", False, "refused"),
+        )
+        assert one["refusal"]["file"] == one["source"] == str(here.path / "b.yaml")
+        assert one["refusal"]["text"].endswith("b.yaml refused; its stream does not run")
+        assert "b.yaml(1," in one["refusal"]["findings"][0]
+        assert "swordfish" not in str(one) + str(here.service.log)
+        # Nothing is known of a stream that is not there, so nothing says 0.
+        assert (one["messages"], one["errors"], one["open_windows"]) == (None, None, None)
+        here.write("b", config_text("fine"))
+        here.look()
+        assert registry.list_statuses()["b"]["state"] == "running"
+        here.write("c", "nothing")
+        here.look()
+        (here.path / "c.yaml").unlink()
+        here.look()
+        assert list(registry.list_statuses()) == ["a", "b"]
+
+
+def test_a_file_that_is_wrong_at_the_start_is_refused_and_the_others_run(tmp_path: Path) -> None:
+    path = tmp_path / "configs"
+    path.mkdir()
+    (path / "a.yaml").write_text(config_text("a"))
+    (path / "b.yaml").write_text("input: { generate: { mapping: 'root = ' } }\n")
+    with pretended(tmp_path / "state") as service:
+        boot = service.manager.startup
+        files = file_ids([str(path)], "/benthos")
+        with pytest.raises(StreamerError, match="b.yaml"):
+            boot.read_files(files, strict=True)
+        boot.start_streams(boot.read_files(files))
+        assert set(service.stage.on) == {"a"}
+        assert service.manager.registry.list_statuses()["b"]["state"] == "refused"
+        # Its file is watched from the start.
+        here = Folder(service, path, [])
+        here.write("b", config_text("b"))
+        here.look()
+        assert set(here.on) == {"a", "b"}
+
+
+def test_a_service_of_which_no_file_is_right_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("nothing\n")
+    with pretended(tmp_path / "state") as service:
+        files = file_ids([str(tmp_path / "b.yaml")], "/benthos")
+        with pytest.raises(StreamerError, match="b.yaml"):
+            service.manager.startup.read_files(files)
+        service.manager.deploys.create("api", config_text("api"), ChangeOptions())
+        # What the API has left runs, whatever becomes of the file.
+        assert service.manager.startup.read_files(files) == {}
+
+
+def test_secrets_are_not_quoted_by_what_is_said_of_a_file() -> None:
+    text = "a: { password: 'hunter-two', api_key: abcdef-12, user: ${WHO} }\n"
+    findings = [f"(1,1) expected a number, got '{one}'" for one in ("hunter-two", "abcdef-12")]
+    findings += ["(1,2) got 'annabel' of http://u:word-of-url@host/"]
+    redacted = redact_findings(findings, text, {"WHO": "annabel"})
+    assert not [one for one in redacted if re.search("hunter|abcdef|annabel|word-of-url", one)]
+    assert "${WHO}" in redacted[-1]
 
 
 def test_a_new_file_that_does_not_start_is_nothing_to_the_others(tmp_path: Path) -> None:
@@ -105,7 +186,7 @@ def test_a_new_file_that_does_not_start_is_nothing_to_the_others(tmp_path: Path)
         here.write("a", config_text("broken"))
         here.look()
         assert "broken" not in here.on["a"]
-        assert here.said("does not run so")
+        assert here.said("a.yaml refused: ")
         here.write("b", config_text("fine"))
         here.look()
         assert "fine" in here.on["b"]
@@ -140,7 +221,7 @@ def test_the_stream_of_the_api_is_not_a_files(tmp_path: Path) -> None:
         here.service.manager.deploys.create("b", config_text("api"), ChangeOptions())
         here.write("b", config_text("file"))
         here.look()
-        assert "api" in here.on["b"] and here.said("does not run so")
+        assert "api" in here.on["b"] and here.said("b.yaml refused: there is a stream")
 
 
 def test_files_that_mappings_read_change_the_streams_that_read_them(tmp_path: Path) -> None:
@@ -163,7 +244,7 @@ def test_files_that_mappings_read_change_the_streams_that_read_them(tmp_path: Pa
         assert [one for one, _ in started[before:]] == ["b"]
         more.write_text("map mark {\n")
         here.look()
-        (found,) = here.said("cannot run so")
+        (found,) = here.said("refused: ")
         assert found["stream"] == "b"
 
 
@@ -184,5 +265,5 @@ def test_templates_are_there_for_files_and_for_the_api_and_are_watched(tmp_path:
         assert here.service.manager.registry.get("b").revision.number > before
         template.write_text("name: marked\n")
         here.look()
-        assert {one["stream"] for one in here.said("cannot run so")} >= {"b"}
-        assert all("marked.yaml" in one["lint"] for one in here.said("cannot run so"))
+        assert {one["stream"] for one in here.said("refused: ")} >= {"b"}
+        assert all("marked.yaml" in one["findings"][0] for one in here.said("refused: "))

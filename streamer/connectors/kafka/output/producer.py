@@ -198,7 +198,7 @@ class _WaitReporter:
         )
         why = self._last_error()
         text = (
-            f"Messages wait: brokers have not taken {left} records of the topics {self._where}"
+            f"Output blocked: brokers have not taken {left} records of the topics {self._where}"
             f"{f': {why}' if why else ''}; check that the brokers run"
         )
         self._ex.report_wait("WARN", text, {})

@@ -31,8 +31,12 @@ def format_rules() -> str:
 
 
 def update_page(text: str) -> str:
-    """Return the documentation's page with the reference put in after its mark."""
-    return f"{text[: text.index(MARK)]}{MARK}\n{format_rules()}"
+    """Return the documentation's page with the reference put in after its mark.
+
+    The links to the pages before and after it, below a rule, stay.
+    """
+    _, rule, links = text.rpartition("\n---\n")
+    return f"{text[: text.index(MARK)]}{MARK}\n{format_rules()}{rule}{links if rule else ''}"
 
 
 if __name__ == "__main__":

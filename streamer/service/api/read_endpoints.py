@@ -25,6 +25,7 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_summary import summarise_stream
+from streamer.service.monitoring.stream_view import shown_figures
 
 _UNKNOWN_STREAM_CODES: Final = {404: "There is no such stream."}
 
@@ -88,8 +89,15 @@ class ReadEndpoints:
         return json_response({**metrics_by_name(managed.view), "uptime_ns": managed.uptime_ns()})
 
     def _windows(self, request: ApiRequest) -> web.Response:
-        run = self._get_stream(request).run
-        windows = run.list_windows() if run is not None else _NO_WINDOWS
+        managed = self._get_stream(request)
+        run = managed.run
+        windows: dict[str, Any] = {**(run.list_windows() if run is not None else _NO_WINDOWS)}
+        figures = shown_figures(managed.view, managed.view.current_state())
+        if figures.as_of is not None or run is None:
+            # No shard has said anything yet, or does so no more.
+            known = (figures.open_windows, figures.held, figures.size)
+            windows |= dict(zip(("open", "messages", "bytes"), known, strict=True))
+        windows["as_of"] = figures.as_of_text
         # The clock of who asks may be another.
         return json_response({**windows, "now": format_rfc3339(time.time_ns())})
 
@@ -99,7 +107,8 @@ class ReadEndpoints:
         if refused is not None and stream_id not in registry.streams():
             return json_response({**_NO_PROGRESS, **refused.to_status(time.time())})
         managed = registry.get(stream_id)
-        snapshot, status = managed.view.current_state().snapshot, managed.status()
+        current, status = managed.view.current_state(), managed.status()
+        snapshot, figures = current.snapshot, shown_figures(managed.view, current)
         due = snapshot.next_close
         return json_response(
             {
@@ -108,11 +117,12 @@ class ReadEndpoints:
                 "refusal": None if refused is None else refused.to_document(),
                 "waits_for": status["waits_for"],
                 "reason": status["reason"],
-                "micro_batch": snapshot.batch,
-                "messages": snapshot.messages,
-                "dropped": dict(snapshot.dropped),
-                "open_windows": snapshot.open_windows,
-                "held": snapshot.held,
+                "as_of": figures.as_of_text,
+                "micro_batch": figures.micro_batch,
+                "messages": figures.messages,
+                "dropped": figures.dropped,
+                "open_windows": figures.open_windows,
+                "held": figures.held,
                 "next_close": None if due is None else format_rfc3339(due),
                 "clock_waits_for": _describe_clock(snapshot),
                 "rejected": status["rejected"],

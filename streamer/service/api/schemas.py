@@ -65,6 +65,7 @@ STREAM_SUMMARY: Final = object_schema(
     restarts=INTEGER,
     source=STRING,
     revision=INTEGER,
+    as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     open_windows=MAYBE_INTEGER,
     **_SUMMARY_FIELDS,
@@ -84,9 +85,10 @@ WINDOWS: Final = object_schema(
     windows=list_schema(
         object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
     ),
-    open=INTEGER,
-    messages=INTEGER,
-    bytes=INTEGER,
+    open=MAYBE_INTEGER,
+    messages=MAYBE_INTEGER,
+    bytes=MAYBE_INTEGER,
+    as_of=MAYBE_STRING,
     now=STRING,
 )
 GRAPH: Final = object_schema(
@@ -109,6 +111,7 @@ PROGRESS: Final = object_schema(
     waits_for=STRING,
     reason=STRING,
     micro_batch=INTEGER,
+    as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     dropped=map_schema(INTEGER),
     open_windows=MAYBE_INTEGER,

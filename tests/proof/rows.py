@@ -71,30 +71,30 @@ class Row:
 
 
 EXACT = "every event is in exactly its windows, once"
-REPEATS = "every event is in exactly its windows, which may come again whole"
-MENDED = "repaired, or refused by name; never lost without a word"
+REPEATS = "every event is in exactly its windows, which may be written again completely"
+MENDED = "repaired, or refused with an error that names it; never lost silently"
 ROWS: tuple[Row, ...] = (
     Row(
         "kill-at-write",
-        EXACT + ", though a window was written and not committed",
-        "kill -9 of the driver in the moment in which the output grows",
+        EXACT + ", even if a window was written but not committed",
+        "kill -9 of the driver at the moment when the output grows",
         kills.at_write,
     ),
     Row(
         "kill-driver",
         EXACT,
-        "kill -9 of the driver at any moment, while it starts too",
+        "kill -9 of the driver at any moment, also during its start",
         kills.driver,
     ),
     Row(
         "kill-worker",
-        EXACT + ", and the program goes on by itself",
+        EXACT + ", and the program continues by itself",
         "kill -9 of all Python workers at any moment",
         kills.worker,
     ),
     Row(
         "kill-jvm",
-        EXACT + "; the program says what ended",
+        EXACT + "; the program reports the process that ended",
         "kill -9 of Spark's JVM at any moment",
         kills.jvm,
     ),
@@ -131,25 +131,25 @@ ROWS: tuple[Row, ...] = (
     Row(
         "broker-term",
         EXACT,
-        "SIGTERM of the broker, which is away for some seconds",
+        "SIGTERM of the broker, which is unavailable for some seconds",
         brokers.term,
     ),
     Row(
         "broker-kill",
         EXACT,
-        "kill -9 of the broker, which is away for some seconds",
+        "kill -9 of the broker, which is unavailable for some seconds",
         brokers.kill,
     ),
     Row(
         "broker-stop",
-        EXACT + ", for who reads what is committed",
-        "SIGSTOP of the broker for longer than a delivery may take; windows go to Kafka",
+        EXACT + ", for readers of committed messages",
+        "SIGSTOP of the broker longer than the delivery timeout; windows go to Kafka",
         brokers.stop,
         sink=transactional_sink,
     ),
     Row(
         "kill-kafka",
-        EXACT + ", for who reads what is committed",
+        EXACT + ", for readers of committed messages",
         "kill -9 of the driver before and after its transaction is committed",
         kills.at_commit,
         sink=transactional_sink,
@@ -163,13 +163,13 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "deploy",
-        EXACT + ", those that were open, too",
+        EXACT + ", including open ones",
         "the mapping is changed under load, with -w",
         changes.deploy,
     ),
     Row(
         "disk-full",
-        EXACT + "; the full disk is named",
+        EXACT + "; the full disk is reported",
         "the disk of the checkpoint is full for a while",
         surroundings.disk_full,
     ),
@@ -183,21 +183,22 @@ ROWS: tuple[Row, ...] = (
     Row(
         "slow-sink",
         REPEATS + "; the input waits, and memory does not grow",
-        "an HTTP sink takes one window after the other, for a while half a second for each",
+        "an HTTP sink accepts one window at a time, for a while in half a second each",
         surroundings.slow_sink,
         sink=http_sink,
     ),
     Row(
         "expired",
         "each event is in one window or counted as expired; the input waits, memory does not grow",
-        "an HTTP sink refuses everything for longer than windows of the clock may be overdue",
+        "an HTTP sink refuses everything for longer than `expire_after`",
         surroundings.expired,
         sink=http_sink,
     ),
     Row(
         "retention",
-        "what Kafka deletes unread is named; all else is in exactly its windows, once",
-        "Kafka deletes what was not read while the program is down",
+        "messages that Kafka deletes unread are reported; all others are in exactly their "
+        "windows, once",
+        "Kafka deletes unread messages while the program is down",
         brokers.retention,
     ),
     Row(
@@ -210,21 +211,21 @@ ROWS: tuple[Row, ...] = (
     Row(
         "worker",
         EXACT,
-        "kill -9 of a worker of a cluster and its executor; it is started again",
+        "kill -9 of a worker of a cluster and its executor, which are restarted",
         cluster.worker,
         workers=2,
     ),
     Row(
         "master",
         EXACT,
-        "kill -9 of the master of a cluster; it is started again",
+        "kill -9 of the master of a cluster, which is restarted",
         cluster.master,
         workers=2,
     ),
     Row(
         "zombie",
         EXACT,
-        "SIGSTOP of a worker and its executor until Spark has given them up, then SIGCONT",
+        "SIGSTOP of a worker and its executor until Spark has declared them lost, then SIGCONT",
         cluster.zombie,
         workers=2,
     ),
@@ -246,7 +247,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "poison",
-        "what has no usable time is dropped and counted; all else is untouched",
+        "messages without a valid time are dropped and counted; all others are unaffected",
         "half JSON, invalid UTF-8, NaN, the year 9999, 10 MB",
         events.poison,
         shape=Shape(poison=0.1),
@@ -254,36 +255,37 @@ ROWS: tuple[Row, ...] = (
     Row(
         "silent-partition",
         "windows close by the clock of the others",
-        "one partition of four has nothing",
+        "one partition of four is empty",
         events.plain,
         shape=Shape(partitions=4, silent=frozenset({2})),
     ),
     Row(
         "idle",
-        EXACT + ", and none before its time",
-        "nothing comes for ten seconds, then all that is due at once",
+        EXACT + ", and none early",
+        "no message for ten seconds, then all due messages at once",
         events.idle,
     ),
     Row(
         "backlog",
-        "what waited in Kafka while the program was down is not late, and windows of the clock on "
-        "the wall have all of it, once",
-        "kill -9 of the driver, which stays down until several micro-batches wait; system_window",
+        "messages that waited in Kafka while the program was down are not late, and windows by the "
+        "system clock contain all of them, once",
+        "kill -9 of the driver, which stays down until messages for several micro-batches wait; "
+        "system_window",
         waiting.down,
         windows=Walled(),
         shape=Shape(live=True, rate=300),
     ),
     Row(
         "sessions",
-        EXACT + ", however often it was joined and cut",
-        "kill -9 of the driver in the moment in which the output grows; sessions of 150 keys",
+        EXACT + ", however often sessions were merged and cut",
+        "kill -9 of the driver at the moment when the output grows; sessions of 150 keys",
         kills.at_write,
         windows=Sessions(),
         shape=Shape(partitions=1, keys=150, rate=300),
     ),
     Row(
         "sliding",
-        "every event is in each of the windows that begin with another one, once",
+        "every event is in all its overlapping windows, once",
         "kill -9 of all Python workers at any moment; sliding windows of five seconds",
         kills.worker,
         windows=Following(),
@@ -291,8 +293,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "counted",
-        "every event is in exactly its windows, once, and counting goes on where it was",
-        "kill -9 of the driver at any moment, while it starts too; the latest 50 of every 20",
+        "every event is in exactly its windows, once, and counting continues",
+        "kill -9 of the driver at any moment, also during its start; the latest 50 of every 20",
         kills.driver,
         windows=Counted(),
         shape=Shape(partitions=1),
@@ -300,7 +302,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "behind",
         "every event is in exactly its windows behind windows, once; nothing is late behind them",
-        "kill -9 of the driver in the moment in which the output grows; windows of seven "
+        "kill -9 of the driver at the moment when the output grows; windows of seven "
         "seconds behind sessions of 150 keys",
         kills.at_write,
         windows=Behind(),
@@ -308,8 +310,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "kept",
-        "what was kept of a key is what its events have made of it, each once",
-        "kill -9 of the driver at any moment, while it starts too; `keyed_state` with "
+        "the state of a key is the result of its events, each once",
+        "kill -9 of the driver at any moment, also during its start; `keyed_state` with "
         "`deduplicate`, `throttle`, `lag` and `accumulate`",
         kills.driver,
         windows=Kept(),
@@ -317,15 +319,15 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "latest",
-        "after every micro-batch a key that has changed comes out once, with the latest of each id",
-        "kill -9 of the driver in the moment in which the output grows; `global_window`",
+        "after every micro-batch a changed key is emitted once, with the latest message of each id",
+        "kill -9 of the driver at the moment when the output grows; `global_window`",
         kills.at_write,
         windows=Latest(),
         shape=Shape(partitions=1, keys=50, rate=300),
     ),
     Row(
         "emptied",
-        EXACT + ", and each window without one comes out, once",
+        EXACT + ", and each window without events is emitted, once",
         "kill -9 of all Python workers at any moment; `empty_windows` of 150 keys",
         kills.worker,
         windows=Emptied(),
@@ -333,7 +335,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "table",
-        REPEATS + ", of the same version of a table",
+        REPEATS + ", with the same version of a table",
         "kill -9 of the driver when records without a transaction are written; a lookup table is "
         "replaced before it starts",
         tables.replaced,
@@ -342,12 +344,12 @@ ROWS: tuple[Row, ...] = (
     Row(
         "clock",
         EXACT,
-        "the machine's clock is set an hour ahead, two hours back, and right again",
+        "the machine's clock is set an hour ahead, two hours back, and back to normal",
         clock.moved,
     ),
     Row(
         "secrets",
-        "no secret is in logs, answers of the API, Spark's pages or the checkpoint; " + REPEATS,
+        "no secret is in logs, responses of the API, Spark's pages or the checkpoint; " + REPEATS,
         "secrets in fields, a header, a URL, a variable and Spark's settings; "
         "the sink refuses, a kill -9",
         secrets.canaries,
@@ -355,14 +357,14 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "api-calls",
-        "streams are what the answers say, none is a 500, and what is removed leaves nothing",
-        "all at once, calls that make, change and remove a service's streams",
+        "streams match the responses, no response is a 500, and removed streams leave nothing",
+        "concurrent calls that create, change and remove a service's streams",
         calls.at_once,
     ),
     Row(
         "bad-configs",
-        "each is refused with what is wrong, and a stream beside them misses nothing",
-        "a service is sent configs that are none, YAML bombs, and ids that lead elsewhere",
+        "each is refused with the reason, and a running stream misses nothing",
+        "a service receives invalid configs, YAML bombs, and ids with paths",
         configs.refused,
     ),
 )

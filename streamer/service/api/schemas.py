@@ -32,14 +32,6 @@ MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
 MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
-_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
-_SUMMARY_FIELDS: Final = {
-    "sent": MAYBE_INTEGER,
-    "errors": MAYBE_INTEGER,
-    "event_time_lag": MAYBE_NUMBER,
-    "backlog": MAYBE_NUMBER,
-    "kafka_lag": MAYBE_NUMBER,
-}
 CONDITION: Final = object_schema(
     name=STRING,
     text=STRING,
@@ -54,6 +46,14 @@ CONDITION: Final = object_schema(
     next_try=MAYBE_STRING,
     messages=MAYBE_NUMBER,
 )
+_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
+_SUMMARY_FIELDS: Final = {
+    "sent": MAYBE_INTEGER,
+    "errors": MAYBE_INTEGER,
+    "event_time_lag": MAYBE_NUMBER,
+    "backlog": MAYBE_NUMBER,
+    "kafka_lag": MAYBE_NUMBER,
+}
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,
     state=STRING,
@@ -100,6 +100,7 @@ GRAPH: Final = object_schema(
 )
 COMPONENTS: Final = object_schema(
     revision=INTEGER,
+    condition=CONDITION,
     components=list_schema(
         object_schema(kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER)
     ),

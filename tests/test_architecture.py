@@ -47,7 +47,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "state",
             "fire",
         ),
-        *(("panes", "keyed"), "shard", "rescale"),
+        *(("panes", "keyed"), "shard", "rescale", "inspect"),
     ),
     "sdk": (
         ("spec", "worker_resources"),
@@ -75,6 +75,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "docs_search",
             "markdown_rendering",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
+            "config_trial",
         ),
     ),
     "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),

@@ -112,7 +112,7 @@ def lint_config(
     *,
     env: MappingType[str, str] | None = None,
     options: LintOptions = DEFAULT_OPTIONS,
-    resources: Sequence[str] = (),
+    resources: Sequence[str | ResourceText] = (),
 ) -> tuple[Lint, ...]:
     """Return everything that is wrong with a config's file, in the order of the file.
 

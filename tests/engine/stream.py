@@ -195,7 +195,7 @@ class Run:
         if plan.window is None:
             stage = StatelessStage(task_plan)
             found = [frame for piece in pieces for frame in stage.frames(piece)]
-            return [*found, stage.status(batch.ended)]
+            return [*found, stage.status(batch.ended, batch.t)]
         pack_stage = PackStage(task_plan)
         rows = [row for piece in pieces for row in pack_stage.rows(piece, batch.t, batch.folded)]
         offset = {"start": batch.start_id, "ended": batch.ended, "time": batch.t}
@@ -232,7 +232,7 @@ class Run:
 
 def _lasting(frames: list[Frame]) -> list[Frame]:
     """Return all that a replay gives again: how long something takes is another time each time."""
-    timed = (FrameKind.TIMING, FrameKind.WORK)
+    timed = (FrameKind.TIMING, FrameKind.WORK, FrameKind.TASK_TIME)
     return sorted(frame for frame in frames if frame.kind not in timed)
 
 

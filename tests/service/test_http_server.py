@@ -35,7 +35,7 @@ def test_every_endpoint_is_there_with_and_without_the_prefix() -> None:
         assert server.get("/ping")[:2] == (200, b"pong")
         assert server.get("/benthos/ping")[:2] == (200, b"pong")
         assert server.json("/version") == {"version": __version__, "built": ""}
-        paths = ["/endpoints", "/metrics", "/ping", "/ready", "/stats", "/version"]
+        paths = ["/endpoints", "/history", "/metrics", "/ping", "/ready", "/stats", "/version"]
         assert sorted(server.json("/endpoints")) == paths
         for path in paths:
             assert server.get(f"/benthos{path}")[0] in (200, 503)

@@ -18,6 +18,7 @@ from streamer.config.nodes import Mapping, Node, Sequence, describe_node
 from streamer.config.read_context import LintOptions, ReadContext
 from streamer.config.resources import (
     Resources,
+    ResourceText,
     check_references,
     collect_resources,
     read_resource_file,
@@ -106,7 +107,7 @@ def open_tested_config(
     path: str,
     env: MappingType[str, str],
     mocks: MappingType[str, Node] | None = None,
-    resource_files: SequenceType[str] = (),
+    resource_files: SequenceType[str | ResourceText] = (),
 ) -> TestedConfig:
     """Read a config for a test.
 
@@ -114,7 +115,7 @@ def open_tested_config(
         path: its file.
         env: the environment's variables; those that are missing are empty.
         mocks: what to put in the place of components, by label or JSON Pointer.
-        resource_files: files with further resources.
+        resource_files: files with further resources, or their texts.
 
     Raises:
         ConfigError: a file cannot be read at all, or there is something wrong with a resource.
@@ -134,7 +135,8 @@ def open_tested_config(
         resources |= more
         roots += [tree] if tree is not None else []
     check_references(context, roots)
-    wrong = [lint for lint in context.findings.to_sorted() if lint.file in resource_files]
+    names = {one.name if isinstance(one, ResourceText) else one for one in resource_files}
+    wrong = [lint for lint in context.findings.to_sorted() if lint.file in names]
     if wrong:
         raise ConfigError(wrong)
     return TestedConfig(path, resources, root, parsed, context, text)

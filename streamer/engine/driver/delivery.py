@@ -29,6 +29,7 @@ from streamer.engine.driver.rejected_frames import (
 )
 from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.writers import Writer
+from streamer.engine.report.batch_times import BatchTimes, TaskTimes
 from streamer.engine.report.batch_work import BatchWork, TaskWork, combine_tasks
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import RejectedMessages
@@ -65,6 +66,7 @@ class Delivery:
         rejected_batches: micro-batches of which messages were rejected, while nothing was sent
             since this was made.
         rejected_reason: why, as of the newest of them.
+        times: of the newest micro-batch.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class Delivery:
         self.metrics, self.statuses = self._record.metrics, self._record.statuses
         self.trace: Callable[[BatchTrace], None] | None = None
         self.rejected_batches, self.rejected_reason = 0, ""
+        self.times = BatchTimes()
         self._waited = 0
         self._has_sent = False
         self._connected: set[int] = set()
@@ -142,6 +145,9 @@ class Delivery:
         ordered = sort_frames(frames)
         self._log_frames(ordered, {"micro_batch": batch})
         self._written, self._refused_writes, self._waited = [], [], 0
+        self.times = BatchTimes(
+            [TaskTimes.from_json(one.body) for one in ordered if one.kind == FrameKind.TASK_TIME]
+        )
         # Only windows that may expire need to know how long it takes.
         expires = self._expire_delay is not None
         clocks, running = self._clocks, self._clocks.running
@@ -151,6 +157,7 @@ class Delivery:
                 ordered = sort_frames(self._redeliver(batch, ordered))
             answers, refusals = collect_answers(ordered)
             rejected = [*collect_rejections(ordered, answers, refusals)]
+            self._report_failures(batch, ordered, rejected)
             if rejected and self._sinks.rejections is None:
                 raise make_rejected_error(rejected)
             self._write_outputs(batch, ordered)
@@ -180,6 +187,14 @@ class Delivery:
         self._report_work(ordered, statuses, began_at, delivery)
         self._listeners.on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._debug_fields(ordered, took))
+
+    def _report_failures(
+        self, batch: int, frames: Sequence[Frame], rejected: Sequence[RejectedMessages]
+    ) -> None:
+        """Report failed messages at once: the micro-batch may never be committed."""
+        samples = [frame.body for frame in frames if frame.kind == FrameKind.FAILED]
+        if samples or rejected:
+            self._listeners.on_failures(batch, self._clocks.wall_clock(), samples, rejected)
 
     def _count_closed_windows(self, statuses: Iterable[Mapping[str, Any]]) -> None:
         """Count the windows that have closed, by the buffer that they are of."""
@@ -219,7 +234,7 @@ class Delivery:
         logged_at, silence = -MAX_SILENCE_S, FIRST_WAIT_S
         progress, tries = False, 1
         while (first := backlog.first) is not None:
-            text = f"Output blocked: {first.text}"
+            text, began = f"Output blocked: {first.text}", self._clocks.now()
             pause = 0.0 if progress else next(pauses) / SECOND
             self._listeners.on_trouble(text, first.place)
             sample = take_sample(first.batches[0][0].raw) if any(first.batches[:1]) else ""
@@ -242,6 +257,8 @@ class Delivery:
                     self.metrics.add_counts(frame.body)
                 elif frame.kind not in (FrameKind.UNDELIVERED, FrameKind.WORK):
                     made.append(frame)
+            waited = self._clocks.now() - began
+            self.times.add_seconds(first.place.get("path", ""), 0.0, waited)
             progress = backlog.put_back(portion, resent)
             tries = 1 if progress else tries + 1
             if progress:
@@ -396,14 +413,17 @@ class Delivery:
                 # All others are written.
                 self._refused_writes += [make_unwritten(place, *one) for one in error.refused]
 
+        first_try = self._clocks.now()
         began = self._retry_until_done(
             write, "write to the output", {**place, "micro_batch": batch}, count_failure
         )
+        writing = self._clocks.now() - began
+        self.times.add_seconds(place.get("path", ""), writing, began - first_try)
         if number not in self._connected:
             self._connected.add(number)
             count("output_connection_up", place)
         if frames:
-            took = round((self._clocks.now() - began) * 1e9)
+            took = round(writing * 1e9)
             self.metrics.time("output_latency_ns", place, took)
             self._note_span(place, took, frames)
 

@@ -206,7 +206,7 @@ class ScriptedStream:
             stage = StatelessStage(task_plan, kept[0][0], lambda: self._now)
             for number, content in enumerate(pieces):
                 yield from stage.frames(SourcePiece(_SOURCE, number, content))
-            yield stage.status(self._ended)
+            yield stage.status(self._ended, self._now)
             return
         # A jump of the clock is a blocked stream.
         pressure = BackPressure(((before, self._now),), 0, self._now - before)

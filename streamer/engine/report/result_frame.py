@@ -20,6 +20,8 @@ from streamer.core.json.dump import dump_json
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.core.message import Batch
 from streamer.core.portions import cut_portions
+from streamer.engine.report.batch_times import task_times
+from streamer.engine.report.failed_messages import FailureSampler
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT, Sampler
 from streamer.engine.report.reading_reporter import REPORTER
 from streamer.engine.report.rejected_messages import (
@@ -96,6 +98,10 @@ class FrameKind(IntEnum):
     """Batches that an output did not take in time: see `undelivered.UndeliveredBatches`."""
     WORK = 12
     """How long a task's own processors and outputs took, as JSON: see `batch_work.TaskWork`."""
+    TASK_TIME = 13
+    """How long a task took, and its components in it, as JSON: see `batch_times.TaskTimes`."""
+    FAILED = 14
+    """Samples of messages that have failed, as a JSON list: see `failed_messages`."""
 
 
 class Frame(NamedTuple):
@@ -231,6 +237,8 @@ class TaskReport:
             numbers in `Execution.origins`.
         log_sender: says lines that are not to wait for the task's end.
         tracing: notes what the task does; None where nobody wants to know.
+        owner: the path of the component that the task begins with; where it is empty, the task's
+            time is not reported.
     """
 
     def __init__(
@@ -255,6 +263,8 @@ class TaskReport:
         set_limits(limits)
         self.replay_rules = replay_rules
         self.replay_rules_by_number: dict[int, ReplayRules] = {}
+        self.owner = ""
+        self._began = time.perf_counter_ns()
         self._name = uuid4().hex
         self._undelivered: list[bytes] = []
         self.tracing = tracing
@@ -268,6 +278,7 @@ class TaskReport:
         )
         samples = SAMPLES_PER_COMPONENT.get()
         self.execution.sampler = Sampler(samples) if samples else None
+        self.execution.failures = self._failures = FailureSampler()
         self.execution.read_counter = REPORTER.get()
         if wait_budget:
             self.execution.wait_budget = WaitBudget(wait_budget, self._hand_over)
@@ -370,6 +381,13 @@ class TaskReport:
         ]
         return orjson.dumps(timings, option=orjson.OPT_NON_STR_KEYS) if timings else None
 
+    def time_body(self) -> bytes | None:
+        """Return how long the task took, as JSON; None where nobody wants to know."""
+        if not self.owner:
+            return None
+        took = time.perf_counter_ns() - self._began
+        return task_times(self.owner, took, self.execution).to_json()
+
     def span_body(self) -> bytes | None:
         """Return what the task did and when as JSON, or None when nobody wants to know."""
         if self.tracing is None:
@@ -399,9 +417,11 @@ class TaskReport:
             (FrameKind.LOG, self.log_body()),
             (FrameKind.COUNT, self.count_body()),
             (FrameKind.TIMING, self.timing_body()),
+            (FrameKind.TASK_TIME, self.time_body()),
             (FrameKind.ANSWER, encode_replies(ex.answers, ex.refusals)),
             (FrameKind.SPAN, self.span_body()),
             (FrameKind.SAMPLE, self.sample_body()),
+            (FrameKind.FAILED, self._failures.encode_samples()),
         ):
             if body is not None:
                 yield kind, body

@@ -139,11 +139,17 @@ class OutputStage:
             part = ex.micro_batch.part if self._transaction and ex.micro_batch else ""
             ex.wait_budget.place = (self._number, order, part)
             ex.wait_budget.cuts_tries = self._cuts_tries
-        if self._transaction is not None:
-            self._send_in_transaction(self._transaction, batches, ex)
-            return
-        for leaf, route, body, append in (deliver or self._retrying).send_until_done(batches, ex):
-            yield Payload(order, self._numbers[leaf], route, body, append)
+        began = ex.elapsed()
+        try:
+            if self._transaction is not None:
+                self._send_in_transaction(self._transaction, batches, ex)
+                return
+            deliver = deliver or self._retrying
+            for leaf, route, body, append in deliver.send_until_done(batches, ex):
+                yield Payload(order, self._numbers[leaf], route, body, append)
+        finally:
+            path = self._key[-1]
+            ex.send_times[path] = ex.send_times.get(path, 0) + ex.elapsed() - began
 
     def _run_past_crashes(self, batches: Iterable[Batch], ex: Execution) -> Iterator[Batch]:
         """Run batches through the processors where a worker has died."""

@@ -50,6 +50,8 @@ REPORT_ROWS = {
     FrameKind.SAMPLE: 103,
     FrameKind.SPAN: 104,
     FrameKind.WORK: 105,
+    FrameKind.TASK_TIME: 106,
+    FrameKind.FAILED: 107,
 }
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 

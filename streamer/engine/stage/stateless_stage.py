@@ -80,9 +80,10 @@ class StatelessStage:
         """Finish: all pieces of the task are done; see `Stage.finish`."""
         self._output.finish()
 
-    def status(self, ended: bool) -> Frame:
-        """Return what the driver must know after a micro-batch."""
-        return Frame(FrameKind.STATUS, 0, 0, 0, 0, "", orjson.dumps({"ended": ended}))
+    def status(self, ended: bool, batch_time: int) -> Frame:
+        """Return what the driver must know after a micro-batch of a time in Unix ns."""
+        body = orjson.dumps({"ended": ended, "now": batch_time})
+        return Frame(FrameKind.STATUS, 0, 0, 0, 0, "", body)
 
     def _payloads(self, piece: SourcePiece, task: TaskReport) -> Iterator[Payload]:
         ex = task.execution

@@ -152,7 +152,9 @@ class TaskPlan:
             tracing = TaskTrace(
                 component.kind.value, ComponentRef(component).fields, time.time_ns()
             )
-        return TaskReport.of(self.plan, now, tracing, replay_rules)
+        report = TaskReport.of(self.plan, now, tracing, replay_rules)
+        report.owner = ComponentRef(component).fields["path"]
+        return report
 
 
 class OpenedPiece(NamedTuple):

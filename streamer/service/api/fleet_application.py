@@ -32,8 +32,11 @@ from streamer.service.access.middlewares import (
 from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
+from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
+from streamer.service.api.history_endpoints import HistoryEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
+from streamer.service.api.new_stream_endpoints import NewStreamEndpoints
 from streamer.service.api.openapi import make_openapi
 from streamer.service.api.playground_endpoints import PlaygroundEndpoints
 from streamer.service.api.read_endpoints import ReadEndpoints
@@ -43,6 +46,8 @@ from streamer.service.api.result_endpoints import ResultEndpoints
 from streamer.service.api.stream_application import debug_endpoints
 from streamer.service.api.stream_endpoints import StreamEndpoints
 from streamer.service.api.tap_endpoints import TapEndpoints
+from streamer.service.api.trial_endpoints import TrialEndpoints
+from streamer.service.api.window_endpoints import WindowEndpoints
 from streamer.service.console.pages import ConsolePages
 from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import Exposition, make_fleet_exposition
@@ -107,6 +112,11 @@ class FleetApi:
         """The endpoint that tries mappings, of which there is one: it has processes."""
         return PlaygroundEndpoints(self.manager)
 
+    @cached_property
+    def trials(self) -> TrialEndpoints:
+        """The endpoints that try configs, of which there is one: it has processes."""
+        return TrialEndpoints(self.manager)
+
     def make_application(self, host: str | None) -> web.Application:
         """Return the application, for the address that is listened on (None for all)."""
         http: Mapping[str, Any] = self.root.http
@@ -129,7 +139,7 @@ class FleetApi:
             for full in dict.fromkeys((path, root + path)):
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         routes = ComponentRoutes(self.manager.registry, self.prefixed)
-        app.on_cleanup.append(self.playground.close)
+        app.on_cleanup.extend((self.playground.close, self.trials.close))
         rest = self._when_available(routes.make_handler(root, self._absence_reason))
         app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", rest)
         return app
@@ -141,10 +151,15 @@ class FleetApi:
             endpoints += StreamEndpoints(self.manager).list_endpoints()
             endpoints += ReadEndpoints(self.manager).list_endpoints()
             endpoints += GraphEndpoints(self.manager).list_endpoints()
+            endpoints += HistoryEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
+            endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
+            endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()
+            endpoints += self.trials.list_endpoints()
+            endpoints += NewStreamEndpoints(self.manager).list_endpoints()
             endpoints += ManualEndpoints().list_endpoints()
         return endpoints
 

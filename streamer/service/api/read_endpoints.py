@@ -42,7 +42,6 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("windows", "Return the open windows of a stream.", self._windows, s.WINDOWS),
             ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
             ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
@@ -87,19 +86,6 @@ class ReadEndpoints:
     def _stats(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)
         return json_response({**metrics_by_name(managed.view), "uptime_ns": managed.uptime_ns()})
-
-    def _windows(self, request: ApiRequest) -> web.Response:
-        managed = self._get_stream(request)
-        run = managed.run
-        windows: dict[str, Any] = {**(run.list_windows() if run is not None else _NO_WINDOWS)}
-        figures = shown_figures(managed.view, managed.view.current_state())
-        if figures.as_of is not None or run is None:
-            # No shard has said anything yet, or does so no more.
-            known = (figures.open_windows, figures.held, figures.size)
-            windows |= dict(zip(("open", "messages", "bytes"), known, strict=True))
-        windows["as_of"] = figures.as_of_text
-        # The clock of who asks may be another.
-        return json_response({**windows, "now": format_rfc3339(time.time_ns())})
 
     def _progress(self, request: ApiRequest) -> web.Response:
         registry, stream_id = self._manager.registry, request.path["id"]
@@ -209,7 +195,6 @@ _NO_PROGRESS: Final = {
     "clock_waits_for": None,
 }
 """Figures of a file that is refused and has no stream."""
-_NO_WINDOWS: Final = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
 
 
 def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:

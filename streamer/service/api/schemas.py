@@ -48,6 +48,11 @@ CONDITION: Final = object_schema(
 )
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
 _SUMMARY_FIELDS: Final = {
+    "in_rate": MAYBE_NUMBER,
+    "out_rate": MAYBE_NUMBER,
+    "error_rate": MAYBE_NUMBER,
+    "counted_since": MAYBE_STRING,
+    "received": MAYBE_INTEGER,
     "sent": MAYBE_INTEGER,
     "errors": MAYBE_INTEGER,
     "event_time_lag": MAYBE_NUMBER,
@@ -83,7 +88,13 @@ STREAM: Final = object_schema(
 CHANGE_RESULT: Final = object_schema(revision=INTEGER, judgement=MAYBE_OBJECT)
 WINDOWS: Final = object_schema(
     windows=list_schema(
-        object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
+        object_schema(
+            start=MAYBE_STRING,
+            end=MAYBE_STRING,
+            messages=MAYBE_INTEGER,
+            bytes=MAYBE_INTEGER,
+            closes=MAYBE_STRING,
+        )
     ),
     open=MAYBE_INTEGER,
     messages=MAYBE_INTEGER,
@@ -102,7 +113,9 @@ COMPONENTS: Final = object_schema(
     revision=INTEGER,
     condition=CONDITION,
     components=list_schema(
-        object_schema(kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER)
+        object_schema(
+            kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER, load=MAYBE_OBJECT
+        )
     ),
 )
 PROGRESS: Final = object_schema(

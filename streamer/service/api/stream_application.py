@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -26,11 +27,17 @@ from streamer.service.access.middlewares import (
     make_middlewares,
 )
 from streamer.service.monitoring.exposition import make_exposition
+from streamer.service.monitoring.history_document import (
+    HistoryQuery,
+    HistoryQueryError,
+    describe_history,
+)
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_view import StreamView
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+_HISTORY_PATH: Final = "/history"
 _METRICS_ABOUT: Final = "Exposes service-wide metrics in the format configured."
 
 
@@ -50,9 +57,14 @@ def make_application(view: StreamView, host: str | None) -> web.Application:
     # What components take is as long as it is; the other paths read no bodies.
     app = web.Application(middlewares=make_middlewares(http, host), client_max_size=0)
     app.on_response_prepare.append(forbid_sniffing)
-    for path, endpoint in _make_endpoints(view, bool(http["debug_endpoints"])).items():
+    handlers = {
+        path: _make_handler(endpoint)
+        for path, endpoint in _make_endpoints(view, bool(http["debug_endpoints"])).items()
+    }
+    handlers[_HISTORY_PATH] = partial(_answer_history, view)
+    for path, handler in handlers.items():
         for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
-            app.router.add_route(hdrs.METH_ANY, full, _make_handler(endpoint))
+            app.router.add_route(hdrs.METH_ANY, full, handler)
     app.router.add_route(
         hdrs.METH_ANY, "/{rest:.*}", _make_component_handler(view, http["root_path"])
     )
@@ -70,6 +82,11 @@ def _make_endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
     endpoints[READY_PATH] = _Endpoint(
         "Returns 200 OK if all inputs and outputs are connected, otherwise a 503 is returned.",
         lambda: _ready_response(view),
+    )
+    # It reads parameters, and has a handler of its own.
+    endpoints[_HISTORY_PATH] = _Endpoint(
+        "Returns the figures of the last hour by time: ?from=15m&figures=in,out.",
+        lambda: _history_response(view, {}),
     )
     metrics = make_exposition(view)
     if metrics is not None:
@@ -128,6 +145,24 @@ def _ready_response(view: StreamView) -> web.Response:
     ready, body = check_readiness(view)
     # What keeps a connection from being made is often said with its URL.
     return _json_response(Redaction(view.config.secrets).redact_value(body), 200 if ready else 503)
+
+
+async def _answer_history(view: StreamView, request: web.Request) -> web.StreamResponse:
+    # A component that is served there has been there for longer.
+    route = view.endpoints.find(_HISTORY_PATH)
+    if route is not None:
+        return await route[0](request, route[1])
+    return _history_response(view, request.query)
+
+
+def _history_response(view: StreamView, parameters: Mapping[str, str]) -> web.Response:
+    try:
+        query = HistoryQuery.parse(parameters, view.figures.clock())
+    except HistoryQueryError as e:
+        return web.Response(status=400, text=f"Error: {e}\n")
+    document = describe_history(view.figures, query)
+    markers = Redaction(view.config.secrets).redact_value(document["markers"])
+    return _json_response({**document, "markers": markers})
 
 
 def _format_stacks() -> str:

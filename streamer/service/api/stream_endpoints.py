@@ -11,10 +11,12 @@ from aiohttp import web
 from streamer.plan.change_impact import ChangeImpact
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
+from streamer.service.api.history_endpoints import parse_history_query
 from streamer.service.api.responses import json_response
 from streamer.service.fleet import redacted_document
 from streamer.service.fleet.errors import BadConfigError, BadRequestError
 from streamer.service.fleet.manager import Manager
+from streamer.service.monitoring.history_document import describe_slots
 
 _CONFIG_ABOUT: Final = "The config, YAML or JSON."
 _KINDS: Final = ("cache", "input", "output", "processor", "rate_limit")
@@ -23,6 +25,12 @@ _CREATE_CODES: Final = {
     400: "The config has findings, or the id is taken.",
     502: "It does not start.",
 }
+_HISTORY: Final = Parameter(
+    "history",
+    "How far back, such as `5m`: each stream has a field `history` then, the messages in and out "
+    "by time as in `/streams/{id}/history`.",
+    s.STRING,
+)
 _CHANGE_CODES: Final = {
     404: "There is no such stream.",
     409: _FILE_STREAM_TEXT,
@@ -43,6 +51,8 @@ class StreamEndpoints:
         yield Endpoint(
             *("GET", "/streams", "list_streams", "List all streams with what they do."),
             *(self._list_streams, s.map_schema(s.STREAM_SUMMARY)),
+            parameters=(_HISTORY,),
+            codes={400: "`history` is something else."},
         )
         yield Endpoint(
             *("POST", "/streams", "replace_streams"),
@@ -155,7 +165,13 @@ class StreamEndpoints:
         )
 
     def _list_streams(self, request: ApiRequest) -> web.Response:
-        return json_response(self._manager.registry.list_statuses())
+        rows = self._manager.registry.list_statuses()
+        if "history" in request.query:
+            query = parse_history_query({"from": request.query["history"], "figures": "in,out"})
+            for name, one in self._manager.registry.streams().items():
+                if name in rows:  # else it has come since
+                    rows[name]["history"] = describe_slots(one.figures, query)
+        return json_response(rows)
 
     def _read(self, request: ApiRequest) -> web.Response:
         stream_id = request.path["id"]

@@ -60,7 +60,7 @@ class ConfigReader:
         try:
             with self._install_templates():
                 config = parse_config(
-                    text, path, resources=self._resource_texts(), chilled=self.chilled
+                    text, path, resources=self.resource_texts(), chilled=self.chilled
                 )
         except ConfigError as e:
             raise _config_error(e.lints, path) from None
@@ -88,7 +88,7 @@ class ConfigReader:
         try:
             with self._install_templates(), limit_permissions(permissions.component_permissions):
                 config = parse_config(
-                    text, stream_id, env=env, resources=self._resource_texts(), chilled=chilled
+                    text, stream_id, env=env, resources=self.resource_texts(), chilled=chilled
                 )
         except ConfigError as e:
             raise _config_error(map(_explain_api_limit, e.lints), stream_id) from None
@@ -116,7 +116,7 @@ class ConfigReader:
                 config = parse_config(
                     _EMPTY_CONFIG,
                     env={},
-                    resources=[*self._resource_texts(), resource],
+                    resources=[*self.resource_texts(), resource],
                     chilled=chilled,
                 )
         except ConfigError as e:
@@ -136,7 +136,8 @@ class ConfigReader:
         on_lint = (lambda lint: None) if self.chilled else None
         return install_templates(self.templates, on_lint) if self.templates else nullcontext()
 
-    def _resource_texts(self) -> list[str | ResourceText]:
+    def resource_texts(self) -> list[str | ResourceText]:
+        """Return the resources that all configs may refer to, the service's own first."""
         root = self.root
         own = [ResourceText(root.path or "(service)", root.text, os.environ)] if root.text else []
         # Files are the service's own: their variables are, whatever those of a config may be.

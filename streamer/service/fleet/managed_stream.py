@@ -35,6 +35,7 @@ from streamer.service.monitoring.stream_condition import (
     Condition,
     derive_condition,
 )
+from streamer.service.monitoring.stream_figures import MarkerKind, StreamFigures
 from streamer.service.monitoring.stream_view import (
     ManagedState,
     StreamState,
@@ -50,6 +51,7 @@ _LEAVING: Final[Mapping[LifecycleState | None, str]] = {
 """Conditions of a stream that is asked to stop, by the state that it comes to."""
 
 _FINE_LEVELS: Final = frozenset({"DEBUG", "TRACE"})
+_ERROR_LEVELS: Final = frozenset({"ERROR", "FATAL"})
 
 _MAX_START_S: Final = 20.0
 """Seconds after which a stream that has delivered nothing is not taken to be starting."""
@@ -96,6 +98,7 @@ class ManagedStream:
         directory: what this machine keeps of it.
         log_tail: the newest lines of its log.
         view: what its newest run says.
+        figures: of all its runs.
         run: its run; None while there is none.
         lifecycle: its state.
     """
@@ -120,7 +123,8 @@ class ManagedStream:
         self.stream_id = stream_id
         self.directory = directory
         self.log_tail = LogTail()
-        self.view = StreamView(config, self._managed_state)
+        self.figures = StreamFigures()
+        self.view = StreamView(config, self._managed_state, self.figures)
         self.view.earlier_figures = FiguresFile(Path(directory)).load()
         self.run: RunHandle | None = None
         self.lifecycle = Lifecycle()
@@ -283,7 +287,10 @@ class ManagedStream:
     def _make_request(self) -> RunRequest:
         context = self._context
         former_figures = shown_figures(self.view, self.view.current_state())
-        self.view = StreamView(self.config, self._managed_state)
+        failed_messages = self.view.failed_messages
+        self.view = StreamView(self.config, self._managed_state, self.figures)
+        # What has failed in the run before is what somebody looks for now.
+        self.view.failed_messages = failed_messages
         self.view.earlier_figures = former_figures
         # The service's server is there before any stream.
         self.view.endpoints.served = bool(self.config.http["enabled"])
@@ -357,6 +364,8 @@ class ManagedStream:
         text, fields = self._redaction.redact_text(text), self._redaction.redact_value(fields)
         if level not in _FINE_LEVELS:
             self.log_tail.add(time.time_ns(), level, text, fields)
+        if level in _ERROR_LEVELS:
+            self.figures.mark(MarkerKind.ERROR, text)
         self._context.log(level, text, {**fields, "stream": self.stream_id})
 
     @property

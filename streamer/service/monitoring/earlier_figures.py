@@ -27,7 +27,7 @@ _MAX_BYTES: Final = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class StreamFigures:
+class EarlierFigures:
     """Figures that a look at a stream begins with; one that is not known is None.
 
     Attributes:
@@ -49,7 +49,7 @@ class StreamFigures:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, snapshot: Snapshot, as_of: float | None = None) -> StreamFigures:
+    def of(cls, snapshot: Snapshot, as_of: float | None = None) -> EarlierFigures:
         """Return the figures of a snapshot."""
         return cls(
             *(as_of, snapshot.messages, snapshot.open_windows, snapshot.held, snapshot.size),
@@ -62,10 +62,10 @@ class StreamFigures:
         return None if self.as_of is None else format_rfc3339(round(self.as_of * SECOND))
 
 
-UNKNOWN_FIGURES: Final = StreamFigures()
+UNKNOWN_FIGURES: Final = EarlierFigures()
 """Figures of a checkpoint that an earlier version has written, of which nobody knows."""
 
-NEW_FIGURES: Final = StreamFigures.of(Snapshot())
+NEW_FIGURES: Final = EarlierFigures.of(Snapshot())
 """Figures of a stream on a new checkpoint."""
 
 
@@ -92,7 +92,7 @@ class FiguresFile:
         self._saved = snapshot.batch, now
         draft = self._path.with_suffix(".tmp")
         with suppress(OSError):
-            draft.write_bytes(orjson.dumps(asdict(StreamFigures.of(snapshot, now))))
+            draft.write_bytes(orjson.dumps(asdict(EarlierFigures.of(snapshot, now))))
             draft.chmod(0o600)
             os.replace(draft, self._path)
 
@@ -101,13 +101,13 @@ class FiguresFile:
         with suppress(OSError):
             self._path.unlink()
 
-    def load(self) -> StreamFigures:
+    def load(self) -> EarlierFigures:
         """Return the figures of an earlier run, or those of a stream that has had none."""
         if not self._path.parent.joinpath("streamer.json").exists() and not self._path.exists():
             return NEW_FIGURES
         try:
             with self._path.open("rb") as file:
                 document: dict[str, Any] = orjson.loads(file.read(_MAX_BYTES))
-            return StreamFigures(**document)
+            return EarlierFigures(**document)
         except (OSError, ValueError, TypeError):
             return UNKNOWN_FIGURES

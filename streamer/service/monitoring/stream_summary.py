@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from streamer.core.durations import SECOND
+from streamer.core.timestamps import format_rfc3339
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.sdk.spec import Kind
 from streamer.service.monitoring.metric_components import MetricComponent
@@ -28,13 +30,19 @@ _SHOWN_COUNTERS: Final = (
 def summarise_stream(view: StreamView) -> dict[str, Any]:
     """Return what a stream has written, what failed, and how far it is behind.
 
-    `sent` and `errors` are since the start of the program. `event_time_lag` is in seconds, how old
-    the newest message was; None where messages have no times. `backlog` is how many messages wait
-    at the input, `kafka_lag` those of Kafka's partitions; None where nobody knows.
+    `received`, `sent` and `errors` are counted since `counted_since`, the start of the run;
+    `in_rate`, `out_rate` and `error_rate` are those of now, per second. `event_time_lag` is in
+    seconds, how old the newest message was; None where messages have no times. `backlog` is how
+    many messages wait at the input, `kafka_lag` those of Kafka's partitions; None where nobody
+    knows.
     """
     now = view.current_state()
     lags = [number for (name, _), number in now.counts.items() if name in KAFKA_LAGS]
+    since = view.figures.counted_since
     return {
+        **view.figures.rate_fields(),
+        "counted_since": None if since is None else format_rfc3339(round(since * SECOND)),
+        "received": None if since is None else view.figures.received,
         "sent": _count_sent(view.metric_components, now),
         "errors": sum(number for (name, _), number in now.counts.items() if name.endswith(_ERROR)),
         "event_time_lag": now.counts.get(LAG_METRIC_KEY),
@@ -47,16 +55,19 @@ def summarise_components(view: StreamView) -> list[dict[str, Any]]:
     """Return what each component has counted since the start of the program, by its place.
 
     Next to a component's kind, label and path there are the counters that it has: `received`,
-    `sent`, `error`, …; and `latency_ms`, the 99th percentile of late, or None.
+    `sent`, `error`, …; `latency_ms`, the 99th percentile of the last ten minutes, or None;
+    `received_rate` and `sent_rate`, those of now, per second; and `load`, which part of the last
+    minute it was busy, back-pressured and idle, or None.
     """
     now = view.current_state()
+    loads, rates = view.figures.read_loads(), view.figures.rates
     counted = _counts_by_component(now)
     rows = []
     for kind, label, path, *_ in view.metric_components:
         counts = dict(counted.get((label, path), {}))
         if kind == Kind.INPUT and path == "root.input":
             counts["received"] = now.snapshot.messages
-        figures = {
+        figures: dict[str, float] = {
             name: counts[f"{kind}_{name}"] for name in _SHOWN_COUNTERS if f"{kind}_{name}" in counts
         }
         if "received" in counts:
@@ -65,7 +76,16 @@ def summarise_components(view: StreamView) -> list[dict[str, Any]]:
         times = now.times.get((f"{kind}_latency_ns", place))
         p99 = None if times is None else times.percentiles().get("p99")
         latency = None if p99 is None else round(p99 / 1e6, 3)
-        each = {"kind": str(kind), "label": label, "path": path, "latency_ms": latency}
+        each: dict[str, Any] = {
+            "kind": str(kind),
+            "label": label,
+            "path": path,
+            "latency_ms": latency,
+        }
+        each["load"] = load._asdict() if (load := loads.get(path)) else None
+        for what in ("received", "sent"):
+            if what in figures and (rate := rates.rate(f"{path} {what}")) is not None:
+                figures[f"{what}_rate"] = round(rate, 3)
         rows.append({**each, **figures})
     return rows
 

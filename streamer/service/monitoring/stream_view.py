@@ -15,18 +15,20 @@ from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.execution import Execution
 from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
+from streamer.engine.report.failed_messages import FailedMessages
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Counts, SeriesKey, Snapshot
 from streamer.engine.report.trouble import Trouble
 from streamer.sdk.spec import MetricsMapping
-from streamer.service.monitoring.earlier_figures import NEW_FIGURES, StreamFigures
+from streamer.service.monitoring.earlier_figures import NEW_FIGURES, EarlierFigures
 from streamer.service.monitoring.metric_components import (
     MetricComponent,
     find_custom_metrics,
     find_metric_components,
 )
+from streamer.service.monitoring.stream_figures import StreamFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +120,26 @@ class StreamView:
         earlier_figures: figures of the run before, shown until this one has delivered something.
         batch_progress: tells how far the micro-batch in hand has got; None between two.
         managed_state: says how it stands among others; None where it has none beside it.
+        failed_messages: samples of messages that have failed.
         mapped_names: what mappings have made of metrics, by these metrics' names and labels: the
             new name and labels, or None for a metric that is dropped. Each metric is mapped once,
             as in Benthos, so that what a mapping adds (an id, a time) stays.
         mapping_run: what these mappings may ask for, such as counters.
+        figures: their history, and the rates now.
         unready_reason: gives why the stream is not ready although its ends are connected: it stops,
             or a deploy lets its windows out; an empty text for no such reason.
         is_draining: tells whether a deploy lets its windows out.
     """
 
     def __init__(
-        self, config: Config, managed_state: Callable[[], ManagedState] | None = None
+        self,
+        config: Config,
+        managed_state: Callable[[], ManagedState] | None = None,
+        figures: StreamFigures | None = None,
     ) -> None:
-        """Begin with a stream that has not started."""
+        """Begin with a stream that has not started; its figures may be those of earlier runs."""
         self.config = config
+        self.figures = figures or StreamFigures()
         self.endpoints = EndpointRegistry(config.path)
         self._register_paths()
         self.start = StartProgress()
@@ -140,6 +148,7 @@ class StreamView:
         self.unready_reason: Callable[[], str] = lambda: ""
         self.is_draining: Callable[[], bool] = lambda: False
         self.managed_state = managed_state
+        self.failed_messages = FailedMessages()
         self.mapped_names: dict[MetricKey, MetricName | None] = {}
         self.mapping_run = Execution(time.time_ns)
         self._lock = threading.Lock()
@@ -213,11 +222,11 @@ class StreamView:
         return self._last_state if read_state is None else read_state()
 
 
-def shown_figures(view: StreamView, current: StreamState) -> StreamFigures:
+def shown_figures(view: StreamView, current: StreamState) -> EarlierFigures:
     """Return the figures of a stream: of now, or as of the newest micro-batch of an earlier run."""
     snapshot, earlier = current.snapshot, view.earlier_figures
     has_earlier = snapshot.batch < 0 and earlier != NEW_FIGURES
-    return earlier if has_earlier else StreamFigures.of(snapshot)
+    return earlier if has_earlier else EarlierFigures.of(snapshot)
 
 
 Views = Callable[[], Mapping[str, StreamView]]

@@ -9,6 +9,7 @@ from streamer.engine.report.start_progress import StartPhase
 from streamer.plan import Plan
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.monitoring.tracing import BatchTracer
+from streamer.service.run.run_recorder import RunRecorder
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import Checkpoint
@@ -27,7 +28,12 @@ class StreamHost:
     """
 
     def __init__(
-        self, checkpoint: Checkpoint, log: LogLine, view: StreamView, tracer: BatchTracer | None
+        self,
+        checkpoint: Checkpoint,
+        log: LogLine,
+        view: StreamView,
+        tracer: BatchTracer | None,
+        recorder: RunRecorder,
     ) -> None:
         """Begin without a stream.
 
@@ -36,6 +42,7 @@ class StreamHost:
             log: takes log lines.
             view: hears of the start.
             tracer: exports micro-batches; None for nothing.
+            recorder: records the figures of micro-batches.
         """
         self.checkpoint = checkpoint
         self.session: Any = None
@@ -44,6 +51,7 @@ class StreamHost:
         self._log = log
         self._view = view
         self._tracer = tracer
+        self._recorder = recorder
 
     @property
     def stream(self) -> Stream:
@@ -62,13 +70,18 @@ class StreamHost:
             plan,
             self.checkpoint,
             self._log,
-            ProcessEnds(overlay=self.overlay, endpoints=self._view.endpoints),
+            ProcessEnds(
+                overlay=self.overlay,
+                endpoints=self._view.endpoints,
+                failed_messages=self._view.failed_messages,
+            ),
             input_session,
             drain_limit,
             progress=self._view.start,
         )
         if self._tracer is not None:
             stream.run.delivery.trace = self._tracer.trace_batch
+        self._recorder.attach(stream)
         return stream
 
     def start_query(self, stream: Stream) -> None:

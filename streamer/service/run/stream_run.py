@@ -22,9 +22,11 @@ from streamer.plan.plan import guesses_shards
 from streamer.service.monitoring.arrival_record import ArrivalRecord
 from streamer.service.monitoring.earlier_figures import NEW_FIGURES, FiguresFile
 from streamer.service.monitoring.outage import adjust_counts_in_outage
+from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 from streamer.service.monitoring.tracing import make_tracer
 from streamer.service.monitoring.window_listing import list_open_windows, list_windows_of_buffers
+from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.service.run.probation import Probation, RevisionHealth
 from streamer.service.run.revision_switch import (
     DeployResult,
@@ -36,7 +38,9 @@ from streamer.service.run.revision_switch import (
     prepare_start,
     with_new_run,
 )
+from streamer.service.run.run_recorder import RunRecorder
 from streamer.service.run.stream_host import StreamHost
+from streamer.window.inspect.window_query import WindowQuery
 
 if TYPE_CHECKING:
     from streamer.spark.checkpoint.checkpoint import RemoteCheckpoint
@@ -115,13 +119,14 @@ class StreamRun:
         view.is_draining = lambda: self._is_draining
         self.checkpoint = Checkpoint(directory)
         self._figures = FiguresFile(self.checkpoint.directory)
-        self._host = StreamHost(self.checkpoint, log, view, self._tracer)
         try:
             self._check_checkpoint()
             self._begin_figures()
+            self._recorder = RunRecorder(view.figures, plan, self.checkpoint, log)
         except BaseException:
             self.checkpoint.close()
             raise
+        self._host = StreamHost(self.checkpoint, log, view, self._tracer, self._recorder)
 
     def _check_checkpoint(self) -> None:
         from streamer.spark.checkpoint.consistency import check_consistent
@@ -216,6 +221,7 @@ class StreamRun:
             )
             host.make_stream(self.plan, input_session)
         host.start_query(self.stream)
+        self._recorder.mark_start()
         self._save_running()
         self._view.set_running(self._read_state)
         self._view.batch_progress = self.batch_progress
@@ -245,7 +251,7 @@ class StreamRun:
             result = self._switch(self._stop_timeout_s).replace(plan, change)
         finally:
             self._is_draining = False
-        self._adopt_revision(change.config, plan)
+        self._adopt_revision(change.config, plan, MarkerKind.DEPLOY)
         self._trial = None
         if change.probation is not None and result.effect is not None:
             self._trial = _Trial(Probation(time.monotonic() + change.probation), *former)
@@ -254,8 +260,10 @@ class StreamRun:
     def _switch(self, timeout: float) -> RevisionSwitch:
         return RevisionSwitch(self._host, self._log, timeout, lambda: self.should_stop())
 
-    def _adopt_revision(self, config: Config, plan: Plan) -> None:
+    def _adopt_revision(self, config: Config, plan: Plan, kind: MarkerKind) -> None:
         self.config, self.plan = config, plan
+        self._recorder.use_plan(plan)
+        self._recorder.mark(kind)
         self._save_running()
         self._view.set_config(config)
 
@@ -292,6 +300,7 @@ class StreamRun:
         # after each for the other threads.
         hints = self.stream.run.signals.planner.read()
         self._backlog = hints.backlog
+        self._recorder.tick(self.stream, self._backlog)
         self._note_arrivals(hints.is_behind)
         if self.stream.delivered_batches:
             self._view.start.finish()
@@ -340,7 +349,7 @@ class StreamRun:
         )
         change = RevisionChange(trial.config, judge(self.config, trial.config), OnReset.DISCARD)
         self._switch(0.0).replace(with_new_run(trial.plan), change)
-        self._adopt_revision(trial.config, trial.plan)
+        self._adopt_revision(trial.config, trial.plan, MarkerKind.ROLLBACK)
         self.on_rollback(trial.config)
 
     def snapshot(self) -> Snapshot:
@@ -386,14 +395,19 @@ class StreamRun:
         """The number of the newest micro-batch; -1 before the first."""
         return self.stream.run.delivery.batch
 
-    def list_windows(self) -> Mapping[str, Any]:
+    def list_windows(self, query: WindowQuery = DEFAULT_QUERY) -> Mapping[str, Any]:
         """Return the open windows; see `list_open_windows`."""
-        statuses, recent = self.stream.statuses(), self.stream.input.recent
+        statuses, session = self.stream.statuses(), self.stream.input
+        recent, answer = session.recent, session.window_questions.answer_to(query)
         if self.plan.buffers:
             labels = [one.label for one in self.plan.buffers]
             windows = dict(zip(labels, self.plan.windows, strict=True))
-            return list_windows_of_buffers(windows, statuses, recent)
-        return list_open_windows(self.plan.window, statuses, recent)
+            return list_windows_of_buffers(windows, statuses, recent, query, answer)
+        return list_open_windows(self.plan.window, statuses, recent, query, answer)
+
+    def request_windows(self, query: WindowQuery) -> bool:
+        """Request an answer of the shards about their windows; see `WindowQuestions.request`."""
+        return self.stream.input.window_questions.request(query)
 
     def tap(self) -> MessageSamples:
         """Return the samples of messages."""
@@ -435,6 +449,9 @@ class StreamRun:
     def close(self) -> None:
         """End the run: report it, and release the checkpoint."""
         self.on_close()
+        if self.is_opened:
+            self._recorder.mark(MarkerKind.STOP)
+            self._recorder.save()
         self._view.set_ended()
         if self._tracer is not None:
             self._tracer.flush()

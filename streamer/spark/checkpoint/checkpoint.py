@@ -14,6 +14,7 @@
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /figures.json    figures of the newest micro-batch, shown after a restart
+            /history         figures of the last hour (`streamer.service.monitoring.history_file`)
             /results         results that are kept for queries (`streamer.engine.results`)
             /tables          versions of lookup tables, and which micro-batch looks up which
             /rejected        messages that outputs have rejected, and that are sent again

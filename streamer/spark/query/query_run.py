@@ -65,6 +65,7 @@ from streamer.spark.query.worker_crashes import WorkerCrashes
 from streamer.spark.tasks.stages import build_frames, set_micro_batch
 
 Deliver = Callable[[DataFrame, int], None]
+OnDelivered = Callable[[float, float, float], None]
 
 _TRIGGER_INTERVAL = "0 seconds"
 """Spark's trigger. An interval would be waited for by the wall clock: for an hour, when that is set
@@ -178,6 +179,8 @@ class QueryRun:
         crashes: what is known of workers that a message has ended.
         current_batch: the micro-batch in hand; -1 before the first.
         kafka: looks after the inputs that Spark reads; None without, and before `open`.
+        on_delivered: called after each micro-batch with when its tasks began, when they had ended,
+            and when it was delivered, Unix s.
     """
 
     def __init__(
@@ -219,6 +222,7 @@ class QueryRun:
         self._writers = make_writers(plan, checkpoint.directory, sys.stdout.buffer, overlay)
         self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self._tables = StreamTables(plan, checkpoint, log, input_session.meters)
+        input_session.window_questions.wake = self._request_micro_batch
         self.rejections = make_rejections(plan, checkpoint.rejected, self.signals, log)
         self.trouble_tracker, self._trouble = TroubleTracker(), NO_DIAGNOSIS
         self.delivery = self._make_delivery()
@@ -227,6 +231,7 @@ class QueryRun:
             checkpoint.directory, whole=not checkpoint.is_remote
         )
         self._newest_reported = False
+        self.on_delivered: OnDelivered = lambda began, computed, delivered: None
         self.delivered_batches = 0
         # What listens or writes goes with the query; inputs may outlive it.
         self._context = input_session.host.stoppable_child("", input_session.host.directory)
@@ -276,6 +281,7 @@ class QueryRun:
                 on_trouble=self._on_trouble,
                 on_wait=self.trouble_tracker.note_wait,
                 on_samples=session.tap.record,
+                on_failures=session.failed_messages.record,
                 on_work=lambda work: self.signals.driver.update(work=work),
             ),
             record=record,
@@ -370,7 +376,7 @@ class QueryRun:
         )
 
     def _deliver(self, batch: DataFrame, number: int) -> None:
-        began = time.monotonic()
+        began, began_at = time.monotonic(), time.time()
         self._checkpoint.wait_lease_valid(self.stopping.is_set)
         at = self._checkpoint.global_batch_number(number)
         self.batch_meter.begin(at)
@@ -378,17 +384,21 @@ class QueryRun:
             self.kafka.batch_started(batch, number)
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
-        set_micro_batch(batch, self._checkpoint.identity, at, self._input.tap.per_task, crashes)
+        samples, windows = self._input.tap.per_task, self._input.window_questions.take()
+        set_micro_batch(batch, self._checkpoint.identity, at, samples, crashes, windows)
         self._tables.prepare(batch, at)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         if self.kafka is not None:
             self.kafka.batch_delivered()
+        computed_at = time.time()
         try:
             self.delivery.deliver(at, frames, began)
             self.trouble = NO_DIAGNOSIS
             self.delivered_batches += 1
-            self._input.last_delivery = round(time.time(), 3)
+            delivered_at = time.time()
+            self._input.last_delivery = round(delivered_at, 3)
+            self.on_delivered(began_at, computed_at, delivered_at)
             self._parallelism.report(batch.sparkSession)
             JAVA_REFERENCES.collect_if_due(time.monotonic())
         except (BrokenPipeError, DeliveryStoppedError) as e:
@@ -416,6 +426,12 @@ class QueryRun:
             hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
         self.signals.driver.update(**hints)
+        self._input.window_questions.record(statuses.values())
+
+    def _request_micro_batch(self) -> None:
+        """Have a micro-batch run soon, though there may be no message."""
+        if not self.stopping.is_set():
+            self.signals.driver.update(requested_at=time.time_ns())
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""

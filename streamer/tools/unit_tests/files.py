@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from streamer.core.permissions import NotPermittedError, current_permissions
+
 MAX_FILE_BYTES: Final = 64 << 20
 """Of a file that a test names; a device would never end."""
 
@@ -18,8 +20,11 @@ def read_relative_file(directory: Path, name: str) -> tuple[bytes, str]:
     """
     path = directory / name
     try:
+        current_permissions().file(path)
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
+    except NotPermittedError as e:
+        return b"", str(e)
     except (OSError, ValueError) as e:
         return b"", f"{path}: {(getattr(e, 'strerror', None) or str(e)).lower()}"
     if len(content) > MAX_FILE_BYTES:

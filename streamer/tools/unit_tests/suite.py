@@ -119,7 +119,7 @@ def run_suite(
     for definitions in suite.definitions:
         for case in definitions.cases:
             before(case)
-            result = _run_case(case, definitions.file, environment)
+            result = run_case(case, definitions.file, environment)
             after(result)
             results.append(result)
     return SuiteResult(suite.config, tuple(results), _collect_lints(suite, environment))
@@ -144,7 +144,14 @@ def get_case_name(case: Case) -> str:
     return case.parsed["name"] or _UNNAMED
 
 
-def _run_case(case: Case, file: str, environment: SuiteEnvironment) -> CaseResult:
+def run_case(case: Case, file: str, environment: SuiteEnvironment) -> CaseResult:
+    """Run one test.
+
+    Args:
+        case: the test.
+        file: the file that defines it.
+        environment: what it has around it.
+    """
     began = time.perf_counter()
     error = False
     with set_environment(case), environment.redactor.inputs.active():

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from streamer.config.resources import ResourceText
 from streamer.config.unit_tests.definitions import Case
 from streamer.config.unit_tests.tested_config import TestedConfig, open_tested_config
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.keyed_state import TransientState
 from streamer.core.log_format import LogLine
+from streamer.core.permissions import current_permissions
 from streamer.tools.unit_tests.redaction import SecretRedactor
 
 
@@ -29,17 +31,19 @@ class SuiteEnvironment:
 
     Attributes:
         config: the config's file.
-        resource_files: files with further resources.
+        resource_files: files with further resources, or their texts.
         log: takes the log lines of components.
         level: the level down to which there are any.
         redactor: what must not be shown.
+        files_directory: where the files begin that tests name; empty for the config's directory.
     """
 
     config: str
-    resource_files: tuple[str, ...] = ()
+    resource_files: tuple[str | ResourceText, ...] = ()
     log: LogLine = _ignore_log
     level: str = "OFF"
     redactor: SecretRedactor = field(default_factory=SecretRedactor)
+    files_directory: str = ""
 
     def open_config(self, case: Case, file: str = "") -> TestedConfig:
         """Read the config, or another file beside it, for a test.
@@ -48,7 +52,7 @@ class SuiteEnvironment:
             ConfigError: it cannot be read at all, or there is something wrong with a resource.
             StreamerError: there is no config, or nothing in the place of a mock.
         """
-        path = str(self.directory / file) if file else self.config
+        path = self._find_file(file) if file else self.config
         if not file and not os.path.exists(path):
             raise StreamerError(
                 f"there is no config {path}; tests in a file of their own are about the config of "
@@ -68,7 +72,17 @@ class SuiteEnvironment:
     @property
     def directory(self) -> Path:
         """The directory of the files that tests name."""
-        return Path(self.config).parent
+        return Path(self.files_directory or Path(self.config).parent)
+
+    def _find_file(self, file: str) -> str:
+        """Return the path of a config that a test names.
+
+        Raises:
+            NotPermittedError: it is another than the tested one, and files are out of reach.
+        """
+        if os.path.normpath(file) == os.path.basename(self.config):
+            return self.config
+        return current_permissions().file(str(self.directory / file))
 
     def make_execution(self, log: LogLine) -> Execution:
         """Return what processors may ask for; their clock is the real one, as in Benthos.

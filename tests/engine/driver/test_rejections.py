@@ -442,7 +442,7 @@ def test_who_waits_for_a_message_gets_the_reason_and_it_is_not_kept(source: Path
     stage = StatelessStage(TaskPlan.of(run.plan))
     piece = [("one", b'{"n":1}'), ("two", b'{"n":3}'), ("three", b'{"n":4}')]
     frames = stage.frames(SourcePiece(Requests(), 0, piece))
-    run.delivery.deliver(0, [*frames, stage.status(False)])
+    run.delivery.deliver(0, [*frames, stage.status(False, 0)])
     assert [line["n"] for line in printed(run)] == [1, 4]
     [[answers, refusals]] = run.answered
     assert sorted(answers) == ["one", "three", "two"] and [*refusals] == ["two"]

@@ -54,7 +54,7 @@ def _deploy(page: Page) -> None:
     field = page.get_by_role("textbox", name="Config of orders")
     expect(field).to_have_value(COUNTED)
     field.fill(COUNTED.replace("size: 1m ", "size: 5m "))
-    expect(page.get_by_role("region", name="What the change comes to")).to_contain_text("reset")
+    expect(page.get_by_role("region", name="Effect of this change")).to_contain_text("reset")
     page.get_by_role("button", name="Deploy…").click()
     expect(page.get_by_role("dialog")).to_be_visible()
 

@@ -93,7 +93,7 @@ def test_findings_are_marked_where_they_stand_and_lead_there(page: Page, server:
         "href", "#/docs/lint/unknown_field"
     )
     page.get_by_role("button", name="Deploy…").click()
-    expect(page.get_by_role("alert")).to_contain_text("The findings come first")
+    expect(page.get_by_role("alert")).to_contain_text("Fix the errors first")
     page.get_by_role("button", name="Discard edits").click()
     expect(field).to_have_value(COUNTED)
     expect(findings(page)).to_contain_text("None")
@@ -153,7 +153,7 @@ def test_a_change_that_loses_windows_is_deployed_once_one_has_said_what_becomes_
     expect(field).to_have_value(COUNTED)
     changed = COUNTED.replace("size: 1m ", "size: 5m ").replace("# Orders", f"# {EVIL} Orders")
     field.fill(changed)
-    side = page.get_by_role("region", name="What the change comes to")
+    side = page.get_by_role("region", name="Effect of this change")
     expect(side).to_contain_text("reset")
     expect(side).to_contain_text("windows of 1m")
     page.get_by_role("button", name="Deploy…").click()
@@ -211,11 +211,14 @@ def test_a_new_stream_is_made(page: Page, server: Asking) -> None:
     page.get_by_label("Id").fill("fresh")
     field = editor(page, "Config of the new stream")
     text = field.input_value()
-    field.fill(text.replace("root = this", 'root = "does-not-start"'))
+    field.fill(f"{text}# does-not-start\n")
     create.click()
     dialog(page).get_by_role("button", name="Create and start").click()
     expect(page.get_by_role("alert")).to_contain_text("it cannot be started")
-    field.fill(text)
+    page.get_by_label("Begin with").select_option("sessions")
+    dialog(page).get_by_role("button", name="Replace it").click()
+    text = field.input_value()
+    assert "session_window" in text
     create.click()
     dialog(page).get_by_role("button", name="Create and start").click()
     expect(page.get_by_role("heading", name="fresh")).to_be_visible()
@@ -282,7 +285,7 @@ def test_all_is_named_and_can_be_read(
         expect(findings(page).get_by_role("listitem")).to_have_count(2)
         assert page.evaluate(LOOKS) == []
         editor(page).fill(COUNTED.replace("size: 1m", "size: 3m"))
-        expect(page.get_by_role("region", name="What the change comes to")).to_contain_text("reset")
+        expect(page.get_by_role("region", name="Effect of this change")).to_contain_text("reset")
         page.get_by_role("button", name="Deploy…").click()
         expect(dialog(page)).to_be_visible()
         assert page.evaluate(LOOKS) == []

@@ -9,8 +9,8 @@ from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.earlier_figures import (
     NEW_FIGURES,
     UNKNOWN_FIGURES,
+    EarlierFigures,
     FiguresFile,
-    StreamFigures,
 )
 from streamer.service.monitoring.stream_view import StreamState, StreamView, shown_figures
 
@@ -27,7 +27,7 @@ def test_figures_outlive_the_program(tmp_path: Path) -> None:
     assert FiguresFile(tmp_path).load().messages == 1
     file.save(NEWEST)
     loaded = FiguresFile(tmp_path).load()
-    assert loaded == StreamFigures(12.0, 900, 3, 120, 800, 17, {"late": 4})
+    assert loaded == EarlierFigures(12.0, 900, 3, 120, 800, 17, {"late": 4})
     assert loaded.as_of_text == "1970-01-01T00:00:12Z"
     file.save(Snapshot(messages=5, batch=18), at_once=True)
     assert FiguresFile(tmp_path).load().messages == 5
@@ -46,7 +46,7 @@ def test_without_a_checkpoint_they_are_zero_and_a_damaged_file_is_unknown(tmp_pa
 
 def test_they_are_shown_until_the_new_run_has_delivered_something() -> None:
     view = StreamView(parse_config("input: { generate: { mapping: root = 1 } }", env={}))
-    view.earlier_figures = StreamFigures(12.0, 900, 3, 120, 800, 17, {})
+    view.earlier_figures = EarlierFigures(12.0, 900, 3, 120, 800, 17, {})
     assert shown_figures(view, view.current_state()) == view.earlier_figures
     view.set_running(lambda: StreamState(Snapshot(), {}))
     assert shown_figures(view, view.current_state()).as_of == 12.0

@@ -2,6 +2,7 @@
 
 import { Api, ApiError, AwayError } from "./api.js";
 import { h, fill } from "./parts/dom.js";
+import { dropDrafts } from "./parts/drafts.js";
 import { signIn } from "./parts/sign_in.js";
 import { themeSwitch } from "./parts/theme_switch.js";
 import { routes } from "./routes.js";
@@ -123,7 +124,10 @@ function mark(route) {
   fill(document.getElementById("nav"), links);
 }
 
-signOut.addEventListener("click", () => askWho());
+signOut.addEventListener("click", () => {
+  dropDrafts();
+  askWho();
+});
 themeSwitch(document.getElementById("theme"));
 document.querySelector(".skip").addEventListener("click", (event) => {
   // Addresses behind the # are pages here.

@@ -125,7 +125,7 @@ export function complete(editor, schema) {
       if (!open || event.ctrlKey || event.metaKey || event.altKey) return;
       const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
       if (key in moves) choose(open.chosen + moves[key]);
-      else if ((key === "Enter" || key === "Tab") && !event.shiftKey) take(open.chosen);
+      else if ((key === "Enter" || key === "Tab") && !event.shiftKey && !event.ctrlKey) take(open.chosen);
       else if (key === "Escape") close();
       else {
         if (key === "ArrowLeft" || key === "ArrowRight" || key === "Home" || key === "End") close();

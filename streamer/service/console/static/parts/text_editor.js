@@ -10,6 +10,15 @@ const AROUND = 60;
 const MANY = 200; // Lines that the browser takes long to insert, or to delete, so that it can undo it.
 const TOLD = 5; // Lines that are named in words.
 
+/** Whether the last thing that was pressed is Tab: then a field has got the focus by it. */
+let byTab = false;
+document.addEventListener(
+  "keydown",
+  ({ key }) => (byTab = key === "Tab" || (key === "Shift" && byTab)),
+  true,
+);
+document.addEventListener("pointerdown", () => (byTab = false), true);
+
 /**
  * A mark at a place of the text.
  * @typedef {object} Mark
@@ -68,6 +77,9 @@ export class TextEditor {
       this.replace(this.area.selectionStart, this.area.selectionEnd, pasted.replace(/\r\n?/g, "\n"));
     });
     this.area.addEventListener("scroll", () => this.follow());
+    // Who comes by Tab goes on by Tab, until something else is pressed.
+    this.area.addEventListener("focus", () => (leaving = byTab));
+    this.area.addEventListener("pointerdown", () => (leaving = false));
     this.area.addEventListener("keydown", (event) => {
       if (!event.defaultPrevented && !readOnly) leaving = this.#pressed(event, leaving);
     });

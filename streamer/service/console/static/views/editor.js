@@ -3,37 +3,23 @@
 import { ApiError } from "../api.js";
 import { complete } from "../parts/completion.js";
 import { configSchema } from "../parts/config_schema.js";
+import { confirm } from "../parts/dialog.js";
 import { deployDialog } from "../parts/deploying.js";
 import { diffTable } from "../parts/diff.js";
 import { h, fill } from "../parts/dom.js";
+import { changeDraft, dropDraft, readDraft } from "../parts/drafts.js";
 import { editorPage } from "../parts/editor_page.js";
 import { Findings, findingsOf } from "../parts/findings.js";
 import { judgementView } from "../parts/judgement.js";
 import { YAML } from "../parts/languages.js";
 import { later } from "../parts/later.js";
+import { newIdField } from "../parts/new_id.js";
 import { TextEditor } from "../parts/text_editor.js";
 import { toast } from "../parts/toast.js";
+import { trialsCard } from "../parts/trials.js";
 
 const PAUSE = 500; // ms without typing, after which findings are looked for
 const NEW = "";
-const ID = /^[A-Za-z0-9_-]{1,128}$/;
-const FIRST = `input:
-  generate:
-    interval: 1s
-    mapping: |
-      root = {"id": counter(), "at": now()}
-
-pipeline:
-  processors:
-    - mapping: |
-        root = this
-
-output:
-  drop: {}
-`;
-/** What was typed and not deployed, by stream, until the tab of the browser is closed. */
-const drafts = new Map();
-
 /**
  * @param {HTMLElement} root
  * @param {object} context as all views have it; without `params.id` a new stream is made
@@ -41,18 +27,24 @@ const drafts = new Map();
 export async function show(root, { params, api, navigate, onLeave }) {
   const id = params.id ?? NEW;
   const running = id === NEW ? null : await api.get(`streams/${id}/config`);
-  const view = new Editor(root, { id, api, navigate, onLeave, running });
+  const starters = id === NEW ? await api.get("console/starters") : [];
+  const view = new Editor(root, { id, api, navigate, onLeave, running, starters });
   view.look(true);
 }
 
 class Editor {
-  constructor(root, { id, api, navigate, onLeave, running }) {
+  constructor(root, { id, api, navigate, onLeave, running, starters }) {
     Object.assign(this, { id, api, navigate, running });
+    /** What a new stream begins with, as long as nothing is typed. */
+    this.first = starters[0]?.text ?? "";
     this.readOnly = running !== null && !running.of_api;
     this.findings = [];
+    const draft = this.readOnly ? {} : readDraft(id);
+    /** The revision that was changed; another one may have been deployed meanwhile. */
+    this.began = draft.text === undefined ? running?.revision : draft.revision;
     this.editor = new TextEditor({
       label: id ? `Config of ${id}` : "Config of the new stream",
-      text: drafts.get(id) ?? running?.text ?? FIRST,
+      text: draft.text ?? running?.text ?? this.first,
       language: YAML,
       readOnly: this.readOnly,
       changed: () => this.changed(),
@@ -62,27 +54,81 @@ class Editor {
     this.list = new Findings(this.editor, "findings");
     this.look = later((signal) => this.lint(signal), PAUSE, onLeave);
     if (!this.readOnly) complete(this.editor, () => configSchema(api));
+    if (id === NEW)
+      this.name = newIdField({
+        api,
+        text: draft.name ?? "",
+        changed: (name) => this.keep({ name: name || undefined }),
+        onLeave,
+      });
+    const kept = {
+      messages: draft.messages ?? "",
+      keep: (messages) => this.keep({ messages: messages || undefined }),
+    };
     this.page = editorPage(root, {
       id,
       running,
       editor: this.editor.element,
       findings: this.list.element,
+      trials: trialsCard({ id, editor: this.editor, api, kept, onLeave }),
+      before: this.name ? [this.name.element, this.starterField(starters)] : [],
       deploy: () => this.ask(),
       discard: () => this.discard(),
     });
+    this.isKept = true;
     this.tell();
-    const unload = (event) => this.differs && event.preventDefault();
+    if (this.overtaken) this.page.wrong.append(overtakenNote(this.began, running));
+    root.addEventListener("keydown", (event) => this.pressed(event));
+    const unload = (event) => this.differs && !this.isKept && event.preventDefault();
     window.addEventListener("beforeunload", unload);
     onLeave(() => window.removeEventListener("beforeunload", unload));
   }
 
   get differs() {
-    return this.editor.text !== (this.running?.text ?? FIRST);
+    return this.editor.text !== (this.running?.text ?? this.first);
+  }
+
+  /** Whether what runs is another revision than the one that the draft began with. */
+  get overtaken() {
+    return this.running !== null && this.differs && this.began !== this.running.revision;
+  }
+
+  /** The choice of a config to begin with; what was typed is not thrown away unasked. */
+  starterField(starters) {
+    const options = starters.map(({ name, title }) => h("option", { value: name }, title));
+    const select = h("select", { onchange: () => this.begin(starters, select) }, options);
+    const now = starters.find(({ text }) => text === this.editor.text);
+    select.value = now?.name ?? starters[0]?.name;
+    return h("label", { class: "field new-starter" }, "Begin with", select);
+  }
+
+  async begin(starters, select) {
+    const chosen = starters.find(({ name }) => name === select.value);
+    const typed = starters.every(({ text }) => text !== this.editor.text);
+    const question = {
+      title: "Replace the text?",
+      text: "What you typed is lost.",
+      yes: "Replace it",
+      danger: true,
+    };
+    if (typed && !(await confirm(question))) return;
+    this.first = chosen.text;
+    this.editor.text = chosen.text;
+    this.changed();
+    // Also after a reload this is where the stream begins.
+    this.keep({ text: chosen.text });
+  }
+
+  keep(changes) {
+    this.isKept = changeDraft(this.id, changes);
   }
 
   changed() {
-    if (this.differs) drafts.set(this.id, this.editor.text);
-    else drafts.delete(this.id);
+    if (this.differs) this.keep({ text: this.editor.text, revision: this.began });
+    else {
+      this.began = this.running?.revision;
+      this.keep({ text: undefined, revision: undefined });
+    }
     this.tell();
     this.list.wait();
     this.look();
@@ -93,6 +139,19 @@ class Editor {
     this.page.deploy.disabled = this.id !== NEW && !this.differs;
     if (!this.differs)
       fill(this.page.change, h("p", { class: "muted" }, "Nothing is changed yet."));
+  }
+
+  pressed(event) {
+    const { key, ctrlKey, metaKey, altKey, shiftKey } = event;
+    if (!(ctrlKey || metaKey) || altKey || shiftKey) return;
+    if (key.toLowerCase() === "s") {
+      // The browser would save the page.
+      event.preventDefault();
+      if (!this.readOnly) toast("Nothing is deployed: this tab keeps the draft. Ctrl+Enter deploys it.");
+    } else if (key === "Enter" && !this.readOnly && !event.defaultPrevented) {
+      event.preventDefault();
+      if (!this.page.deploy.disabled) this.ask();
+    }
   }
 
   async lint(signal) {
@@ -121,7 +180,7 @@ class Editor {
     if (this.findings.some((one) => !one.chilled)) {
       fill(
         this.page.change,
-        h("p", { class: "muted" }, "The findings come first."),
+        h("p", { class: "muted" }, "Fix the errors first."),
         diffTable(this.running.text, this.editor.text, "Changed lines"),
       );
       return;
@@ -143,27 +202,43 @@ class Editor {
   }
 
   async ask() {
+    if (this.asking) return;
+    this.asking = true;
+    const focused = document.activeElement;
     fill(this.page.wrong);
-    this.page.deploy.disabled = true;
+    this.page.deploy.setAttribute("aria-busy", "true");
     try {
       // What was typed a moment ago has not been looked at.
       await this.lint(new AbortController().signal);
       if (this.findings.some((one) => !one.chilled))
-        throw new Error("The findings come first: it cannot run with them.");
+        throw new Error("Fix the errors first: the config cannot run with them.");
       const answer = await (this.id === NEW ? this.create() : this.update());
       if (answer) await this.deployed(answer);
     } catch (error) {
       this.failed(error);
     } finally {
+      this.asking = false;
+      this.page.deploy.removeAttribute("aria-busy");
       this.tell();
+      this.refocus(focused);
     }
   }
 
+  /** Give the focus back where it was before a dialog, or near it: never to nothing. */
+  refocus(element) {
+    const now = document.activeElement;
+    if (now && now !== document.body && !now.disabled) return;
+    if (element?.isConnected && element !== document.body && !element.disabled) element.focus();
+    else if (this.page.deploy.isConnected && !this.page.deploy.disabled) this.page.deploy.focus();
+    else if (this.page.title.isConnected) this.page.title.focus();
+  }
+
   async create() {
-    const name = this.page.name.value.trim();
-    if (!ID.test(name)) {
-      this.page.name.focus();
-      throw new Error("Give the stream an id of letters, digits, _ and -, at most 128 of them.");
+    const name = this.name.input.value.trim();
+    const wrong = await this.name.check();
+    if (wrong) {
+      this.name.input.focus();
+      throw new Error(wrong);
     }
     const send = (query, timeout) =>
       this.api.post(`streams/${name}`, { yaml: this.editor.text, query, timeout });
@@ -186,7 +261,7 @@ class Editor {
     ]);
     const by = now.author ? `by ${now.author} ` : "";
     const overtaken =
-      now.revision !== this.running.revision &&
+      now.revision !== this.began &&
       h(
         "p",
         { class: "note warn" },
@@ -210,7 +285,8 @@ class Editor {
   }
 
   async deployed(answer) {
-    drafts.delete(this.id);
+    const { messages } = readDraft(this.id);
+    dropDraft(this.id);
     if (answer.name) {
       // What was typed is deployed: nothing holds one back.
       this.running = { text: this.editor.text };
@@ -218,7 +294,9 @@ class Editor {
       this.navigate(`#/streams/${answer.name}`);
       return;
     }
+    if (messages) this.keep({ messages });
     this.running = await this.api.get(`streams/${this.id}/config`);
+    this.began = this.running.revision;
     const { state, reason } = await this.api.get(`streams/${this.id}`);
     const is = `The stream is ${state}${reason ? `: ${reason}` : ""}.`;
     this.editor.text = this.running.text;
@@ -242,7 +320,7 @@ class Editor {
           h(
             "b",
             null,
-            texts.length ? "It was not deployed; what ran before runs." : "This did not work.",
+            texts.length ? "Not deployed; the stream runs as before." : "Not deployed.",
           ),
           " ",
           texts.length ? "See the findings." : error.message,
@@ -253,10 +331,19 @@ class Editor {
   }
 
   discard() {
-    drafts.delete(this.id);
     this.editor.text = this.running.text;
+    this.began = this.running.revision;
     fill(this.page.wrong);
     this.changed();
     this.editor.area.focus();
   }
+}
+
+function overtakenNote(began, { revision, author }) {
+  const by = author ? ` by ${author}` : "";
+  return h(
+    "p",
+    { class: "note warn" },
+    `This draft began with revision ${began}. Revision ${revision} was deployed${by} since then.`,
+  );
 }

@@ -1,0 +1,1 @@
+"""Trials of configs before a deploy: in processes of their own, with bounds."""

@@ -1,0 +1,194 @@
+"""Trials of configs, each in a process of its own with bounded time, memory and output."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import shutil
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from streamer.tools.config_trial.request import TrialKind, TrialRequest
+
+TIME_LIMITS_S: Final[dict[TrialKind, float]] = {
+    "tests": 10.0,
+    "timeline": 10.0,
+    "tap": 10.0,
+    "dry-run": 20.0,
+}
+"""How long a trial may take once its process has started."""
+
+MEMORY_LIMIT_BYTES: Final = 512 << 20
+"""Bytes of address space that a trial may take beside the program itself."""
+
+MAX_OUTPUT_BYTES: Final = 2 << 20
+"""Bytes of findings; what would follow is left out."""
+
+_START_TIMEOUT_S: Final = 30.0
+# What a process that may not look at the environment still needs of it, until it has started.
+_NEEDED_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TZ")
+# A pool of threads for each library would take address space, and one trial all cores.
+_ONE_THREAD: Final = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"
+)
+_NICENESS: Final = 10
+
+
+class TrialsBusyError(Exception):
+    """All processes are at work, and enough trials wait for them already."""
+
+
+@dataclass
+class TrialOutcome:
+    """The findings of a trial.
+
+    Attributes:
+        pieces: the findings, in the order in which they were made.
+        is_cut: there was more than is shown.
+        stopped: why the trial has not come to its end; empty when it has.
+    """
+
+    pieces: list[dict[str, Any]] = field(default_factory=list)
+    is_cut: bool = False
+    stopped: str = ""
+
+
+class ConfigTrials:
+    """Runs trials, some at a time; each has a process that no other trial uses after it."""
+
+    def __init__(
+        self,
+        processes: int = 2,
+        waiting: int = 8,
+        memory: int = MEMORY_LIMIT_BYTES,
+        max_output: int = MAX_OUTPUT_BYTES,
+        seconds: float | None = None,
+    ) -> None:
+        """Begin without any process.
+
+        Args:
+            processes: how many trials may run at a time.
+            waiting: how many may wait for that.
+            memory: bytes that one may take.
+            max_output: bytes of findings.
+            seconds: how long one may take; None for `TIME_LIMITS_S`.
+        """
+        self._slots = asyncio.Semaphore(processes)
+        self._waiting = waiting
+        self._waiters = 0
+        self._memory = memory
+        self._max_output = max_output
+        self._seconds = seconds
+        self._running: set[Process] = set()
+
+    async def run(self, request: TrialRequest) -> TrialOutcome:
+        """Run a trial; too much time, memory or output is a part of the outcome.
+
+        Raises:
+            TrialsBusyError: too many wait already.
+        """
+        if self._waiters >= self._waiting and self._slots.locked():
+            raise TrialsBusyError
+        self._waiters += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiters -= 1
+        directory = tempfile.mkdtemp(prefix="streamer-trial-")
+        try:
+            return await self._run_in_process(request, directory)
+        finally:
+            self._slots.release()
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+    async def close(self) -> None:
+        """End all trials."""
+        for process in [*self._running]:
+            _end_process(process)
+            await process.wait()
+
+    async def _run_in_process(self, request: TrialRequest, directory: str) -> TrialOutcome:
+        seconds = self._seconds or TIME_LIMITS_S[request.kind]
+        outcome = TrialOutcome()
+        process = await self._start(request, seconds, directory)
+        self._running.add(process)
+        begins = ""
+        try:
+            assert process.stdout is not None
+            async with asyncio.timeout(_START_TIMEOUT_S):
+                await _send_request(process, request)
+                started = await process.stdout.readline()
+            if not started.endswith(b"\n"):
+                raise EOFError
+            async with asyncio.timeout(seconds):
+                while "end" not in (piece := await _read_piece(process)):
+                    if "cut" in piece:
+                        outcome.is_cut = True
+                    elif "begins" in piece:
+                        begins = str(piece["begins"])
+                    else:
+                        outcome.pieces.append(piece)
+        except TimeoutError:
+            at = f" in {begins}" if begins else ""
+            outcome.stopped = f"stopped after {seconds:g} seconds{at}; give it less to do"
+        except (EOFError, ConnectionError, ValueError):
+            at = f" in {begins}" if begins else ""
+            outcome.stopped = (
+                f"the process of the trial ended{at}, probably for lack of memory "
+                f"({self._memory >> 20} MB); give it less to do"
+            )
+        finally:
+            _end_process(process)
+            self._running.discard(process)
+            await process.wait()
+        return outcome
+
+    async def _start(self, request: TrialRequest, seconds: float, directory: str) -> Process:
+        variables: Iterable[str] = os.environ if request.permissions.local else _NEEDED_VARIABLES
+        environment = {name: os.environ[name] for name in variables if name in os.environ}
+        # Our own modules come from where they came from here, and never from the directory at hand.
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-P", "-m", "streamer.tools.config_trial.worker"),
+            *("--seconds", str(seconds), "--memory", str(self._memory)),
+            *("--max-output", str(self._max_output), "--niceness", str(_NICENESS)),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd=directory,
+            env={**environment, **_ONE_THREAD},
+            limit=2 * self._max_output,
+            # So that programs which it starts end with it.
+            start_new_session=True,
+        )
+
+
+async def _send_request(process: Process, request: TrialRequest) -> None:
+    assert process.stdin is not None
+    process.stdin.write(await asyncio.to_thread(pickle.dumps, request))
+    await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _read_piece(process: Process) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = await process.stdout.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    piece: dict[str, Any] = orjson.loads(line)
+    return piece
+
+
+def _end_process(process: Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)

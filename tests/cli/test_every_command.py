@@ -227,7 +227,8 @@ def on_terminal(arguments: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, s
 
 def _steady(text: str) -> str:
     """Return a text without what differs from run to run."""
-    text = re.sub(r"\d+\.\d+ ms", "N ms", text)
+    text = re.sub(r"\d+\.\d+ (ms|GiB)", r"N \1", text)
+    text = re.sub(r"\d+-\d+-\d+T[\d:]+Z$", "NOW", text, flags=re.M)
     # Where there is no Java but that of the extra, its launcher has a directory for each process.
     return re.sub(r"(streamer-java-\d+-)\w+", r"\1NAME", text)
 

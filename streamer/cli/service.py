@@ -231,7 +231,7 @@ class _Service:
         """
         from streamer.service.api.fleet_application import FleetApi
         from streamer.service.api.server import HttpServer
-        from streamer.service.monitoring.service_facts import StartOptions
+        from streamer.service.fleet.service_facts import StartOptions
 
         options, root, log = self._options, self._root, self._log
         checkpoints = self._place.make_checkpoints()

@@ -52,8 +52,8 @@ from streamer.service.api.window_endpoints import WindowEndpoints
 from streamer.service.console.pages import ConsolePages
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.manager import Manager
+from streamer.service.fleet.service_facts import StartOptions
 from streamer.service.monitoring.exposition import Exposition, make_fleet_exposition
-from streamer.service.monitoring.service_facts import StartOptions
 
 _STARTING_TEXT: Final = "Spark is starting\n"
 _STOPPING: Final = "the service is stopping"

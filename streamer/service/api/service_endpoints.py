@@ -20,13 +20,13 @@ from streamer.service.api.log_lines import LOG_PARAMETERS, select_log_lines
 from streamer.service.api.responses import json_response
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.manager import Manager
-from streamer.service.monitoring.host_facts import describe_host
-from streamer.service.monitoring.service_facts import (
+from streamer.service.fleet.service_facts import (
     CheckpointSizes,
     StartOptions,
     describe_cost,
     describe_versions,
 )
+from streamer.service.monitoring.host_facts import describe_host
 
 _SETTINGS: Final = ("http", "logger", "metrics", "tracer", "spark", "shutdown_timeout")
 """The sections of a service's own config."""

@@ -11,8 +11,8 @@ from streamer import __version__
 from streamer.core.durations import SECOND
 from streamer.engine.report.latency import LatencyHistogram
 from streamer.engine.report.stream_metrics import Snapshot
+from streamer.service.fleet.service_facts import CheckpointSizes
 from streamer.service.fleet.service_log import ServiceLog
-from streamer.service.monitoring.service_facts import CheckpointSizes
 from streamer.service.monitoring.stream_view import StreamState
 from tests.service.api.asking import asking
 from tests.service.fleet.pretending import Stage, config_text

@@ -118,15 +118,18 @@ def list_executors(context: SparkContext) -> list[Executor]:
 def describe_executors(context: SparkContext, limit: int) -> list[dict[str, Any]]:
     """Return the executors that work, for JSON: cores, tasks, and memory in bytes.
 
+    Without a cluster it is the driver that works.
+
     Args:
-        context: a cluster's.
+        context: Spark's.
         limit: how many at most.
     """
+    is_local = context.master.startswith("local[") or context.master == "local"
     listed = java_spark(context).statusStore().executorList(True)
     described = []
     for number in range(min(listed.size(), limit)):
         one = listed.apply(number)
-        if one.id() == _DRIVER_ID:
+        if one.id() == _DRIVER_ID and not is_local:
             continue
         described.append(
             {

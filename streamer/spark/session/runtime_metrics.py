@@ -32,10 +32,7 @@ def read_runtime_metrics() -> dict[str, float]:
 
 
 def read_runtime_facts() -> dict[str, Any]:
-    """Return facts of Spark for people: Java, master, heap, and the executors of a cluster.
-
-    On this machine there are no executors: `executors` is None. Without Spark there is nothing.
-    """
+    """Return facts of Spark for people: Java, master, heap, and executors; none without Spark."""
     context = SparkContext._active_spark_context
     if context is None or context._jsc is None:
         return {}
@@ -43,13 +40,12 @@ def read_runtime_facts() -> dict[str, Any]:
         with _READ_LOCK:
             jvm = java_packages(context)
             heap = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
-            is_local = context.master.startswith("local")
             return {
                 "java": jvm.java.lang.System.getProperty("java.version"),
                 "master": redact_urls(context.master),
                 "heap_used": heap.getUsed(),
                 "heap_max": heap.getMax(),
-                "executors": None if is_local else describe_executors(context, _MAX_EXECUTORS),
+                "executors": describe_executors(context, _MAX_EXECUTORS),
             }
     except (Py4JError, OSError, AttributeError):
         return {}

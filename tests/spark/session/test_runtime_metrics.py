@@ -27,4 +27,7 @@ def test_the_jvm_tells_its_heap_its_threads_and_its_executors(session: Any) -> N
     assert samples["streamer_build_info"].labels["spark"] == session.version
     facts = read_runtime_facts()
     assert facts["java"].split(".")[0].isdecimal() and facts["master"].startswith("local")
-    assert 0 < facts["heap_used"] <= facts["heap_max"] and facts["executors"] is None
+    assert 0 < facts["heap_used"] <= facts["heap_max"]
+    session.range(3).count()
+    [driver] = read_runtime_facts()["executors"]
+    assert driver["name"] == "driver" and driver["cores"] >= 1 and driver["task_seconds"] > 0

@@ -24,6 +24,7 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_summary import summarise_stream
+from streamer.service.monitoring.stream_view import shown_figures
 
 _UNKNOWN_STREAM_CODES: Final = {404: "There is no such stream."}
 
@@ -86,7 +87,8 @@ class ReadEndpoints:
         if refused is not None and stream_id not in registry.streams():
             return json_response({**_NO_PROGRESS, **refused.to_status(time.time())})
         managed = registry.get(stream_id)
-        snapshot, status = managed.view.current_state().snapshot, managed.status()
+        current, status = managed.view.current_state(), managed.status()
+        snapshot, figures = current.snapshot, shown_figures(managed.view, current)
         due = snapshot.next_close
         return json_response(
             {
@@ -95,11 +97,12 @@ class ReadEndpoints:
                 "refusal": None if refused is None else refused.to_document(),
                 "waits_for": status["waits_for"],
                 "reason": status["reason"],
-                "micro_batch": snapshot.batch,
-                "messages": snapshot.messages,
-                "dropped": dict(snapshot.dropped),
-                "open_windows": snapshot.open_windows,
-                "held": snapshot.held,
+                "as_of": figures.as_of_text,
+                "micro_batch": figures.micro_batch,
+                "messages": figures.messages,
+                "dropped": figures.dropped,
+                "open_windows": figures.open_windows,
+                "held": figures.held,
                 "next_close": None if due is None else format_rfc3339(due),
                 "clock_waits_for": _describe_clock(snapshot),
                 "rejected": status["rejected"],

@@ -29,7 +29,7 @@ _COMMITS: Final = "spark*/commits"
 
 @dataclass(frozen=True)
 class StartOptions:
-    """How the service was started.
+    """Time and options of the start of the service.
 
     Attributes:
         started_at: when, Unix ns.

@@ -52,7 +52,7 @@ SPEC: Final = Spec(
         Field(
             LIMIT,
             "int",
-            "How many entries of each stream are read at once.",
+            "Maximum number of entries of each stream in one request.",
             default=10,
             check=lambda number: None if number >= 1 else f"is {number}; expected 1 or more",
         ),
@@ -74,13 +74,13 @@ SPEC: Final = Spec(
         ),
         duration_field(
             COMMIT_PERIOD,
-            "How long entries that are on disk wait to be acknowledged, at most.",
+            "Maximum time until entries on disk are acknowledged.",
             default="1s",
             advanced=True,
         ),
         duration_field(
             TIMEOUT,
-            "How long Redis waits for entries before it is polled again.",
+            "Time for which Redis waits for entries in one request.",
             default="1s",
             advanced=True,
         ),

@@ -24,7 +24,7 @@ _AUTH: Final = (
 )
 _OBJECTIVE: Final = (
     Field("quantile", "float", "The quantile, from 0 to 1.", default=0.0),
-    Field("error", "float", "How far off it may be, from 0 to 1.", default=0.0),
+    Field("error", "float", "Maximum error, from 0 to 1.", default=0.0),
 )
 
 SPEC: Final = Spec(

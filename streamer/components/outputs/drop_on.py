@@ -58,7 +58,7 @@ SPEC: Final = Spec(
         ),
         duration_field(
             BACK_PRESSURE,
-            "How long an output may take for a batch before it is dropped; without `error` it "
+            "Maximum time of an output for a batch before it is dropped; without `error` it "
             "counts as not sent instead.",
             optional=True,
             examples=("30s", "1m"),

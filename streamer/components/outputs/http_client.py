@@ -88,7 +88,7 @@ SPEC: Final = Spec(
                     "The disposition of the part.",
                     'form-data; name="bin"; filename="${! @name }"',
                 ),
-                _part_field("body", "What is in the part.", '${! json("data.part1") }'),
+                _part_field("body", "Content of the part.", '${! json("data.part1") }'),
             ),
         ),
     ),

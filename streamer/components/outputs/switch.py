@@ -118,7 +118,7 @@ SPEC: Final = Spec(
                         'this.contents.urls.contains("https://example.com/")',
                     ),
                 ),
-                Field(OUTPUT, "output", "Where messages go that meet the case."),
+                Field(OUTPUT, "output", "Output for the messages of the case."),
                 Field(
                     CONTINUE,
                     "bool",

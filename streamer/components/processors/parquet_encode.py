@@ -128,14 +128,14 @@ SPEC: Final = Spec(
         Field(
             DEFAULT_COMPRESSION,
             "string",
-            "How columns are compressed.",
+            "Compression of columns.",
             default="uncompressed",
             options=tuple(_COMPRESSIONS),
         ),
         Field(
             DEFAULT_ENCODING,
             "string",
-            "How columns of texts and bytes are encoded.",
+            "Encoding of columns with text and bytes.",
             default=_DELTA,
             options=(_DELTA, "PLAIN"),
             advanced=True,

@@ -34,7 +34,7 @@ SPEC: Final = Spec(
         Field(
             OPERATOR,
             "string",
-            "What is done: `to_json`.",
+            "Operation: `to_json`.",
             default="",
             check=lambda text: (
                 None if text == TO_JSON else f"operator not recognised: {text}; set {TO_JSON}"

@@ -47,7 +47,7 @@ SPEC: Final = Spec(
         Field(
             CUSTOM_DELIMITER,
             "string",
-            "What stands between fields instead of a comma; the first letter counts.",
+            "Separator of fields instead of a comma; the first letter counts.",
             optional=True,
             check=_delimiter_problem,
         ),

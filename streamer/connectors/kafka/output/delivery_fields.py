@@ -54,8 +54,8 @@ GUARANTEE_FIELDS: Final = (
     ),
     duration_field(
         TRANSACTION_TIMEOUT,
-        "How long a transaction may take, which is as long as a worker takes for its part of a "
-        "micro-batch; then brokers take it back. Not more than their "
+        "Maximum duration of a transaction, which is the time of a worker for its part of a "
+        "micro-batch; after it brokers abort the transaction. Not more than their "
         "`transaction.max.timeout.ms`.",
         default="15m",
         advanced=True,

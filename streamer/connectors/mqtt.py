@@ -89,7 +89,7 @@ CLIENT_FIELDS: Final = (
         children=(
             Field("enabled", "bool", "True to enable it.", default=False),
             Field(QOS, "int", "Its quality of service.", default=0, check=qos_problem),
-            Field("retained", "bool", "Whether the broker keeps it.", default=False),
+            Field("retained", "bool", "True if the broker keeps it.", default=False),
             Field("topic", "string", "Its topic.", default=""),
             Field("payload", "string", "The message.", default=""),
         ),

@@ -33,7 +33,7 @@ SPEC: Final = Spec(
         Field(
             USE_PATTERNS,
             "bool",
-            "Whether the channels are patterns: `h?llo`, `h*llo`, `h[ae]llo`.",
+            "True if the channels are patterns: `h?llo`, `h*llo`, `h[ae]llo`.",
             default=False,
         ),
         AUTO_REPLAY_NACKS,

@@ -61,14 +61,14 @@ SPEC: Final = Spec(
         Field(
             CREATE_STREAMS,
             "bool",
-            "Whether streams that are not there are made.",
+            "True to create missing streams.",
             default=True,
             advanced=True,
         ),
         Field(
             START_FROM_OLDEST,
             "bool",
-            "Whether a new group begins with the oldest entry; otherwise with the next one.",
+            "True if a new group begins with the oldest entry; otherwise with the next one.",
             default=True,
             advanced=True,
         ),

@@ -129,7 +129,7 @@ SPEC: Final = Spec(
                 Field(
                     "client_auth",
                     "string",
-                    "Whether clients show certificates: `no` and `request` ask for none, "
+                    "Client certificates: `no` and `request` ask for none, "
                     "`verify_if_given` and `require_valid` check them.",
                     default="no",
                     options=("no", "request", "require_any", "require_valid", "verify_if_given"),

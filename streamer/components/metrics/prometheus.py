@@ -35,7 +35,7 @@ SPEC: Final = Spec(
         Field(
             USE_HISTOGRAM_TIMING,
             "bool",
-            "Whether times are histograms instead of summaries, in seconds.",
+            "True if times are histograms instead of summaries, in seconds.",
             default=False,
             advanced=True,
         ),
@@ -63,7 +63,7 @@ SPEC: Final = Spec(
         Field(
             ADD_PROCESS_METRICS,
             "bool",
-            "Whether metrics of the process (CPU, memory) are served too.",
+            "True if metrics of the process (CPU, memory) are served too.",
             default=False,
             advanced=True,
         ),

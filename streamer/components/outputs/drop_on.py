@@ -43,7 +43,7 @@ SPEC: Final = Spec(
         Field(
             ERROR,
             "bool",
-            "Whether what fails is dropped, for whatever reason.",
+            "True if failed messages are dropped, for any reason.",
             default=False,
         ),
         Field(

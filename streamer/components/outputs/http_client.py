@@ -61,14 +61,14 @@ SPEC: Final = Spec(
         Field(
             BATCH_AS_MULTIPART,
             "bool",
-            "Whether a batch is sent as one request whose body has a part for each message.",
+            "True if a batch is sent as one request whose body has a part for each message.",
             default=False,
             advanced=True,
         ),
         Field(
             PROPAGATE_RESPONSE,
             "bool",
-            "Whether the server's answer is returned to the input, for inputs that answer.",
+            "True if the server's answer is returned to the input, for inputs that answer.",
             default=False,
             advanced=True,
         ),

@@ -143,7 +143,7 @@ SPEC: Final = Spec(
             "Settings of created topics.",
             advanced=True,
             children=(
-                Field("enabled", "bool", "Whether they are created.", default=False),
+                Field("enabled", "bool", "True to create missing topics.", default=False),
                 Field(
                     "partitions",
                     "int",
@@ -193,7 +193,7 @@ SPEC: Final = Spec(
         Field(
             IDEMPOTENT,
             "bool",
-            "Whether brokers leave out what a producer sends again; with `ack_replicas`. It takes "
+            "True if brokers leave out what a producer sends again; with `ack_replicas`. It takes "
             "the right IDEMPOTENT_WRITE of brokers before Kafka 3.0.",
             default=False,
             advanced=True,
@@ -201,7 +201,7 @@ SPEC: Final = Spec(
         Field(
             ACK_REPLICAS,
             "bool",
-            "Whether all replicas that are in sync must have a record before it counts as sent, "
+            "True if all replicas that are in sync must have a record before it counts as sent, "
             "and not the leader alone.",
             default=False,
             advanced=True,
@@ -225,7 +225,7 @@ SPEC: Final = Spec(
         Field(
             RETRY_AS_BATCH,
             "bool",
-            "Whether the whole batch is sent again when some of its messages fail, what keeps "
+            "True if the whole batch is sent again when some of its messages fail, what keeps "
             "their order with a `max_in_flight` of 1, and writes others twice.",
             default=False,
             advanced=True,

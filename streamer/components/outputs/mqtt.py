@@ -66,7 +66,7 @@ SPEC: Final = Spec(
         Field(
             RETAINED,
             "bool",
-            "Whether the broker keeps the message as the topic's last.",
+            "True if the broker keeps the message as the topic's last.",
             default=False,
         ),
         Field(

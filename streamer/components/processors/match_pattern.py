@@ -121,7 +121,7 @@ SPEC: Final = Spec(
                 Field(
                     REPEAT,
                     "bool",
-                    "Whether the step may come several times (`+`): all until the next step.",
+                    "True if the step may come several times (`+`): all until the next step.",
                     default=False,
                 ),
             ),
@@ -153,7 +153,7 @@ SPEC: Final = Spec(
         Field(
             CONTIGUOUS,
             "bool",
-            "Whether a step must be the very next message after the one before.",
+            "True if a step must be the very next message after the one before.",
             default=False,
         ),
         Field(

@@ -106,8 +106,8 @@ SPEC: Final = Spec(
                     "3339, `JSON` as any value.",
                     optional=True,
                 ),
-                Field(REPEATED, "bool", "Whether it holds an array.", default=False),
-                Field(OPTIONAL, "bool", "Whether it may be missing.", default=False),
+                Field(REPEATED, "bool", "True if it holds an array.", default=False),
+                Field(OPTIONAL, "bool", "True if it may be missing.", default=False),
                 Field(
                     FIELDS,
                     "unknown",

@@ -44,7 +44,7 @@ SPEC: Final = Spec(
         Field(
             CAST,
             "bool",
-            "Whether texts that are numbers or booleans become such values.",
+            "True if texts that are numbers or booleans become such values.",
             default=False,
         ),
     ),

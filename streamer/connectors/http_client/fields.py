@@ -73,7 +73,7 @@ _RETRY_FIELDS: Final = (
     Field(
         FOLLOW_REDIRECTS,
         "bool",
-        "Whether answers of 300 to 399 that say where to go are followed; otherwise they are "
+        "True if answers of 300 to 399 that say where to go are followed; otherwise they are "
         "taken as they are.",
         default=True,
         advanced=True,

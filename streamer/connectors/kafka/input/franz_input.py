@@ -87,7 +87,7 @@ SEED_TOPICS: Final = (
     Field(
         REGEXP,
         "bool",
-        "Whether `topics` are regular expressions (RE2), of which one is found in a topic's name. "
+        "True if `topics` are regular expressions (RE2), of which one is found in a topic's name. "
         f"`{INCLUDE}` says the same more clearly.",
         default=False,
         advanced=True,

@@ -113,7 +113,7 @@ NACKS: Final = (
     Field(
         "auto_replay_nacks",
         "bool",
-        "Whether a message that an output rejects is kept and sent again; otherwise it is dropped, "
+        "True if a message that an output rejects is kept and sent again; otherwise it is dropped, "
         "counted and logged.",
         default=True,
         advanced=True,
@@ -138,7 +138,7 @@ TRACING: Final = Field(
 MULTI: Final = Field(
     MULTI_HEADER,
     "bool",
-    "Whether the metadata of a header is the list of all its values; otherwise the last one.",
+    "True if the metadata of a header is the list of all its values; otherwise the last one.",
     default=False,
     advanced=True,
 )
@@ -173,7 +173,7 @@ OWN_FIELDS: Final = (
     Field(
         FAIL_ON_DATA_LOSS,
         "bool",
-        "Whether the stream ends with an error when messages are gone before they were read: "
+        "True if the stream ends with an error when messages are gone before they were read: "
         "expired, or with their topic. Otherwise it continues with the remaining messages, "
         "logs the lost ones, and counts them in the metric `kafka_lost` (`redpanda_lost` of "
         "`redpanda`). Not in Redpanda Connect.",

@@ -64,7 +64,7 @@ PRODUCER_FIELDS: Final = (
     Field(
         IDEMPOTENT,
         "bool",
-        "Whether brokers leave out what a producer sends again. It takes the right "
+        "True if brokers leave out what a producer sends again. It takes the right "
         "IDEMPOTENT_WRITE of brokers before Kafka 3.0.",
         default=True,
         advanced=True,
@@ -89,7 +89,7 @@ PRODUCER_FIELDS: Final = (
     Field(
         ALLOW_CREATION,
         "bool",
-        "Whether brokers may create a topic that is not there, if they are set to.",
+        "True if brokers may create a topic that is not there, if they are set to.",
         default=True,
         advanced=True,
     ),

@@ -35,6 +35,7 @@ _DROP_TEXTS: Final = {
     default="age",
     help="Oldest, largest, or those first that close next (age).",
 )
+@click.option("--keys", is_flag=True, help="List each key in windows that all keys share.")
 @click.option("--limit", type=click.IntRange(1, 200), default=50, help="How many windows (50).")
 @click.option(
     "--content",
@@ -49,6 +50,7 @@ def windows_cli(
     key: str | None,
     exact: bool,
     by: str,
+    keys: bool,
     limit: int,
     content: bool,
     as_json: bool,
@@ -60,6 +62,7 @@ def windows_cli(
     query |= {"key": key} if key is not None else {}
     query |= {"exact": "true"} if exact or content else {}
     query |= {"content": "true"} if content else {}
+    query |= {"keys": "true"} if keys else {}
     answer = _request_windows(
         ServiceClient(**service), build_stream_path(stream_id, "windows"), query
     )

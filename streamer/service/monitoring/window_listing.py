@@ -52,7 +52,7 @@ def list_windows_of_buffers(
         **first,
         "kind": "; ".join(f"{label}: {one['kind']}" for label, one in listed.items()),
         "buffers": {
-            label: {name: one[name] for name in ("kind", "clock", *_SUMS)}
+            label: {name: one[name] for name in ("kind", "clock", "keyed", *_SUMS)}
             for label, one in listed.items()
         },
         "complete": all(one["complete"] for one in listed.values()),

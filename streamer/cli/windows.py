@@ -83,13 +83,13 @@ def _request_windows(remote: ServiceClient, path: str, query: dict[str, str]) ->
     answer: dict[str, Any] = remote.request("GET", path, query=query)
     if not answer.get("kind") or (answer["complete"] and "content" not in query):
         return answer
-    before = answer["as_of"]
+    before = answer["answered_at"]
     remote.request("POST", path, query=query)
     until = time.monotonic() + _ANSWER_TIMEOUT_S
-    while answer["as_of"] == before and time.monotonic() < until:
+    while answer["answered_at"] == before and time.monotonic() < until:
         time.sleep(_POLL_INTERVAL_S)
         answer = remote.request("GET", path, query=query)
-    if answer["as_of"] == before:
+    if answer["answered_at"] == before:
         click.echo("no micro-batch has answered yet: this is what is known", err=True)
     return answer
 

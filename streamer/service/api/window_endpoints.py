@@ -16,6 +16,7 @@ from streamer.service.api.responses import json_response
 from streamer.service.fleet.errors import BadRequestError
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
+from streamer.service.monitoring.stream_view import shown_figures
 from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.window.inspect.window_query import MAX_ROWS, ORDERS, WindowQuery
 
@@ -81,8 +82,13 @@ class WindowEndpoints:
         managed = self._find_stream(request)
         query = parse_window_query(request)
         windows = managed.run.list_windows(query) if managed.run is not None else _NO_WINDOWS
+        figures = shown_figures(managed.view, managed.view.current_state())
+        known: dict[str, Any] = {"as_of": figures.as_of_text}
+        if figures.as_of is not None or managed.run is None:
+            # No shard has said anything yet, or does so no more.
+            known |= {"open": figures.open_windows, "messages": figures.held, "bytes": figures.size}
         # The clock of who asks may be another.
-        document = {**windows, "now": format_rfc3339(time.time_ns())}
+        document = {**windows, **known, "now": format_rfc3339(time.time_ns())}
         return json_response(managed.redact_value(document))
 
     def _request(self, request: ApiRequest) -> web.Response:

@@ -281,6 +281,7 @@ class QueryRun:
                 on_trouble=self._on_trouble,
                 on_wait=self.trouble_tracker.note_wait,
                 on_samples=session.tap.record,
+                on_failures=session.failed_messages.record,
                 on_work=lambda work: self.signals.driver.update(work=work),
             ),
             record=record,

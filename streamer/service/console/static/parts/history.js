@@ -16,6 +16,7 @@ export class History {
    * @param {number} at ms, of a clock that never runs backwards
    */
   add(name, total, at) {
+    if (total === null || total === undefined) return;
     const known = this.series.get(name);
     if (!known) {
       this.series.set(name, { at, total, rates: [] });

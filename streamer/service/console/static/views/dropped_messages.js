@@ -15,7 +15,7 @@ export function droppedMessages() {
   const rows = table(
     "Dropped messages",
     [
-      { name: "At", value: (row) => Date.parse(row.at), down: true, fill: (cell, row) => say(cell, clock(Date.parse(row.at))) },
+      { name: "At", value: (row) => -Date.parse(row.at), fill: (cell, row) => say(cell, clock(Date.parse(row.at))) },
       { name: "Messages", style: "number", down: true, value: (row) => row.messages, fill: (cell, row) => say(cell, whole(row.messages)) },
       { name: "Why", value: (row) => row.reason, fill: (cell, row) => say(cell, DROP_WORDS[row.reason]?.[1] ?? row.reason) },
       { name: "A sample", fill: (cell, row) => drawSample(cell, row.sample) },

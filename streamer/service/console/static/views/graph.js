@@ -1,5 +1,6 @@
 /** A stream's graph: its stages and nodes in the order of a message's way, with live figures. */
 
+import { markNode } from "../parts/condition.js";
 import { h, fill, say } from "../parts/dom.js";
 import { History } from "../parts/history.js";
 import { poll } from "../parts/poll.js";
@@ -18,7 +19,7 @@ const ASIDE = "messages that the windows drop";
  */
 export async function graph(root, id, api, onLeave) {
   const stages = h("ol", { class: "stages" });
-  const about = "Each node shows what goes in and out of it in a second, and what failed since the start.";
+  const about = "Per node: messages/s in and out, p99 latency, failures since the start.";
   const card = h(
     "section",
     { class: "card", "aria-labelledby": "graph-title" },
@@ -38,6 +39,7 @@ export async function graph(root, id, api, onLeave) {
       revision = found.revision;
     }
     const at = performance.now();
+    markNode(nodes, counted.condition);
     for (const one of counted.components) update(one, nodes.get(one.path) ?? [], history, at);
   }
 
@@ -67,17 +69,18 @@ function list(given, id, nodes) {
 function drawnNode(node, id, nodes) {
   const figures = h("span", { class: "figures number" });
   const failed = h("span", { class: "failed number", hidden: true });
+  const rejected = h("span", { class: "rejected number", hidden: true });
   const inside = [
     h("span", { class: "node-head" }, h("b", null, node.name), node.label && h("span", { class: "label" }, node.label), h("span", { class: "muted kind" }, node.aside && node.kind === "output" ? "late output" : node.kind)),
     node.detail && h("code", { class: "muted" }, node.detail),
-    h("span", { class: "node-figures" }, figures, failed),
+    h("span", { class: "node-figures" }, figures, failed, rejected),
   ];
   const tapped = node.path && tabs.some((tab) => tab.name === "messages");
   const href = `#/streams/${id}/messages?node=${encodeURIComponent(node.path)}`;
   const box = tapped
     ? h("a", { class: "node-box", href, title: "See messages" }, inside)
     : h("div", { class: "node-box" }, inside);
-  nodes.set(node.path, [...(nodes.get(node.path) ?? []), { box, figures, failed }]);
+  nodes.set(node.path, [...(nodes.get(node.path) ?? []), { box, figures, failed, rejected }]);
   const branches = node.branches.map((branch) =>
     h("li", null, branch.title && h("p", { class: "mono warn branch-title" }, branch.title), list(branch.nodes, id, nodes)),
   );
@@ -92,11 +95,15 @@ function update(one, drawn, history, at) {
     words.push(`${rate(history.rate(`${one.path} ${name}`))} ${word}`);
   }
   if (one.latency_ms !== null) words.push(`p99 ${lasting(one.latency_ms / 1000)}`);
-  const errors = (one.error ?? 0) + (one.rejected ?? 0);
-  for (const { box, figures, failed } of drawn) {
+  for (const { box, figures, failed, rejected } of drawn) {
     say(figures, words.join(" · "));
-    say(failed, errors ? `${whole(errors)} failed` : "");
-    failed.hidden = !errors;
-    box.classList.toggle("has-failed", errors > 0);
+    for (const [element, count, word] of [
+      [failed, one.error ?? 0, "failed"],
+      [rejected, one.rejected ?? 0, "rejected"],
+    ]) {
+      say(element, count ? `${whole(count)} ${word}` : "");
+      element.hidden = !count;
+    }
+    box.classList.toggle("has-failed", Boolean(one.error));
   }
 }

@@ -1,7 +1,7 @@
 /** Samples of the messages that pass a stream's nodes: before and after each. */
 
 import { h, fill, say } from "../parts/dom.js";
-import { drawnMessage } from "../parts/drawn_message.js";
+import { messageCard } from "../parts/message_card.js";
 import { poll } from "../parts/poll.js";
 import { clock, number } from "../parts/words.js";
 import { runningResult } from "./running_result.js";
@@ -23,7 +23,7 @@ export async function show(root, { params, api, onLeave }) {
   const nodes = flat(graph.stages.flatMap((stage) => stage.nodes));
   const note = h("p", { class: "muted", role: "status" });
   const only = h("input", { type: "checkbox" });
-  const hold = h("button", { type: "button", "aria-pressed": "false" }, "Hold");
+  const hold = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
   const title = h("h2");
   const about = h("p", { class: "muted mono" });
   const samples = h("ol", { class: "samples" });
@@ -84,7 +84,7 @@ export async function show(root, { params, api, onLeave }) {
   hold.addEventListener("click", () => {
     const held = hold.getAttribute("aria-pressed") !== "true";
     hold.setAttribute("aria-pressed", String(held));
-    say(hold, held ? "Go on" : "Hold");
+    say(hold, held ? "Resume" : "Pause");
   });
   only.addEventListener("change", draw);
   draw();
@@ -127,7 +127,7 @@ function side(name, batches, count) {
     "div",
     { class: "side" },
     h("h3", null, name, many && h("span", { class: "muted" }, words)),
-    count === 0 ? h("p", { class: "muted" }, "Nothing: it was left out.") : batches.flat().map(drawnMessage),
+    count === 0 ? h("p", { class: "muted" }, "Nothing: it was left out.") : batches.flat().map(messageCard),
     count > shown && h("p", { class: "muted" }, `… and ${number(count - shown, "more", "more")}`),
   );
 }

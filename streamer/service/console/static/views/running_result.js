@@ -55,7 +55,7 @@ export function runningResult(id, api, nodes, choose) {
     if (left() || !answer) return;
     const contents = contentsOf(answer, row);
     const name = row.key === null ? "" : ` of ${row.key}`;
-    fill(note, visible(`${name ? `Window${name}, as` : "As"} of ${clock(Date.parse(answer.as_of))}`));
+    fill(note, visible(`${name ? `Window${name}, as` : "As"} of ${clock(Date.parse(answer.answered_at))}`));
     if (contents.length) fill(body, drawnContent(contents[0]));
   }
 

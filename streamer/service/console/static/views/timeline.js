@@ -1,5 +1,6 @@
 /** A stream's windows on a line of time: those that are open, and those that closed a while ago. */
 
+import { asOfText } from "../parts/condition.js";
 import { h, s, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
 import { lanes, marks, placeLabels, places } from "../parts/time_axis.js";
@@ -68,7 +69,7 @@ export async function timeline(root, id, api, onLeave) {
     const bars = barsOf(listed, clockNow);
     say(about, listed.kind);
     const left = drawing.draw(bars, listed, now, clockNow);
-    say(note, told(listed, bars, left));
+    say(note, found.as_of ? `${number(found.open, "open window")} with ${number(found.messages, "message")}, ${asOfText(found)}` : told(listed, bars, left));
     dropped.show(listed.dropped ?? []);
     asTable.show(rowsOf(listed), listed);
   }

@@ -1,7 +1,7 @@
 /** What is in an open window: its last messages, or the result of its mapping so far. */
 
 import { h, fill, say } from "../parts/dom.js";
-import { drawnMessage } from "../parts/drawn_message.js";
+import { messageCard } from "../parts/message_card.js";
 import { visible } from "../parts/outside_text.js";
 import { clock, number } from "../parts/words.js";
 
@@ -40,7 +40,7 @@ export async function showContent(id, api, row) {
     try {
       const answer = await requestContent(id, api, row, () => !dialog.open);
       if (!dialog.open) return;
-      say(note, answer ? `As of ${clock(Date.parse(answer.as_of))}. Secrets of the config are left out.` : "No micro-batch has answered yet.");
+      say(note, answer ? `As of ${clock(Date.parse(answer.answered_at))}. Secrets of the config are left out.` : "No micro-batch has answered yet.");
       if (answer) fill(body, contentsOf(answer, row).map(drawnContent));
       if (answer && !contentsOf(answer, row).length) say(note, "The window has closed meanwhile.");
     } catch (error) {
@@ -58,12 +58,12 @@ export async function showContent(id, api, row) {
 export async function requestContent(id, api, row, gone) {
   const query = { key: row.key ?? undefined, exact: row.key === null ? undefined : "true", start: row.start ?? undefined, content: "true" };
   const path = `streams/${id}/windows`;
-  const before = (await api.get(path, query)).as_of ?? null;
+  const before = (await api.get(path, query)).answered_at ?? null;
   await api.post(path, { query });
   const until = performance.now() + PATIENCE;
   while (!gone() && performance.now() < until) {
     const answer = await api.get(path, query);
-    if (answer.as_of && answer.as_of !== before) return answer;
+    if (answer.answered_at && answer.answered_at !== before) return answer;
     await new Promise((resolve) => setTimeout(resolve, INTERVAL));
   }
   return null;
@@ -80,11 +80,11 @@ export function drawnContent(content) {
   if (content.mapping !== undefined) {
     return [
       h("p", null, `${number(content.messages, "message")}, aggregated as they came: the result of the mapping so far`),
-      content.result ? drawnMessage(content.result) : h("p", { class: "muted" }, "Nothing: the mapping deletes it."),
+      content.result ? messageCard(content.result) : h("p", { class: "muted" }, "Nothing: the mapping deletes it."),
     ];
   }
   return [
     h("p", null, `The last ${number(content.last.length, "message")} of ${content.messages}`),
-    content.last.toReversed().map(drawnMessage),
+    content.last.toReversed().map(messageCard),
   ];
 }

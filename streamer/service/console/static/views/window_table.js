@@ -83,7 +83,7 @@ function told(listed, text) {
   const words = [];
   if (text && !listed.matches && listed.complete) words.push("No open window has such a key.");
   if (listed.matches > shown) words.push(`${number(shown, "open window")} of ${whole(listed.matches)} listed.`);
-  if (!listed.complete) words.push(listed.as_of ? "Not all keys were searched; a whole key is always found." : "Searching …");
+  if (!listed.complete) words.push(listed.answered_at ? "Not all keys were searched; a whole key is always found." : "Searching …");
   return words.join(" ");
 }
 

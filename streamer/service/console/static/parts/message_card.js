@@ -1,10 +1,14 @@
-/** A message as it is drawn. */
+/** A message: its content, its error and its metadata. */
 
 import { h } from "./dom.js";
 import { isolated, visible } from "./outside_text.js";
 
-/** Draw a message: its payload, why it failed, and its metadata. */
-export function drawnMessage(message) {
+/**
+ * Return what shows a message.
+ * @param {{content: string, error?: string, metadata?: Record<string, string>}} message
+ * @returns {HTMLElement}
+ */
+export function messageCard(message) {
   const meta = Object.entries(message.metadata ?? {});
   return h(
     "div",

@@ -42,8 +42,18 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
-            ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
+            (
+                "progress",
+                "Return the condition, position and figures of a stream.",
+                self._progress,
+                s.PROGRESS,
+            ),
+            (
+                "plan",
+                "Return the plan of a stream: its stages, shards and windows.",
+                self._plan,
+                s.map_schema(s.ANYTHING),
+            ),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
             (
                 "revisions",
@@ -71,7 +81,7 @@ class ReadEndpoints:
                 Parameter("number", "The number of a line: only this one.", s.INTEGER),
                 CUT_PARAMETER,
             ),
-            codes={**_UNKNOWN_STREAM_CODES, 400: "A number is none."},
+            codes={**_UNKNOWN_STREAM_CODES, 400: "A parameter is no number."},
         )
         yield Endpoint(
             *("GET", "/{id}/ready", "read_ready"),

@@ -62,9 +62,8 @@ _GROUPS: Final = (
     ("State of a stream", r"/streams/\{id\}/(plan|graph|components|progress|history|stats|logs)"),
     ("Windows and results", r"/streams/\{id\}/(windows|results.*)"),
     ("Messages", r"/streams/\{id\}/(tap|failed-messages)|/bloblang"),
-    ("Health and metrics", r"/(\{id\}/)?(ready|ping|version|endpoints|metrics|stats|openapi.json)"),
+    ("The service", r".*"),
 )
-_OTHERS: Final = "Others"
 _CONSOLE: Final = "/console/"
 _MIN_COMMON: Final = 3
 _TYPES: Final = {"array": "list", "string": "text", "integer": "number"}
@@ -87,7 +86,7 @@ def format_pages(endpoints: Iterable[Endpoint]) -> dict[Path, str]:
     left = [one for one in every if one not in own]
     common = _find_common(left)
     parts = [_INTRODUCTION, "## Common parameters\n", _format_table(common) + "\n"]
-    for title, pattern in (*_GROUPS, (_OTHERS, ".*")):
+    for title, pattern in _GROUPS:
         group = [one for one in left if re.fullmatch(pattern, one.path)]
         left = [one for one in left if one not in group]
         if group:

@@ -23,7 +23,7 @@ from streamer.window.inspect.window_query import MAX_ROWS, ORDERS, WindowQuery
 MAX_QUERY_KEY_CHARS: Final = 1_000
 """Characters that a search for keys may have."""
 
-_CODES: Final = {404: "There is no such stream.", 400: "A parameter makes no sense."}
+_CODES: Final = {404: "There is no such stream.", 400: "A parameter has a wrong value."}
 _PARAMETERS: Final = (
     Parameter("key", "Lists only windows whose key contains this text.", s.STRING),
     Parameter("exact", "Whether `key` is the whole key.", s.BOOLEAN),

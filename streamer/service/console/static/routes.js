@@ -27,6 +27,7 @@ export const routes = [
  */
 export const tabs = [
   { name: "", label: "Overview", view: "overview" },
+  { name: "history", label: "History", view: "history" },
   { name: "messages", label: "Messages", view: "messages" },
   { name: "logs", label: "Logs", view: "logs" },
   { name: "config", label: "Config", view: "editor" },

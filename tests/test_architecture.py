@@ -47,7 +47,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "state",
             "fire",
         ),
-        *(("panes", "keyed"), "shard", "rescale"),
+        *(("panes", "keyed"), "shard", "rescale", "inspect"),
     ),
     "sdk": (
         ("spec", "worker_resources"),

@@ -16,24 +16,36 @@ from streamer.core.extras import install_hint
 from streamer.core.value import NOTHING
 
 DeclarationKind = Literal["function", "method"]
+KINDS: Final[tuple[DeclarationKind, ...]] = ("function", "method")
 _DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
-PAGES: Final[Mapping[DeclarationKind, Path]] = {
-    "function": _DIRECTORY / "bloblang-functions.md",
-    "method": _DIRECTORY / "bloblang-methods.md",
+_METHOD_PAGES: Final = {
+    "Object & Array Manipulation": "arrays",
+    "String Manipulation": "strings",
+    "Number Manipulation": "numbers",
+    "Timestamp Manipulation": "times",
+    "Regular Expressions": "regex",
+    "Type Coercion": "types",
+    "General": "general",
+    "Parsing": "parsing",
+    "Encoding and Encryption": "encoding",
+    "JSON Web Tokens": "jwt",
+    "Deprecated": "deprecated",
 }
+"""The ends of the names of the pages of methods, by category, in the order of the contents."""
+
 _DECLARATIONS: Final[Mapping[DeclarationKind, Mapping[str, Declaration]]] = {
     "function": FUNCTIONS,
     "method": METHODS,
 }
 _INTRODUCTIONS: Final[Mapping[DeclarationKind, str]] = {
     "function": (
-        "A function stands by itself: `root.id = uuid_v4()`. Methods, which follow a value, have "
-        "[a page of their own](bloblang-methods.md); [Bloblang](bloblang.md) says how to use both."
+        "A function is called alone: `root.id = uuid_v4()`. [Methods](bloblang-methods.md) follow "
+        "a value. [Bloblang](bloblang.md) describes the use of both."
     ),
     "method": (
-        "A method follows a value: `root.name = this.name.uppercase()`. Functions, which stand by "
-        "themselves, have [a page of their own](bloblang-functions.md); [Bloblang](bloblang.md) "
-        "says how to use both."
+        "A method follows a value: `root.name = this.name.uppercase()`. "
+        "[Functions](bloblang-functions.md) are called alone. [Bloblang](bloblang.md) describes "
+        "the use of both. Each group of methods has its own page."
     ),
 }
 _GENERATED: Final = "<!-- Written by `python -m streamer.bloblang.reference`: not to be edited. -->"
@@ -102,27 +114,56 @@ def _format_literal(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def render_page(sort: DeclarationKind) -> str:
-    """Return the reference page of all functions or all methods, Markdown.
+def render_pages(sort: DeclarationKind) -> dict[Path, str]:
+    """Return the reference pages of all functions or all methods: Markdown by path.
 
-    It has no date and no version: the same declarations give the same text.
+    Functions have one page; methods have one of contents, and one for each category. The pages
+    have no date and no version: the same declarations give the same text.
     """
+    categories = _group_by_category(sort)
+    pages = _method_pages() if sort == "method" else {}
+    contents = [
+        f"# Bloblang {sort}s",
+        _GENERATED,
+        _INTRODUCTIONS[sort],
+        _render_contents(categories, pages),
+    ]
+    if not pages:
+        for name, declared in categories.items():
+            contents += [f"## {name}", *(_render_entry(one, sort) for one in declared)]
+    texts = {_DIRECTORY / f"bloblang-{sort}s.md": contents}
+    for name, page in pages.items():
+        introduction = (
+            f"A method follows a value. [Bloblang {sort}s](bloblang-{sort}s.md) lists all groups."
+        )
+        texts[_DIRECTORY / page] = [
+            f"# Bloblang {sort}s: {name}",
+            _GENERATED,
+            introduction,
+            *(_render_entry(one, sort) for one in categories[name]),
+        ]
+    return {path: "\n\n".join(parts) + "\n" for path, parts in texts.items()}
+
+
+def _method_pages() -> dict[str, str]:
+    return {name: f"bloblang-methods-{end}.md" for name, end in _METHOD_PAGES.items()}
+
+
+def _group_by_category(sort: DeclarationKind) -> dict[str, list[Declaration]]:
+    """Group by category, in the order of the contents; deprecated ones come last."""
     categories: dict[str, list[Declaration]] = {}
     for one in sorted(_DECLARATIONS[sort].values(), key=lambda one: (one.deprecated, one.name)):
         categories.setdefault(one.category, []).append(one)
-    names = sorted(categories)
-    parts = [f"# Bloblang {sort}s", _GENERATED, _INTRODUCTIONS[sort], _render_contents(categories)]
-    for name in names:
-        parts.append(f"## {name}")
-        parts += [_render_entry(one, sort) for one in categories[name]]
-    return "\n\n".join(parts) + "\n"
+    order = list(_METHOD_PAGES) if sort == "method" else sorted(categories)
+    return {name: categories[name] for name in order}
 
 
-def _render_contents(categories: Mapping[str, list[Declaration]]) -> str:
+def _render_contents(categories: Mapping[str, list[Declaration]], pages: Mapping[str, str]) -> str:
     rows = ["| | |", "|---|---|"]
-    for name in sorted(categories):
-        links = ", ".join(f"[`{one.name}`](#{one.name})" for one in categories[name])
-        rows.append(f"| {name} | {links} |")
+    for name, declared in categories.items():
+        page = pages.get(name, "")
+        links = ", ".join(f"[`{one.name}`]({page}#{one.name})" for one in declared)
+        rows.append(f"| {f'[{name}]({page})' if page else name} | {links} |")
     return "\n".join(rows)
 
 
@@ -149,7 +190,7 @@ def _render_remarks(one: Declaration) -> str:
     if one.origin == CONNECT:
         remarks.append("From Redpanda Connect.")
     if one.origin == STREAMER:
-        remarks.append("Ours: Benthos and Redpanda Connect do not have it.")
+        remarks.append("Not in Benthos and Redpanda Connect.")
     return "".join(f" *{remark}*" for remark in remarks)
 
 
@@ -161,7 +202,7 @@ def _render_params(params: Iterable[Param]) -> str:
             kind = "expression or plain value"
         default = ""
         if param.default is NOTHING:
-            default = "may be left out"
+            default = "optional"
         elif param.default is not REQUIRED:
             default = f"`{_escape_cell(_format_literal(param.default))}`"
         rows.append(f"| `{param.name}` | {kind} | {default} |")
@@ -188,5 +229,6 @@ def _mark_first_line(text: str) -> list[tuple[bool, str]]:
 
 
 if __name__ == "__main__":
-    for sort, path in PAGES.items():
-        path.write_text(render_page(sort), encoding="utf-8")
+    for kind in KINDS:
+        for path, text in render_pages(kind).items():
+            path.write_text(text, encoding="utf-8")

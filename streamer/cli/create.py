@@ -13,13 +13,14 @@ from streamer.cli.options import templates_option
 _HELP: Final = """\
 Print a new config with the defaults of the components that it is to have.
 
-EXPRESSION names inputs, processors and outputs, divided by slashes; several of one kind are
-divided by commas, and each part may be empty. What it prints has no lint findings: where a field
-is required, an example stands in its place.
+EXPRESSION names inputs, a buffer, processors and outputs, divided by slashes. The buffer may be
+left out, several of the others are divided by commas, and each part may be empty. What it prints
+has no lint findings: where a field is required, an example stands in its place.
 
 \b
-  streamer create stdin/mapping,log/stdout > config.yaml
-  streamer create --small file//file
+  streamer create kafka_franz/tumbling_window/mapping/stdout > config.yaml
+  streamer create stdin/mapping,log/stdout
+  streamer create --small generate,generate/window_join//file
 """
 
 
@@ -31,7 +32,7 @@ is required, an example stands in its place.
     "-s",
     "--small",
     is_flag=True,
-    help="Only input, pipeline and output, without the fields that are rarely needed.",
+    help="Only input, buffer, pipeline and output, without the fields that are rarely needed.",
 )
 def create_cli(expression: str, small: bool) -> int:
     """Print a new config."""

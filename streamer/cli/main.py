@@ -28,7 +28,7 @@ _COMMANDS: Final = {
     "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
     "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
     "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
-    "windows": ("streamer.cli.remote_status", "List the open windows of a stream of a service."),
+    "windows": ("streamer.cli.windows", "List the open windows of a stream of a service."),
     "logs": ("streamer.cli.remote_status", "Show the log of a stream of a service."),
     "pause": ("streamer.cli.deploy", "Stop a stream of a service for now."),
     "resume": ("streamer.cli.deploy", "Start a stream of a service again."),

@@ -1,16 +1,17 @@
-"""`streamer list-streams`, `windows` and `logs`: what the streams of a service do."""
+"""`streamer list-streams` and `logs`: what the streams of a service do."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
 
 from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
+from streamer.cli.text_table import print_table
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.log_format import escape_controls
 
@@ -37,7 +38,7 @@ def list_streams_cli(form: str, **service: Any) -> int:
         )
         for name, one in streams.items()
     ]
-    _print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
+    print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in streams.items():
         for line in describe_stream(one):
             click.echo(escape_controls(f"{name}: {line}"))
@@ -92,29 +93,6 @@ def _format_count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
-@click.command("windows", short_help="List the open windows of a stream of a service.")
-@click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
-@_FORMAT_OPTION
-@remote_options
-def windows_cli(stream_id: str, form: str, **service: Any) -> int:
-    """List the open windows of a stream: bounds, contents, and when they close."""
-    answer = ServiceClient(**service).request("GET", build_stream_path(stream_id, "windows"))
-    if form == "json":
-        click.echo(json.dumps(answer, indent=2))
-        return 0
-    rows = [
-        (one["start"], one["end"], f"{one['messages']:,}", f"{one['bytes']:,}", one["closes"])
-        for one in answer["windows"]
-    ]
-    _print_table(("START", "END", "MESSAGES", "BYTES", "CLOSES"), rows)
-    if not rows:
-        click.echo("no window is open", err=True)
-    more = answer["open"] - len(rows)
-    if more:
-        click.echo(f"and {more:,} more of keys")
-    return 0
-
-
 @click.command("logs", short_help="Show the log of a stream of a service.")
 @click.argument("stream_id", metavar="ID", shell_complete=complete_stream)
 @click.option("-n", "--lines", type=click.IntRange(0), default=100, help="How many lines (100).")
@@ -138,10 +116,3 @@ def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
 
 def _format_seconds(seconds: float) -> str:
     return format_duration(int(seconds) * SECOND)
-
-
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in (names, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo(escape_controls("  ".join(cells).rstrip()))

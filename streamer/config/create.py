@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from streamer.components import catalog
+from streamer.config.create_expression import parse_create_expression
 from streamer.config.known_names import explain_missing, suggest_available
 from streamer.config.sections import SECTIONS
 from streamer.config.yaml_writer import Block, Entry, format_yaml
@@ -34,6 +35,8 @@ _BY_TYPE: Final[dict[str, Any]] = {
     "unknown": "",
 }
 _NO_VALUES: Final[Mapping[str, Any]] = {}
+_JOIN: Final = "window_join"
+_JOIN_LABELS: Final = ("orders", "shipments")
 _KINDS: Final = frozenset(map(str, Kind))
 _SMALL_SECTIONS: Final = ("input", "pipeline", "output")
 _SENTENCE: Final = re.compile(r"(?<=[^.][.!?])\s+(?=[A-Z`\"(])")
@@ -43,40 +46,33 @@ def create_config(expression: str = "", small: bool = False) -> str:
     """Return the text of a new config.
 
     Args:
-        expression: inputs, processors and outputs: `stdin/mapping,log/stdout`; each part may be
-            empty.
-        small: leave out all but input, pipeline and output, and the fields marked as advanced.
+        expression: inputs, a buffer, processors and outputs, such as
+            `stdin/tumbling_window/mapping/stdout`; the buffer may be left out, and each part empty.
+        small: leave out all but input, buffer, pipeline and output, and the fields marked as
+            advanced.
 
     Raises:
         StreamerError: there is no such component, or too many parts.
     """
-    inputs, processors, outputs = _split_expression(expression)
+    inputs, buffer, processors, outputs = parse_create_expression(expression)
     maker = _ConfigMaker(small)
+    labels = _JOIN_LABELS if buffer == _JOIN else ()
     components = {
-        "input": maker.make_one(Kind.INPUT, inputs or ["stdin"], "inputs"),
+        "input": maker.make_one(Kind.INPUT, inputs or ["stdin"], "inputs", labels),
         "processors": [maker.make_component(Kind.PROCESSOR, name) for name in processors],
         "output": maker.make_one(Kind.OUTPUT, outputs or ["stdout"], "outputs"),
     }
-    if not STATEFUL_PROCESSORS.isdisjoint(processors):
+    if not buffer and not STATEFUL_PROCESSORS.isdisjoint(processors):
         # They keep state by key, and so need a buffer that gives messages one.
-        components["buffer"] = maker.make_component(Kind.BUFFER, "keyed_state")
+        buffer = "keyed_state"
+    if buffer:
+        components["buffer"] = maker.make_component(Kind.BUFFER, buffer)
     return "\n".join(format_yaml(Block((entry,))) for entry in maker.make_sections(components))
 
 
 def make_component_example(spec: Spec, small: bool) -> Block:
     """Return a component with the defaults of its fields, as a config would have it."""
     return _ConfigMaker(small).make_component(spec.kind, spec.name)
-
-
-def _split_expression(expression: str) -> list[list[str]]:
-    parts = expression.split("/")
-    if len(parts) > 3:
-        raise StreamerError(
-            f"{expression!r} has {len(parts)} parts; "
-            "expected inputs/processors/outputs, such as stdin/mapping,log/stdout"
-        )
-    named = [[name.strip() for name in part.split(",") if name.strip()] for part in parts]
-    return named + [[]] * (3 - len(named))
 
 
 class _ConfigMaker:
@@ -105,11 +101,15 @@ class _ConfigMaker:
                 entry = replace(entry, value=resources)
             yield entry
 
-    def make_one(self, kind: Kind, names: list[str], field: str) -> Block:
-        """Return one component; several are held by a broker, as in Benthos."""
+    def make_one(
+        self, kind: Kind, names: list[str], field: str, labels: Sequence[str] = ()
+    ) -> Block:
+        """Return one component; several are held by a broker, as in Benthos, the first labelled."""
         if len(names) == 1:
             return self.make_component(kind, names[0])
         blocks = [self.make_component(kind, name) for name in names]
+        for place, label in enumerate(labels):
+            blocks[place] = Block((Entry("label", label), *blocks[place].entries))
         if "broker" not in catalog.component_names(kind):
             raise StreamerError(
                 f"{len(names)} {field} ({', '.join(names)}) need the {kind} broker, "
@@ -124,7 +124,11 @@ class _ConfigMaker:
             known = catalog.component_names(kind)
             missing = explain_missing(kind, name)
             close = difflib.get_close_matches(name, [] if missing else known, n=1)
+            # A buffer that is misspelt stands where processors do.
+            buffers = catalog.component_names(Kind.BUFFER) if kind == Kind.PROCESSOR else ()
+            buffer = difflib.get_close_matches(name, () if missing or close else buffers, n=1)
             hint = f"did you mean {close[0]}?" if close else suggest_available(kind, name)
+            hint = f"did you mean the buffer {buffer[0]}?" if buffer else hint
             text = missing or f"there is no {kind} {name!r}"
             raise StreamerError(f"{text}; {hint}" if hint else text)
         return Block((Entry(name, self._make_body(spec), spec.summary),))

@@ -53,6 +53,8 @@ class Execution:
         refusals: why a request that waits has been refused, by its name.
         micro_batch: which part of which micro-batch it is; None outside of a stream.
         sampler: takes samples of messages; None where nobody watches.
+        failures: takes samples of messages that fail, see `engine.report.failed_messages`; None
+            outside of a stream.
         read_counter: counts what the task reads of its input, see `engine.report`; None where
             nobody asks.
         wait_budget: how long outputs wait before they hand over what is unsent, see
@@ -68,7 +70,7 @@ class Execution:
         *("now", "log", "count", "strict", "elapsed", "sleep", "report_wait"),
         *("counters", "counter_bounds", "component_stats", "custom_metrics", "rejected", "answers"),
         *("origins", "refusals", "micro_batch", "sampler", "read_counter", "wait_budget"),
-        *("calls", "crashes", "keyed_state", "send_times"),
+        *("calls", "crashes", "keyed_state", "send_times", "failures"),
     )
 
     def __init__(
@@ -101,6 +103,7 @@ class Execution:
         self.refusals: dict[str, str] = {}
         self.micro_batch: MicroBatch | None = None
         self.sampler: Any = None
+        self.failures: Any = None
         self.read_counter: Any = None
         self.wait_budget: Any = None
         self.calls: Any = None

@@ -58,6 +58,7 @@ class ComponentRef:
     def mark(self, message: Message, error: str, ex: Execution) -> Message:
         """Return the message marked as failed, after counting it, where the log has it already."""
         ex.count(ERROR_COUNTER, 1, **self.fields)
+        self._sample(error, [message], ex)
         first = first_failure(message.error)
         return message.with_error(Failure(error, *self._source, first))
 
@@ -67,6 +68,7 @@ class ComponentRef:
         """Do what `fail` does, with a mark that names no component, where Benthos's does not."""
         ex.log("ERROR", error if line is None else line, self.fields)
         ex.count(ERROR_COUNTER, 1, **self.fields)
+        self._sample(error, [message], ex)
         return message.with_error(error)
 
     def fail_batch(self, batch: Batch, error: Exception, ex: Execution) -> Batch:
@@ -77,10 +79,15 @@ class ComponentRef:
         text = f"{type(error).__name__}: {error}"
         ex.log("ERROR", f"Processor failed: {text}", self.fields)
         ex.count(ERROR_COUNTER, len(batch), **self.fields)
+        self._sample(text, batch, ex)
         return [
             message.with_error(Failure(text, *self._source, first_failure(message.error)))
             for message in batch
         ]
+
+    def _sample(self, error: str, batch: Batch, ex: Execution) -> None:
+        if ex.failures is not None:
+            ex.failures.add("marked", self.fields, error, batch)
 
 
 def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:

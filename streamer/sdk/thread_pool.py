@@ -47,6 +47,7 @@ class _ChildExecution:
         self.ex.origins = parent.origins
         self.ex.micro_batch = parent.micro_batch
         self.ex.wait_budget = parent.wait_budget
+        self.ex.failures = parent.failures
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         self._records.append(lambda: self._parent.log(level, text, fields))

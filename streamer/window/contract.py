@@ -360,11 +360,15 @@ class ClosedWindow:
         end: ns.
         messages: how many this shard had of it.
         reason: `final`, `flush` or `expired`.
+        start: ns; None for windows whose messages are not told of it.
+        key: its key as JSON, where each key has windows of its own; else None.
     """
 
     end: int
     messages: int
     reason: str
+    start: int | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,12 +387,32 @@ class ClockHolder:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedSample:
+    """A message that was dropped.
+
+    Attributes:
+        payload: the beginning of its payload, as a text.
+        key: its key, as it is shown; None without keys.
+        event_time: ns; None where it is not known any more.
+    """
+
+    payload: str
+    key: str | None = None
+    event_time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line for the log: level (`WARN`, …), text and fields."""
+    """A line for the log: level (`WARN`, …), text and fields.
+
+    Attributes:
+        sample: one of the messages that it is about, for people and not for the log; None for none.
+    """
 
     level: str
     text: str
     fields: dict[str, Any]
+    sample: DroppedSample | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,38 @@ def test_a_config_of_any_component_has_no_findings(
     assert [str(lint) for lint in lint_config(path, env={}, options=options)] == []
 
 
+@pytest.mark.parametrize("small", [(), ("--small",)], ids=["whole", "small"])
+@pytest.mark.parametrize("name", catalog.component_names(Kind.BUFFER))
+def test_a_config_of_any_buffer_has_no_findings(
+    name: str, small: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = "generate,kafka_franz" if name == "window_join" else "kafka_franz"
+    path = tmp_path / "c.yaml"
+    path.write_text(created(capsys, *small, f"{inputs}/{name}/mapping/stdout"))
+    assert [str(lint) for lint in lint_config(path, env={})] == []
+    found = yaml.safe_load(path.read_text())
+    assert list(found["buffer"]) == [name]
+    assert list(found["pipeline"]["processors"][0]) == ["mapping"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "processors", "output"),
+    [
+        ("stdin/tumbling_window/drop", [], "drop"),
+        ("stdin/tumbling_window/mapping", ["mapping"], "stdout"),
+        ("stdin/tumbling_window", [], "stdout"),
+        ("/tumbling_window/mapping,log/", ["mapping", "log"], "stdout"),
+    ],
+)
+def test_parts_behind_a_buffer_may_be_left_out(
+    expression: str, processors: list[str], output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = yaml.safe_load(created(capsys, "-s", expression))
+    assert list(found["buffer"]) == ["tumbling_window"]
+    assert [list(one)[0] for one in found["pipeline"]["processors"]] == processors
+    assert list(found["output"]) == [output]
+
+
 def test_a_whole_config_has_every_section_but_tests(capsys: pytest.CaptureFixture[str]) -> None:
     names = [section.name for section in SECTIONS if not section.optional]
     found = yaml.safe_load(created(capsys))
@@ -75,9 +107,30 @@ def test_advanced_fields_are_left_out_of_a_small_config(
         ("stdni", "error: there is no input 'stdni'; did you mean stdin?\n"),
         ("/mappin", "error: there is no processor 'mappin'; did you mean mapping?\n"),
         (
-            "a/b/c/d",
-            "error: 'a/b/c/d' has 4 parts; expected inputs/processors/outputs, "
-            "such as stdin/mapping,log/stdout\n",
+            "a/b/c/d/e",
+            "error: 'a/b/c/d/e' has 5 parts; expected inputs/buffer/processors/outputs, "
+            "such as stdin/tumbling_window/mapping,log/stdout\n",
+        ),
+        (
+            "stdin/mapping/none/stdout",
+            "error: none is a buffer: it stands alone behind the inputs; expected "
+            "inputs/buffer/processors/outputs, such as stdin/none/mapping/stdout\n",
+        ),
+        (
+            "stdin/mapping/log/stdout",
+            "error: 'stdin/mapping/log/stdout' names mapping where the buffer stands; expected "
+            "inputs/buffer/processors/outputs; buffers are "
+            f"{', '.join(catalog.component_names(Kind.BUFFER))}\n",
+        ),
+        (
+            "stdin/window_join",
+            "error: window_join joins two inputs, and 'stdin/window_join' names 1; expected two, "
+            "such as generate,generate/window_join/mapping/stdout\n",
+        ),
+        (
+            "/tumbling_windo/",
+            "error: there is no processor 'tumbling_windo'; did you mean the "
+            "buffer tumbling_window?\n",
         ),
         (
             "discord",

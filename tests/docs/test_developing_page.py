@@ -1,4 +1,4 @@
-"""The page for developers names files, classes and packages that exist, and all of the channels."""
+"""The pages for developers name files, classes and packages that exist, and all of the channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tests.engine.planner.test_micro_batch_offset import WHOLE
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "streamer"
-PAGE = (PACKAGE / "docs" / "developing.md").read_text()
+PAGE = "\n".join(
+    (PACKAGE / "docs" / f"{name}.md").read_text() for name in ("developing", "channels")
+)
 _CODE = re.compile(r"`([^`\n]+)`")
 _FILE = re.compile(r"[a-z_0-9]+(/[a-z_0-9]+)*(\.py|/)")
 

@@ -25,7 +25,7 @@ _INPUT: Final = "streamer"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options; `streamer/docs/developing.md` documents them."""
+    """Add the options; `streamer/docs/test-suite.md` documents them."""
     group = parser.getgroup("streamer", "tiers of the suite")
     group.addoption(
         "--tier",

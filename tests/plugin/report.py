@@ -13,7 +13,7 @@ from tests.plugin.tiers import BUDGETS_MIN
 FILES_SHOWN: Final = 20
 ORDINARY_SLOWNESS: Final = 1.5
 """What `tests.slowness` says of a machine for which the budgets were measured."""
-MANUAL: Final = "streamer/docs/developing.md"
+MANUAL: Final = "streamer/docs/test-suite.md"
 _MISSING = re.compile(r"not installed: (\S+)")
 _BY_HAND = re.compile(r"by hand")
 

@@ -11,7 +11,7 @@ def test_what_is_not_installed_is_one_line_with_every_tool_and_its_tests() -> No
     [line] = left_out([redis, missing("chromium", "Debian: apt-get install chromium"), redis])
     assert line == (
         "left out, not installed: 3 tests for want of chromium (1), redis-server (2); install them "
-        "and run with STREAMER_TEST_SERVERS=required (see streamer/docs/developing.md)"
+        "and run with STREAMER_TEST_SERVERS=required (see streamer/docs/test-suite.md)"
     )
 
 
@@ -20,7 +20,7 @@ def test_other_reasons_have_lines_of_their_own() -> None:
     assert left_out(reasons) == [
         "left out, no time: 1 test that would begin after --minutes; another seed begins with "
         "others",
-        "left out, by hand: 1 test; their commands are in streamer/docs/developing.md",
+        "left out, by hand: 1 test; their commands are in streamer/docs/test-suite.md",
         "left out: 2 tests: not a checkout",
     ]
     assert left_out([]) == []

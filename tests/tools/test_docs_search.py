@@ -68,14 +68,14 @@ def test_a_long_line_is_cut_around_the_word(tmp_path: Path) -> None:
     [
         ("upsert", "components/outputs/sql_insert"),
         ("top k", "cookbook/running_top_k"),
-        ("percentile", "bloblang-methods"),
+        ("percentile", "bloblang-methods-arrays"),
         ("exactly once", "components/outputs/kafka"),
         ("dead letter", "kafka-in-depth"),
         ("late window", "event-time-windows"),
         ("late", "early-results"),
         ("latency", "load"),
         ("tumbling", "components/buffers/tumbling_window"),
-        ("parse csv", "bloblang-methods"),
+        ("parse csv", "bloblang-methods-parsing"),
     ],
 )
 def test_what_people_look_for_is_among_the_first(words: str, page: str) -> None:

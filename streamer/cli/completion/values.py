@@ -20,7 +20,9 @@ Items = list[CompletionItem[str]]
 Completer = Callable[[click.Context, click.Parameter, str], Items]
 
 _PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[2] / "docs"
-_CREATED_KINDS: Final = (("inputs",), ("processors",), ("outputs",))
+_CREATED_KINDS: Final = (
+    *(("inputs",), ("buffers", "processors"), ("processors", "outputs"), ("outputs",)),
+)
 _REQUEST_TIMEOUT_S: Final = 1.0
 _MAX_ANSWER_BYTES: Final = 8 << 20
 _SAFE_VALUE: Final = re.compile(r"[\w./@%+-]+")
@@ -83,7 +85,7 @@ def complete_docs_names(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def complete_created(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return names of components for the part of `input/processor,…/output` in hand."""
+    """Return names of components for the part of `input/buffer/processor,…/output` in hand."""
     parts = incomplete.split("/")
     if len(parts) > len(_CREATED_KINDS):
         return []

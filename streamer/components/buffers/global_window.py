@@ -131,6 +131,7 @@ SPEC: Final = Spec(
         ),
     ),
     check=_check,
+    begin={"latest_by": "root = this.id"},
     examples=(
         Example(
             "Revenue so far",

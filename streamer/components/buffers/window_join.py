@@ -186,6 +186,7 @@ SPEC: Final = Spec(
         END_FIELD,
     ),
     check=_check,
+    begin={"within": "1h"},
     examples=(
         Example(
             "Orders that have shipped within an hour",

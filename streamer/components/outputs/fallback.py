@@ -11,6 +11,7 @@ from typing import Final
 
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.in_order import deliver_one_by_one, goes_one_by_one
 from streamer.sdk.output.protocols import (
     Composition,
@@ -74,8 +75,9 @@ SPEC: Final = Spec(
 class FallbackOutput(Composition):
     """Passes on to each output what the one before it has not taken."""
 
-    def __init__(self, outputs: Sequence[Composition]) -> None:
+    def __init__(self, outputs: Sequence[Composition], refs: Sequence[ComponentRef] = ()) -> None:
         self._outputs = outputs
+        self._refs = refs
         self._is_one_by_one = goes_one_by_one(outputs)
 
     def children(self) -> Sequence[Composition]:
@@ -95,7 +97,7 @@ class FallbackOutput(Composition):
         sent = SendOutcome(len(batches))
         waiting = as_untried(batches)
         last = self._outputs[-1]
-        for output in self._outputs:
+        for number, output in enumerate(self._outputs):
             # One that fails must not keep others from being tried, but at the last output.
             tried = [one.batch for one in waiting]
             outcome = output.deliver(tried, ex, hold=hold and output is last)
@@ -107,12 +109,22 @@ class FallbackOutput(Composition):
             for one in waiting:
                 if one.error.not_tried:
                     sent.fail(one.number, one.error, one.places)
-            waiting = [_with_reason(one) for one in waiting if not one.error.not_tried]
+            waiting = [one for one in waiting if not one.error.not_tried]
+            self._sample_failures(number, waiting, ex)
+            waiting = [_with_reason(one) for one in waiting]
             if not waiting:
                 return sent
         for one in waiting:
             sent.fail(one.number, one.error, one.places)
         return sent
+
+    def _sample_failures(self, number: int, failed: Sequence[FailedBatch], ex: Execution) -> None:
+        """Show some of what goes to the next output as failed in the one that did not take it."""
+        if ex.failures is None or not self._refs:
+            return
+        for one in failed:
+            text = one.error.by_index(len(one.batch))[0]
+            ex.failures.add("fallback", self._refs[number].fields, str(text), one.batch)
 
 
 def _with_reason(left: FailedBatch) -> FailedBatch:
@@ -127,4 +139,4 @@ def _with_reason(left: FailedBatch) -> FailedBatch:
 
 def build(parsed: Sequence[ParsedComponent], context: BuildContext) -> FallbackOutput:
     """Build the outputs."""
-    return FallbackOutput(context.build_all(parsed))
+    return FallbackOutput(context.build_all(parsed), [ComponentRef(one) for one in parsed])

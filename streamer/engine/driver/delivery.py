@@ -157,6 +157,7 @@ class Delivery:
                 ordered = sort_frames(self._redeliver(batch, ordered))
             answers, refusals = collect_answers(ordered)
             rejected = [*collect_rejections(ordered, answers, refusals)]
+            self._report_failures(batch, ordered, rejected)
             if rejected and self._sinks.rejections is None:
                 raise make_rejected_error(rejected)
             self._write_outputs(batch, ordered)
@@ -186,6 +187,14 @@ class Delivery:
         self._report_work(ordered, statuses, began_at, delivery)
         self._listeners.on_status(self.statuses)
         self._log("DEBUG", "Delivered a micro-batch", self._debug_fields(ordered, took))
+
+    def _report_failures(
+        self, batch: int, frames: Sequence[Frame], rejected: Sequence[RejectedMessages]
+    ) -> None:
+        """Report failed messages at once: the micro-batch may never be committed."""
+        samples = [frame.body for frame in frames if frame.kind == FrameKind.FAILED]
+        if samples or rejected:
+            self._listeners.on_failures(batch, self._clocks.wall_clock(), samples, rejected)
 
     def _count_closed_windows(self, statuses: Iterable[Mapping[str, Any]]) -> None:
         """Count the windows that have closed, by the buffer that they are of."""

@@ -12,6 +12,7 @@ from streamer.engine.driver.rejections import Rejections
 from streamer.engine.driver.results_factory import ResultsWriter
 from streamer.engine.report.batch_work import BatchWork
 from streamer.engine.report.metric_labels import NO_LABELS, EndpointLabels, Labels
+from streamer.engine.report.rejected_messages import RejectedMessages
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import StreamMetrics
@@ -24,6 +25,12 @@ Resend = Callable[[Sequence[UndeliveredBatches], int], list[Frame]]
 
 def _ignore_answers(answers: Mapping[str, Batch], refusals: Mapping[str, str]) -> None:
     """Nobody waits."""
+
+
+def _ignore_failures(
+    batch: int, at: int, samples: Sequence[bytes], rejected: Sequence[RejectedMessages]
+) -> None:
+    """Nobody looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,8 @@ class DeliveryListeners:
         on_wait: called after `on_trouble` with what is known of messages that wait for an output:
             see `TroubleTracker.note_wait`.
         on_samples: called with samples of messages, and when they came, ns.
+        on_failures: called with the number of each micro-batch, the time, ns, the samples of its
+            failed messages, and the messages that outputs have rejected.
         on_work: called with how long the stream's own processors and outputs had a micro-batch in
             hand, where that is so long that windows may expire for it.
     """
@@ -78,6 +87,9 @@ class DeliveryListeners:
     on_trouble: Callable[[str, Labels], None] = lambda text, place: None
     on_wait: Callable[[int, float, int, str], None] = lambda tries, pause, messages, sample: None
     on_samples: Callable[[bytes, int], None] = lambda body, at: None
+    on_failures: Callable[[int, int, Sequence[bytes], Sequence[RejectedMessages]], None] = (
+        _ignore_failures
+    )
     on_work: Callable[[BatchWork], None] = lambda work: None
 
 

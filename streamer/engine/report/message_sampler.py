@@ -110,7 +110,7 @@ class Sampler:
         failed = any(message.error is not None for message in batch[:_MAX_BATCH_MESSAGES])
         if batch and (self._has_capacity(key, False) or (failed and self._has_capacity(key, True))):
             self._count(key, failed)
-            shown = [_message_sample(message) for message in batch[:_MAX_BATCH_MESSAGES]]
+            shown = [sample_message(message) for message in batch[:_MAX_BATCH_MESSAGES]]
             one = {side: [shown], f"{side}_messages": len(batch), "failed": failed}
             self.samples.setdefault(key, []).append(one)
 
@@ -131,12 +131,12 @@ class Sampler:
     ) -> None:
         self._count(key, failed)
         after = [
-            [_message_sample(one) for one in batch[:_MAX_BATCH_MESSAGES]]
+            [sample_message(one) for one in batch[:_MAX_BATCH_MESSAGES]]
             for batch in results[:_MAX_BATCH_MESSAGES]
         ]
         self.samples.setdefault(key, []).append(
             {
-                "before": [[_message_sample(message) for message in before[:_MAX_BATCH_MESSAGES]]],
+                "before": [[sample_message(message) for message in before[:_MAX_BATCH_MESSAGES]]],
                 "before_messages": count,
                 "after": after,
                 "after_messages": sum(map(len, results)) if total is None else total,
@@ -162,7 +162,8 @@ def _select_failed(before: Batch, results: Sequence[Batch]) -> tuple[Batch, Sequ
     return before, shown
 
 
-def _message_sample(message: Message) -> dict[str, Any]:
+def sample_message(message: Message) -> dict[str, Any]:
+    """Return a message as plain values, each of them shortened."""
     try:
         text = message.raw.decode(errors="replace")
     except Exception as e:  # a document that no JSON can hold

@@ -21,6 +21,7 @@ from streamer.sdk.sync_response import REQUEST
 
 _CHUNK_BYTES: Final = 1 << 20
 _SAMPLE_BYTES: Final = 1_000
+_PLACE_METADATA: Final = frozenset({"kafka_topic", "kafka_partition", "kafka_offset"})
 
 PIPELINE_PATH: Final = (-1,)
 """The way of what a `memory` buffer gives: through the processors of the pipeline alone."""
@@ -138,7 +139,10 @@ def _decide_fate(one: RejectedBatch, batch: Batch, ex: Execution, rules: ReplayR
 
 
 def _sample_of(batch: Batch) -> Batch:
-    return [batch[0].with_metadata({}).with_bytes(batch[0].raw[:_SAMPLE_BYTES])] if batch else []
+    if not batch:
+        return []
+    place = {name: value for name, value in batch[0].meta.items() if name in _PLACE_METADATA}
+    return [batch[0].with_metadata(place).with_bytes(batch[0].raw[:_SAMPLE_BYTES])]
 
 
 def encode_rejected(rejected: Iterable[RejectedMessages]) -> Iterator[bytes]:

@@ -21,6 +21,7 @@ from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.core.message import Batch
 from streamer.core.portions import cut_portions
 from streamer.engine.report.batch_times import task_times
+from streamer.engine.report.failed_messages import FailureSampler
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT, Sampler
 from streamer.engine.report.reading_reporter import REPORTER
 from streamer.engine.report.rejected_messages import (
@@ -99,6 +100,8 @@ class FrameKind(IntEnum):
     """How long a task's own processors and outputs took, as JSON: see `batch_work.TaskWork`."""
     TASK_TIME = 13
     """How long a task took, and its components in it, as JSON: see `batch_times.TaskTimes`."""
+    FAILED = 14
+    """Samples of messages that have failed, as a JSON list: see `failed_messages`."""
 
 
 class Frame(NamedTuple):
@@ -275,6 +278,7 @@ class TaskReport:
         )
         samples = SAMPLES_PER_COMPONENT.get()
         self.execution.sampler = Sampler(samples) if samples else None
+        self.execution.failures = self._failures = FailureSampler()
         self.execution.read_counter = REPORTER.get()
         if wait_budget:
             self.execution.wait_budget = WaitBudget(wait_budget, self._hand_over)
@@ -417,6 +421,7 @@ class TaskReport:
             (FrameKind.ANSWER, encode_replies(ex.answers, ex.refusals)),
             (FrameKind.SPAN, self.span_body()),
             (FrameKind.SAMPLE, self.sample_body()),
+            (FrameKind.FAILED, self._failures.encode_samples()),
         ):
             if body is not None:
                 yield kind, body

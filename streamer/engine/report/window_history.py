@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 MAX_ENTRIES: Final = 200
@@ -26,6 +26,8 @@ class ClosedWindow(NamedTuple):
         messages: how many it had.
         reason: why it closed (`final`, `flush`, `expired`, …).
         at: the time of the micro-batch, ns.
+        key: its key as a text, where each key has windows of its own; else None.
+        buffer: label of its buffer, where there are several; else empty.
     """
 
     start: int | None
@@ -33,6 +35,8 @@ class ClosedWindow(NamedTuple):
     messages: int
     reason: str
     at: int
+    key: str | None = None
+    buffer: str = ""
 
 
 class DroppedMessages(NamedTuple):
@@ -43,12 +47,14 @@ class DroppedMessages(NamedTuple):
         reason: why.
         messages: how many.
         event_time: the newest event time at that time, ns; None when it was not known.
+        sample: one of them, see `window.contract.DroppedSample`; None where none was kept.
     """
 
     at: int
     reason: str
     messages: int
     event_time: int | None
+    sample: Mapping[str, Any] | None = None
 
 
 class WindowHistory:
@@ -68,6 +74,7 @@ class WindowHistory:
         self._dropped: dict[str, int] | None = None
         self._lag: float | None = None
         self._batch: int | None = None
+        self._taken = 0
         self.event_time: int | None = None
 
     def record(
@@ -86,8 +93,15 @@ class WindowHistory:
         self._batch = batch
         now = max((status["now"] for status in statuses), default=self._clock())
         with self._lock:
+            taken = sum(status["counters"].get("taken", 0) for status in statuses)
+            if taken < self._taken:
+                self.event_time = None  # The windows have begun anew.
+            self._taken = taken
             if lag is not None and lag != self._lag:
-                self._lag, self.event_time = lag, self._clock() - round(lag * 1e9)
+                # A late message does not set the clock back.
+                known, newest = self.event_time, self._clock() - round(lag * 1e9)
+                self._lag = lag
+                self.event_time = newest if known is None else max(known, newest)
             for status in statuses:
                 for one in status.get("open", ()):
                     self._starts[one["end"]] = one["start"]
@@ -95,14 +109,18 @@ class WindowHistory:
             self._record_dropped(statuses, now)
 
     def _record_closed(self, statuses: list[Mapping[str, Any]], now: int) -> None:
-        counts: dict[tuple[int, str], int] = {}
+        counts: dict[tuple[str, int, int | None, str | None, str], int] = {}
         for status in statuses:
             # A shard that had no row in this micro-batch says what it said before.
             for one in status.get("closed", ()) if status["now"] == now else ():
-                key = one["end"], one["reason"]
-                counts[key] = counts.get(key, 0) + one["messages"]
-        for (end, reason), messages in sorted(counts.items()):
-            self._closed.append(ClosedWindow(self._starts.get(end), end, messages, reason, now))
+                end = one["end"]
+                start = one.get("start")
+                start = self._starts.get(end) if start is None else start
+                place = status.get("buffer", ""), end, start, one.get("key"), one["reason"]
+                counts[place] = counts.get(place, 0) + one["messages"]
+        for place, messages in sorted(counts.items(), key=lambda entry: entry[0][1]):
+            buffer, end, start, key, reason = place
+            self._closed.append(ClosedWindow(start, end, messages, reason, now, key, buffer))
         if len(self._starts) > _MAX_STARTS:
             self._starts = dict(sorted(self._starts.items())[-_MAX_STARTS // 2 :])
 
@@ -115,7 +133,8 @@ class WindowHistory:
         for reason, number in total.items() if self._dropped is not None else ():
             more = number - (self._dropped or {}).get(reason, 0)
             if more > 0:
-                self._drops.append(DroppedMessages(now, reason, more, self.event_time))
+                sample = _find_sample(statuses, now, reason)
+                self._drops.append(DroppedMessages(now, reason, more, self.event_time, sample))
         self._dropped = total
 
     def closed_windows(self) -> list[ClosedWindow]:
@@ -127,3 +146,17 @@ class WindowHistory:
         """Return what was dropped, the newest last."""
         with self._lock:
             return list(self._drops)
+
+
+def _find_sample(
+    statuses: list[Mapping[str, Any]], now: int, reason: str
+) -> Mapping[str, Any] | None:
+    """Return a sample of what was dropped for a reason in this micro-batch; None without one."""
+    samples: Iterator[Mapping[str, Any]] = (
+        line["sample"]
+        for status in statuses
+        if status["now"] == now
+        for line in status.get("log", ())
+        if line.get("sample") is not None and line["fields"].get("reason") == reason
+    )
+    return next(samples, None)

@@ -261,7 +261,7 @@ class PieceCrashSearch:
         silent.count = lambda name, by=1, **labels: None
         silent.component_stats, silent.answers, silent.rejected = {}, {}, []
         silent.origins, silent.refusals = None, {}
-        silent.sampler = silent.read_counter = None
+        silent.sampler = silent.read_counter = silent.failures = None
         silent.calls = calls = CallGuard(mark)
         for at in range(begin, len(batches)):
             known = self._known_crashes.get((stage, first + at), ())

@@ -51,6 +51,7 @@ REPORT_ROWS = {
     FrameKind.SPAN: 104,
     FrameKind.WORK: 105,
     FrameKind.TASK_TIME: 106,
+    FrameKind.FAILED: 107,
 }
 """Row kinds of the engine, beyond those of the kernel, by the frames that they become."""
 

@@ -23,6 +23,7 @@ from streamer.engine.stage.output_stage import OutputStage, Stage
 from streamer.engine.stage.pack_stage import REPORT_ROWS
 from streamer.engine.stage.result_rows import ResultRows
 from streamer.engine.stage.task_input import TaskPlan
+from streamer.engine.stage.window_answers import report_windows
 from streamer.engine.stage.window_pipeline import WindowPipeline
 from streamer.plan.buffer_chain import find_readers, find_system_due, keeps_at_end
 from streamer.sdk.component_ref import ComponentRef
@@ -164,7 +165,8 @@ class ShardStage:
         status = step.status
         for line in status.log:
             ex.log(line.level, line.text, line.fields)
-        body = orjson.dumps({**self._make_status(status, info), **kept})
+        windows = report_windows(plan.window, store, status, ex)
+        body = orjson.dumps({**self._make_status(status, info), **kept, **windows})
         yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
         yield from self._result_rows(status)
         if watch is not None:

@@ -32,6 +32,7 @@ from streamer.service.access.middlewares import (
 from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
+from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
 from streamer.service.api.history_endpoints import HistoryEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
@@ -46,6 +47,7 @@ from streamer.service.api.stream_application import debug_endpoints
 from streamer.service.api.stream_endpoints import StreamEndpoints
 from streamer.service.api.tap_endpoints import TapEndpoints
 from streamer.service.api.trial_endpoints import TrialEndpoints
+from streamer.service.api.window_endpoints import WindowEndpoints
 from streamer.service.console.pages import ConsolePages
 from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import Exposition, make_fleet_exposition
@@ -151,6 +153,8 @@ class FleetApi:
             endpoints += GraphEndpoints(self.manager).list_endpoints()
             endpoints += HistoryEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
+            endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
+            endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()

@@ -55,6 +55,7 @@ class GraphEndpoints:
         managed = self._manager.registry.get(request.path["id"])
         document = {
             "revision": managed.revision.number,
+            "condition": managed.condition(),
             "components": summarise_components(managed.view),
         }
         return json_response(document)

@@ -39,7 +39,10 @@ _ANSWER_SCHEMA: Final = {
         "cut": s.BOOLEAN,
     },
 }
-_FIELD_TYPES: Final[dict[str, type]] = {"mapping": str, "input": str, "raw": bool, "metadata": dict}
+_FIELD_TYPES: Final[dict[str, type]] = {
+    **{"mapping": str, "input": str, "raw": bool, "metadata": dict},
+    **{"batch": bool, "group_by": str},
+}
 _TYPE_TEXTS: Final = {str: "a string", bool: "a bool", dict: "an object"}
 
 
@@ -59,7 +62,8 @@ class PlaygroundEndpoints:
             "Apply a Bloblang mapping to documents: what comes out, or what is wrong and where.",
             *(self._try_mapping, _ANSWER_SCHEMA),
             body="An object: `mapping`, `input` (JSON documents, or a text where `raw` is true), "
-            "`metadata` (an object).",
+            "`metadata` (an object), `batch` (whether the documents, a line each, are one batch), "
+            "`group_by` (a mapping: documents with the same value are a batch).",
             codes={503: _BUSY_TEXT},
             is_change=True,
             is_awaited=True,
@@ -110,4 +114,6 @@ def _parse_request(body: str) -> Request:
         input=document["input"],
         raw=document.get("raw", False),
         metadata=document.get("metadata", {}),
+        batch=document.get("batch", False),
+        group_by=document.get("group_by", ""),
     )

@@ -25,6 +25,7 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_summary import summarise_stream
+from streamer.service.monitoring.stream_view import shown_figures
 
 _UNKNOWN_STREAM_CODES: Final = {404: "There is no such stream."}
 
@@ -41,7 +42,6 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("windows", "Return the open windows of a stream.", self._windows, s.WINDOWS),
             ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
             ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
@@ -87,19 +87,14 @@ class ReadEndpoints:
         managed = self._get_stream(request)
         return json_response({**metrics_by_name(managed.view), "uptime_ns": managed.uptime_ns()})
 
-    def _windows(self, request: ApiRequest) -> web.Response:
-        run = self._get_stream(request).run
-        windows = run.list_windows() if run is not None else _NO_WINDOWS
-        # The clock of who asks may be another.
-        return json_response({**windows, "now": format_rfc3339(time.time_ns())})
-
     def _progress(self, request: ApiRequest) -> web.Response:
         registry, stream_id = self._manager.registry, request.path["id"]
         refused = registry.refused_files.get(stream_id)
         if refused is not None and stream_id not in registry.streams():
             return json_response({**_NO_PROGRESS, **refused.to_status(time.time())})
         managed = registry.get(stream_id)
-        snapshot, status = managed.view.current_state().snapshot, managed.status()
+        current, status = managed.view.current_state(), managed.status()
+        snapshot, figures = current.snapshot, shown_figures(managed.view, current)
         due = snapshot.next_close
         return json_response(
             {
@@ -108,11 +103,12 @@ class ReadEndpoints:
                 "refusal": None if refused is None else refused.to_document(),
                 "waits_for": status["waits_for"],
                 "reason": status["reason"],
-                "micro_batch": snapshot.batch,
-                "messages": snapshot.messages,
-                "dropped": dict(snapshot.dropped),
-                "open_windows": snapshot.open_windows,
-                "held": snapshot.held,
+                "as_of": figures.as_of_text,
+                "micro_batch": figures.micro_batch,
+                "messages": figures.messages,
+                "dropped": figures.dropped,
+                "open_windows": figures.open_windows,
+                "held": figures.held,
                 "next_close": None if due is None else format_rfc3339(due),
                 "clock_waits_for": _describe_clock(snapshot),
                 "rejected": status["rejected"],
@@ -199,7 +195,6 @@ _NO_PROGRESS: Final = {
     "clock_waits_for": None,
 }
 """Figures of a file that is refused and has no stream."""
-_NO_WINDOWS: Final = {"windows": [], "open": 0, "messages": 0, "bytes": 0}
 
 
 def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:

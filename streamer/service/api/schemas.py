@@ -32,19 +32,6 @@ MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
 MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
-_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
-_SUMMARY_FIELDS: Final = {
-    "in_rate": MAYBE_NUMBER,
-    "out_rate": MAYBE_NUMBER,
-    "error_rate": MAYBE_NUMBER,
-    "counted_since": MAYBE_STRING,
-    "received": MAYBE_INTEGER,
-    "sent": MAYBE_INTEGER,
-    "errors": MAYBE_INTEGER,
-    "event_time_lag": MAYBE_NUMBER,
-    "backlog": MAYBE_NUMBER,
-    "kafka_lag": MAYBE_NUMBER,
-}
 CONDITION: Final = object_schema(
     name=STRING,
     text=STRING,
@@ -59,6 +46,19 @@ CONDITION: Final = object_schema(
     next_try=MAYBE_STRING,
     messages=MAYBE_NUMBER,
 )
+_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
+_SUMMARY_FIELDS: Final = {
+    "in_rate": MAYBE_NUMBER,
+    "out_rate": MAYBE_NUMBER,
+    "error_rate": MAYBE_NUMBER,
+    "counted_since": MAYBE_STRING,
+    "received": MAYBE_INTEGER,
+    "sent": MAYBE_INTEGER,
+    "errors": MAYBE_INTEGER,
+    "event_time_lag": MAYBE_NUMBER,
+    "backlog": MAYBE_NUMBER,
+    "kafka_lag": MAYBE_NUMBER,
+}
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,
     state=STRING,
@@ -70,6 +70,7 @@ STREAM_SUMMARY: Final = object_schema(
     restarts=INTEGER,
     source=STRING,
     revision=INTEGER,
+    as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     open_windows=MAYBE_INTEGER,
     **_SUMMARY_FIELDS,
@@ -87,11 +88,18 @@ STREAM: Final = object_schema(
 CHANGE_RESULT: Final = object_schema(revision=INTEGER, judgement=MAYBE_OBJECT)
 WINDOWS: Final = object_schema(
     windows=list_schema(
-        object_schema(start=STRING, end=STRING, messages=INTEGER, bytes=INTEGER, closes=STRING)
+        object_schema(
+            start=MAYBE_STRING,
+            end=MAYBE_STRING,
+            messages=MAYBE_INTEGER,
+            bytes=MAYBE_INTEGER,
+            closes=MAYBE_STRING,
+        )
     ),
-    open=INTEGER,
-    messages=INTEGER,
-    bytes=INTEGER,
+    open=MAYBE_INTEGER,
+    messages=MAYBE_INTEGER,
+    bytes=MAYBE_INTEGER,
+    as_of=MAYBE_STRING,
     now=STRING,
 )
 GRAPH: Final = object_schema(
@@ -103,6 +111,7 @@ GRAPH: Final = object_schema(
 )
 COMPONENTS: Final = object_schema(
     revision=INTEGER,
+    condition=CONDITION,
     components=list_schema(
         object_schema(
             kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER, load=MAYBE_OBJECT
@@ -116,6 +125,7 @@ PROGRESS: Final = object_schema(
     waits_for=STRING,
     reason=STRING,
     micro_batch=INTEGER,
+    as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     dropped=map_schema(INTEGER),
     open_windows=MAYBE_INTEGER,

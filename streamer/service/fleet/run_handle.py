@@ -10,7 +10,9 @@ from streamer.config import Config
 from streamer.core.log_format import LogLine
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.service.monitoring.stream_view import StreamView
+from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.service.run.revision_switch import RevisionChange
+from streamer.window.inspect.window_query import WindowQuery
 
 
 class RunHandle(Protocol):
@@ -27,8 +29,11 @@ class RunHandle(Protocol):
             StreamerError: it failed too often at the same place.
         """
 
-    def list_windows(self) -> Mapping[str, Any]:
+    def list_windows(self, query: WindowQuery = DEFAULT_QUERY) -> Mapping[str, Any]:
         """Return the open windows, see `list_open_windows`."""
+
+    def request_windows(self, query: WindowQuery) -> bool:
+        """Have the next micro-batch answer a question; return whether nobody asked it before."""
 
     def tap(self) -> MessageSamples | None:
         """Return the samples of messages; None while it is not open."""

@@ -70,7 +70,11 @@ class StreamHost:
             plan,
             self.checkpoint,
             self._log,
-            ProcessEnds(overlay=self.overlay, endpoints=self._view.endpoints),
+            ProcessEnds(
+                overlay=self.overlay,
+                endpoints=self._view.endpoints,
+                failed_messages=self._view.failed_messages,
+            ),
             input_session,
             drain_limit,
             progress=self._view.start,

@@ -13,6 +13,7 @@
             /files*.newest   which micro-batch that is, so that an older copy is noticed
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
+            /figures.json    figures of the newest micro-batch, shown after a restart
             /history         figures of the last hour (`streamer.service.monitoring.history_file`)
             /results         results that are kept for queries (`streamer.engine.results`)
             /tables          versions of lookup tables, and which micro-batch looks up which

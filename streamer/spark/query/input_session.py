@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,12 @@ from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.writers import Overlay
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput, split_kafka_inputs
+from streamer.engine.report.failed_messages import FailedMessages
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.engine.report.window_history import WindowHistory
+from streamer.engine.report.window_questions import WindowQuestions
 from streamer.plan import Plan
 from streamer.plan.uses_sync_response import gives_replies, is_answered
 from streamer.sdk.input.replayable import ReplayableSource
@@ -36,11 +38,13 @@ class ProcessEnds:
             process's own.
         overlay: what shares a terminal with the standard output.
         endpoints: the stream's HTTP server, for components that are served there.
+        failed_messages: takes samples of failed messages.
     """
 
     read_stdin: Callable[[int], bytes] | None = None
     overlay: Overlay | None = None
     endpoints: Any = None
+    failed_messages: FailedMessages = field(default_factory=FailedMessages)
 
 
 class InputSession:
@@ -51,7 +55,9 @@ class InputSession:
         pending_requests: requests that wait for their answer.
         meters: the counters and timings since the input was opened.
         tap: samples of messages.
+        failed_messages: samples of those that have failed.
         recent: what is remembered of windows.
+        window_questions: what is asked about open windows.
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
         source: the part of the input that is no source of Spark's, once it is open.
         kafka_inputs: the rest.
@@ -76,7 +82,9 @@ class InputSession:
         self.pending_requests.needs_replies = gives_replies(plan)
         self.meters = StreamMetrics()
         self.tap = MessageSamples()
+        self.failed_messages = ends.failed_messages
         self.recent = WindowHistory()
+        self.window_questions = WindowQuestions()
         self.last_delivery: float | None = None
         self._records: dict[str, DeliveryRecord] = {}
         known = checkpoint.read_record().get("inputs", {})

@@ -222,6 +222,7 @@ class QueryRun:
         self._writers = make_writers(plan, checkpoint.directory, sys.stdout.buffer, overlay)
         self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self._tables = StreamTables(plan, checkpoint, log, input_session.meters)
+        input_session.window_questions.wake = self._request_micro_batch
         self.rejections = make_rejections(plan, checkpoint.rejected, self.signals, log)
         self.trouble_tracker, self._trouble = TroubleTracker(), NO_DIAGNOSIS
         self.delivery = self._make_delivery()
@@ -280,6 +281,7 @@ class QueryRun:
                 on_trouble=self._on_trouble,
                 on_wait=self.trouble_tracker.note_wait,
                 on_samples=session.tap.record,
+                on_failures=session.failed_messages.record,
                 on_work=lambda work: self.signals.driver.update(work=work),
             ),
             record=record,
@@ -382,7 +384,8 @@ class QueryRun:
             self.kafka.batch_started(batch, number)
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
-        set_micro_batch(batch, self._checkpoint.identity, at, self._input.tap.per_task, crashes)
+        samples, windows = self._input.tap.per_task, self._input.window_questions.take()
+        set_micro_batch(batch, self._checkpoint.identity, at, samples, crashes, windows)
         self._tables.prepare(batch, at)
         table = batch.toArrow()
         frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
@@ -423,6 +426,12 @@ class QueryRun:
             hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
         self.signals.driver.update(**hints)
+        self._input.window_questions.record(statuses.values())
+
+    def _request_micro_batch(self) -> None:
+        """Have a micro-batch run soon, though there may be no message."""
+        if not self.stopping.is_set():
+            self.signals.driver.update(requested_at=time.time_ns())
 
     def snapshot(self) -> Snapshot:
         """Return what the stream is doing, as of its newest micro-batch."""

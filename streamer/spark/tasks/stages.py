@@ -44,6 +44,7 @@ from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
 from streamer.window import ShuffleRow as PackRow
+from streamer.window.inspect.window_query import WINDOW_QUERIES, WindowQuery
 from streamer.window.state.layout import HEAD_KEY
 
 ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
@@ -80,6 +81,7 @@ _Batches = Iterable[pa.RecordBatch]
 _MICRO_BATCH_PROPERTY: Final = "streamer.micro_batch"
 _PLANNED_PROPERTY: Final = "streamer.planned"
 _SAMPLES_PROPERTY: Final = "streamer.samples"
+_WINDOWS_PROPERTY: Final = "streamer.windows"
 _CRASHES_PROPERTY: Final = "streamer.crashes"
 _TABLES_PROPERTY: Final = "streamer.tables"
 
@@ -130,6 +132,7 @@ def prepare_task(plan: Plan) -> None:
 
         set_process_tables(tables_of(tables_text, resources_of_run(plan.run)))
     SAMPLES_PER_COMPONENT.set(requested_samples())
+    WINDOW_QUERIES.set(requested_windows())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()
     REPORTER.set(make_reading_reporter(plan.task_log_address))
@@ -364,7 +367,12 @@ def build_frames(
 
 
 def set_micro_batch(
-    batch: DataFrame, stream: str, number: int, samples: int = 0, crashes: str = ""
+    batch: DataFrame,
+    stream: str,
+    number: int,
+    samples: int = 0,
+    crashes: str = "",
+    windows: str = "",
 ) -> None:
     """Set the properties of a micro-batch's tasks, from the thread that is about to run them.
 
@@ -374,11 +382,13 @@ def set_micro_batch(
         number: the micro-batch's.
         samples: how many samples tasks take of each component's messages.
         crashes: what is known of messages that end a worker (`CrashInstructions.text`).
+        windows: what is asked about open windows (`WindowQuestions.take`).
     """
     context = batch.sparkSession.sparkContext
     context.setLocalProperty(_MICRO_BATCH_PROPERTY, f"{stream} {number}")
     context.setLocalProperty(_SAMPLES_PROPERTY, str(samples))
     context.setLocalProperty(_CRASHES_PROPERTY, crashes)
+    context.setLocalProperty(_WINDOWS_PROPERTY, windows)
 
 
 def current_micro_batch(part: str = "") -> MicroBatch | None:
@@ -429,6 +439,13 @@ def requested_samples() -> int:
     context = TaskContext.get()
     text = context.getLocalProperty(_SAMPLES_PROPERTY) if context else None
     return int(text or 0)
+
+
+def requested_windows() -> tuple[WindowQuery, ...]:
+    """Return what the task is asked about the open windows of its shards."""
+    context = TaskContext.get()
+    text = context.getLocalProperty(_WINDOWS_PROPERTY) if context else None
+    return tuple(map(WindowQuery.from_json, text.splitlines())) if text else ()
 
 
 def current_crash_order() -> CrashInstructions | None:

@@ -24,7 +24,7 @@ from streamer.tools.playground.mapping_environment import (
     find_import_directory,
     substitute_variables,
 )
-from streamer.tools.playground.split_documents import split_documents
+from streamer.tools.playground.split_documents import Split, split_documents
 
 MAX_SHOWN_BYTES: Final = 1 << 20
 """How many bytes of results are shown; those after them are left out."""
@@ -44,6 +44,9 @@ class Request(TypedDict, total=False):
         variables: whether `${VARIABLES}` in the mapping are replaced.
         compact: whether results are JSON on one line.
         metadata: what documents have as metadata.
+        batch: whether the input is several documents, a line each, which are one batch.
+        group_by: a mapping; documents for which it gives the same value are a batch. Empty for
+            one batch of all.
     """
 
     mapping: str
@@ -53,6 +56,8 @@ class Request(TypedDict, total=False):
     variables: bool
     compact: bool
     metadata: dict[str, Any]
+    batch: bool
+    group_by: str
 
 
 class Problem(TypedDict):
@@ -81,12 +86,14 @@ class Result(TypedDict, total=False):
         deleted: whether the mapping deletes it.
         metadata: what the message has then, as JSON; left out when it has none.
         problem: why the mapping failed.
+        batch: the number of its batch, from 1; left out unless documents are batches.
     """
 
     output: str
     deleted: bool
     metadata: str
     problem: Problem
+    batch: int
 
 
 class Answer(TypedDict, total=False):
@@ -118,17 +125,61 @@ def run_trial(request: Request, impure: bool) -> Answer:
     style = DocumentStyle(request.get("raw", False), not request.get("compact", False))
     ex = Execution(time.time_ns)
     ex.keyed_state = TransientState()
+    batches = _make_batches(request, style, impure, ex)
+    if not isinstance(batches, list):
+        return {"problem": batches}
     results: list[Result] = []
     shown = 0
-    for document in _split_input(request["input"].encode(errors="replace"), style.raw):
-        result = _apply_to_document(mapping, document, style, ex, request.get("metadata"))
-        shown += len(result.get("output", "")) + len(result.get("metadata", ""))
-        if shown > MAX_SHOWN_BYTES:
-            output = result.get("output", "")
-            results.append({"output": output[: max(len(output) - (shown - MAX_SHOWN_BYTES), 0)]})
-            return {"results": results, "cut": True}
-        results.append(result)
+    for number, batch in enumerate(batches, 1):
+        for index in range(len(batch)):
+            result = _apply_to_document(mapping, batch, index, style, ex)
+            if request.get("batch"):
+                result["batch"] = number
+            shown += len(result.get("output", "")) + len(result.get("metadata", ""))
+            if shown > MAX_SHOWN_BYTES:
+                output = result.get("output", "")
+                results.append(
+                    {"output": output[: max(len(output) - (shown - MAX_SHOWN_BYTES), 0)]}
+                )
+                return {"results": results, "cut": True}
+            results.append(result)
     return {"results": results}
+
+
+def _make_batches(
+    request: Request, style: DocumentStyle, impure: bool, ex: Execution
+) -> list[list[Message]] | Problem:
+    """Return the input as batches, or why it cannot be grouped."""
+    text = request["input"].encode(errors="replace")
+    if request.get("batch"):
+        split: Split = "lines" if style.raw else "auto"
+        documents = [one for some in split_documents(_TextReader(text), split) for one in some]
+        documents = [one for one in documents if one.strip()]
+    else:
+        documents = _split_input(text, style.raw)
+    messages = [_make_message(one, style, request.get("metadata")) for one in documents]
+    if not request.get("batch"):
+        return [[message] for message in messages]
+    group_by = request.get("group_by", "")
+    if not group_by.strip():
+        return [messages] if messages else []
+    try:
+        key = compile_mapping(group_by, impure=impure)
+        groups: dict[str, list[Message]] = {}
+        for index, message in enumerate(messages):
+            value = key.query(messages, index, ex)
+            groups.setdefault(repr(value), []).append(message)
+    except (BloblangError, MessageError) as e:
+        return make_problem(f"group by: {e}")
+    return list(groups.values())
+
+
+def _make_message(
+    document: bytes, style: DocumentStyle, metadata: dict[str, Any] | None
+) -> Message:
+    message = Message(document, doc=document) if style.raw else Message(document)
+    message.meta = dict(metadata or {})
+    return message
 
 
 class _TextReader:
@@ -160,16 +211,11 @@ def _is_json(text: bytes) -> bool:
 
 
 def _apply_to_document(
-    mapping: Mapping,
-    document: bytes,
-    style: DocumentStyle,
-    ex: Execution,
-    metadata: dict[str, Any] | None = None,
+    mapping: Mapping, batch: list[Message], index: int, style: DocumentStyle, ex: Execution
 ) -> Result:
-    message = Message(document, doc=document) if style.raw else Message(document)
-    message.meta = dict(metadata or {})
+    document = batch[index].raw
     try:
-        mapped = mapping.apply([message], 0, ex)
+        mapped = mapping.apply(batch, index, ex)
         if mapped is None:
             return {"deleted": True}
         # What the mapping left alone is shown as JSON when it is JSON.

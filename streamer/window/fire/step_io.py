@@ -12,7 +12,15 @@ from streamer.core.durations import format_duration
 from streamer.core.errors import StreamerError
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.pack_builder import DROP_REASON
-from streamer.window.contract import Counters, Emission, LogLine, OpenWindow, RowKind, ShuffleRow
+from streamer.window.contract import (
+    Counters,
+    DroppedSample,
+    Emission,
+    LogLine,
+    OpenWindow,
+    RowKind,
+    ShuffleRow,
+)
 from streamer.window.fire.fire_window import iterate_in_order
 from streamer.window.pack.message_columns import MessageBuilder
 from streamer.window.pack.pack_codec import StoredPack, read_header
@@ -217,13 +225,15 @@ class StepReport:
         self._having_errors = 0
         self._expired_windows = 0
 
-    def add_late(self, count: int, until: int, closed_until: int) -> None:
-        """Report late messages, the newest of whose windows ended at `until`."""
+    def add_late(
+        self, count: int, until: int, closed_until: int, sample: DroppedSample | None
+    ) -> None:
+        """Report late messages, the newest of whose windows ended at `until`; one is a sample."""
         text = (
             f"late messages were dropped: {count}; the newest of their windows ended at "
             f"{format_rfc3339(until)}, and all up to {format_rfc3339(closed_until)} have closed"
         )
-        self._lines.append(LogLine("WARN", text, {"reason": "late", "messages": count}))
+        self._lines.append(LogLine("WARN", text, {"reason": "late", "messages": count}, sample))
 
     def add_expired(
         self, start: int, end: int, count: int, now: int, pressure: BackPressure

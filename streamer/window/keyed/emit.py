@@ -33,6 +33,7 @@ from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import decode_meta
 from streamer.window.pack.window_metadata import (
+    format_shown_key,
     make_count_metadata,
     make_unbounded_metadata,
     make_window_metadata,
@@ -253,8 +254,11 @@ def emit_batches(
             sizes = [group.size for group in run.groups]
             counters.emitted_windows += len(sizes)
             counters.emitted_messages += sum(sizes)
-            shown = zip(run.ends, sizes, run.reasons, strict=True)
-            closed += [ClosedWindow(*one) for one in islice(shown, _MAX_CLOSED_SHOWN - len(closed))]
+            shown = zip(run.ends, sizes, run.reasons, run.starts, run.keys, strict=True)
+            closed += [
+                ClosedWindow(end, size, reason, start, format_shown_key(key))
+                for end, size, reason, start, key in islice(shown, _MAX_CLOSED_SHOWN - len(closed))
+            ]
             yield run
         return tuple(closed)
     for emission in _iterate_in_order(queue, reader, closed_sessions):
@@ -268,7 +272,9 @@ def emit_batches(
         counters.emitted_windows += 1
         counters.emitted_messages += count
         if emission.end is not None and len(closed) < _MAX_CLOSED_SHOWN:
-            closed.append(ClosedWindow(emission.end, count, emission.reason))
+            shown_key = format_shown_key(emission.key)
+            window = ClosedWindow(emission.end, count, emission.reason, emission.start, shown_key)
+            closed.append(window)
         yield emission
     return tuple(closed)
 

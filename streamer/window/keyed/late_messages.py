@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -10,9 +11,11 @@ import numpy as np
 from streamer.core.message import Batch
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.pack_builder import DROP_REASON
-from streamer.window.contract import Counters, Emission, LogLine
+from streamer.window.contract import Counters, DroppedSample, Emission, LogLine
+from streamer.window.fire.dropped_sample import make_sample
 from streamer.window.keyed.message_rows import LoadedPack
 from streamer.window.pack.message_columns import MessageBuilder
+from streamer.window.pack.window_metadata import format_shown_key
 
 
 class DroppedRow(NamedTuple):
@@ -51,7 +54,15 @@ class LateMessages(list[DroppedRow]):
             f"late messages were dropped: {len(self)}; the oldest was of "
             f"{format_rfc3339(oldest)}, and all windows that they belong to had closed"
         )
-        return (LogLine("WARN", text, {"reason": "late", "messages": len(self)}),)
+        fields = {"reason": "late", "messages": len(self)}
+        return (LogLine("WARN", text, fields, _sample_row(self[0])),)
+
+
+def _sample_row(dropped: DroppedRow) -> DroppedSample:
+    pack, row = dropped.loaded.pack, dropped.row
+    key = pack.keys[bisect_right(pack.starts, row) - 1] if pack.keys else None
+    time = int(dropped.loaded.times[row])
+    return make_sample(dropped.loaded.payloads[row], format_shown_key(key), time)
 
 
 def build_dropped_messages(dropped: Sequence[DroppedRow], reason: str) -> Batch:

@@ -26,6 +26,9 @@ WINDOW_KEY: Final = "window_key"
 WINDOW_EMIT: Final = "window_emit"
 WINDOW_COUNT: Final = "window_count"
 
+MAX_SHOWN_KEY_CHARS: Final = 200
+"""Characters of a key that people see in lists."""
+
 _UNITS: Final = (("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND))
 
 
@@ -154,6 +157,16 @@ def make_unbounded_metadata(
         key: as `WindowMetadata.for_key` takes it.
     """
     return _add_key({WINDOW_EMIT: reason}, max_time, key)
+
+
+def format_shown_key(key: bytes | None) -> str | None:
+    """Return a key as people see it in lists: as `window_key` shows it, shortened."""
+    return None if key is None else shorten_key(format_key(key))
+
+
+def shorten_key(text: str) -> str:
+    """Return the text of a key as people see it in lists."""
+    return text if len(text) <= MAX_SHOWN_KEY_CHARS else f"{text[:MAX_SHOWN_KEY_CHARS]}…"
 
 
 def format_key(key: bytes) -> str:

@@ -27,6 +27,7 @@ from streamer.window.contract import (
     ShuffleRow,
     Status,
 )
+from streamer.window.fire.dropped_sample import sample_dropped
 from streamer.window.fire.fire_sorted import fire_sorted
 from streamer.window.fire.fire_window import (
     MAX_CACHED_MESSAGES,
@@ -206,7 +207,8 @@ class GridStep(ABC):
             for _, emission in merge(*emitted, key=itemgetter(0)):
                 yield emission
             for window in closing:
-                self._closed.append(ClosedWindow(end + self.bound_offset, window.messages, reason))
+                bounds = window.end + self.bound_offset, window.start + self.bound_offset
+                self._closed.append(ClosedWindow(bounds[0], window.messages, reason, bounds[1]))
             for pane in self._panes_freed_by(end, windows[0][1] if windows else []):
                 self._head.counters.released += pane.count
                 self._pane_store.remove(pane)
@@ -292,7 +294,7 @@ class SystemStep(GridStep):
         panes, head.next_arrival = shard_input.assign_panes(
             grid, self._now, closed_until, head.next_arrival
         )
-        late, late_until = 0, closed_until
+        late, late_until, sample = 0, closed_until, None
         for pane in sorted(panes):
             count = sum(pack.header.messages for pack in panes[pane])
             if not self._window.is_late(pane, closed_until):
@@ -301,11 +303,12 @@ class SystemStep(GridStep):
                 head.counters.taken += count
                 continue
             late, late_until = late + count, grid.last_end(pane)
+            sample = sample or sample_dropped(panes[pane][0], self._window.keyed)
             if self._keep_dropped:
                 yield from emit_to_late_output([(p.body, p.shift) for p in panes[pane]], "late")
         if late:
             head.counters.count_dropped("late", late)
-            self._report.add_late(late, late_until, closed_until)
+            self._report.add_late(late, late_until, closed_until, sample)
 
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
         counters = self._head.counters
@@ -325,7 +328,7 @@ class SystemStep(GridStep):
             ((start, panes),) = self._windows_ending_at(end)
             count = sum(pane.count for pane in panes)
             head.counters.expired_windows += 1
-            self._closed.append(ClosedWindow(end, count, "expired"))
+            self._closed.append(ClosedWindow(end, count, "expired", start))
             self._report.add_expired(start, end, count, self._now, pressure)
             _note_expired(head, grid, end)
             for pane in self._panes_freed_by(end, panes):

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract import Emission, MicroBatchInfo, RowKind
 from streamer.window.evaluate.queries import CompiledMapping
+from streamer.window.fire.dropped_sample import sample_dropped
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
 from streamer.window.fire.source_clocks import SourceClocks, SourceWatermarks, follow_pieces
@@ -110,7 +111,8 @@ class PaneStep(GridStep):
         closed = self._closed_until
         if self._head.stream is not None:
             closed = max(closed, self._window.closed_until(self._head.stream))
-        self._report.add_late(count, until + self.bound_offset, closed + self.bound_offset)
+        offset, sample = self.bound_offset, sample_dropped(late[0], self._window.keyed)
+        self._report.add_late(count, until + offset, closed + offset, sample)
         if self._keep_dropped:
             yield from emit_to_late_output([(pack.body, pack.shift) for pack in late], "late")
 

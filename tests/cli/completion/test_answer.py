@@ -131,6 +131,9 @@ def test_the_part_of_a_new_config_in_hand_is_completed() -> None:
     assert ("part", "stdin/mapping") in answer("streamer create stdin/map")
     assert ("part", "stdin/noop,mapping") in answer("streamer create stdin/noop,map")
     assert ("part", "stdin//stdout") in answer("streamer create stdin//stdo")
+    assert ("part", "stdin/tumbling_window") in answer("streamer create stdin/tumb")
+    whole = "stdin/tumbling_window/mapping/stdout"
+    assert ("part", whole) in answer(f"streamer create {whole[:-2]}")
     assert values("streamer create a/b/c/d/e") == []
 
 

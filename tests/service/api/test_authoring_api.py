@@ -127,6 +127,21 @@ def test_a_mapping_is_tried_within_bounds(tmp_path: Path) -> None:
         assert result["output"] == "y!" and json.loads(result["metadata"]) == {"x": "y", "z": 1}
         problem = tried("root = this.a\nroot.b = nope(1)")["problem"]
         assert (problem["line"], problem["column"], problem["length"]) == (2, 10, 4)
+        window = (
+            'root = if batch_index() == 0 { [batch_size(), json("v").from_all().sum()] } '
+            "else { deleted() }"
+        )
+        lines = '{"v":1,"u":"a"}\n{"v":2,"u":"b"}\n{"v":3,"u":"a"}'
+        whole = tried(window, lines, batch=True)["results"]
+        assert [one.get("output", "deleted").split() for one in whole] == [
+            *(["[", "3,", "6", "]"], ["deleted"], ["deleted"]),
+        ]
+        grouped = tried(window, lines, batch=True, group_by="this.u")["results"]
+        assert [(one["batch"], one.get("deleted", False)) for one in grouped] == [
+            *((1, False), (1, True), (2, False)),
+        ]
+        assert "4" in grouped[0]["output"]
+        assert "group by" in tried(window, lines, batch=True, group_by="nope(")["problem"]["text"]
         endless = "root = range(0, 9999).map_each(a -> range(0, 9999).map_each(b -> a * b))"
         stopped = str(tried(endless))  # by whichever bound it meets first
         assert "memory" in stopped or "seconds" in stopped

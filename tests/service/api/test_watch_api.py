@@ -7,12 +7,16 @@ from pathlib import Path
 import orjson
 import pytest
 
+from streamer.core.durations import SECOND
+from streamer.core.message import Message
+from streamer.engine.report.failed_messages import FailureSampler
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.stream_view import StreamState
 from tests.service.api.asking import Asking, asking
 from tests.service.console.showing import files, stage
 from tests.service.fleet.pretending import Stage
 
+CHECK = "root.pipeline.processors.0"
 SECRET = """
 input: { label: here, generate: { mapping: 'root = "x"' } }
 output:
@@ -130,3 +134,41 @@ def test_the_calls_of_the_page_pass_the_guard(shown: Asking) -> None:
     headers = {"Origin": shown.url, "Sec_Fetch_Site": "same-origin"}
     assert shown.ask("POST", "/streams/orders/tap", **headers).status_code == 200
     assert shown.ask("POST", "/streams/orders/pause", **headers).status_code == 200
+
+
+def test_failed_messages_are_shown_without_secrets_and_their_readers_are_logged(
+    tmp_path: Path,
+) -> None:
+    failures = {("processor_error", (("label", "it"), ("path", CHECK))): 12}
+    said = Stage(now=lambda *_: StreamState(Snapshot(messages=20), failures))
+    config = SECRET + "pipeline: { processors: [ { label: it, mapping: root = this } ] }\n"
+    with asking(tmp_path, stage=said) as server:
+        assert server.ask("POST", "/streams/a", config).status_code == 200
+        managed = server.service.manager.registry.get("a")
+        sampler = FailureSampler()
+        meta = {"kafka_topic": "t", "kafka_partition": 3, "kafka_offset": 41, "k": "url-password"}
+        for number in range(2):
+            message = Message(b"very-secret-word %d" % number, meta)
+            sampler.add("marked", {"label": "it", "path": CHECK}, "very-secret-word!", [message])
+        body = sampler.encode_samples()
+        assert body is not None
+        managed.view.failed_messages.record(4, 1_700_000_000 * SECOND, [body])
+        path = "/streams/a/failed-messages"
+        answer = server.ask("GET", path)
+        assert "very-secret-word" not in answer.text and "url-password" not in answer.text
+        first, second = answer.json()["messages"]
+        assert first["content"].endswith(" 1") and second["number"] < first["number"]
+        assert (first["time"], first["micro_batch"]) == ("2023-11-14T22:13:20Z", 4)
+        assert first["source"] == {"topic": "t", "partition": "3", "offset": "41"}
+        [count] = answer.json()["components"]
+        assert (count["path"], count["error"]) == (CHECK, 12)
+        assert len(server.ask("GET", f"{path}?limit=1").json()["messages"]) == 1
+        assert server.ask("GET", f"{path}?node=root.output").json()["messages"] == []
+        assert server.ask("GET", f"{path}?limit=-1").status_code == 400
+        assert server.ask("GET", "/streams/b/failed-messages").status_code == 404
+        lines = [line.text for line in managed.log_tail.lines_after(0)]
+        assert lines.count("Failed messages are read by the API") == 1
+        # A stream that starts again still shows what has failed before.
+        assert server.ask("POST", "/streams/a/pause").status_code == 200
+        assert server.ask("POST", "/streams/a/resume").status_code == 200
+        assert len(server.ask("GET", path).json()["messages"]) == 2

@@ -15,16 +15,35 @@ from typing import Any
 from streamer.engine.report.figure_history import BatchFigures
 from streamer.engine.report.stream_metrics import Snapshot, series_key
 from streamer.engine.report.window_history import LAG_METRIC_KEY, WindowHistory
+from streamer.engine.report.window_questions import Answer
 from streamer.service.monitoring.stream_figures import StreamFigures
 from streamer.service.monitoring.stream_view import StreamState
 from streamer.service.monitoring.window_listing import list_open_windows
 from streamer.window import SystemWindow
+from streamer.window.inspect.window_query import WindowListing, WindowQuery, WindowRow
+from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window_types import Session
 from tests.service.api.asking import asking
 from tests.service.fleet.pretending import GENERATE, Stage
 
 SECOND = 1_000_000_000
 SIZE = 10 * SECOND
 WINDOW = SystemWindow(size=SIZE, slide=SIZE // 2, allowed_lateness=2 * SECOND)
+
+GAP = 30 * SECOND
+SESSIONS = EventWindow(Session(GAP), keyed=True)
+
+VISITS = """
+input: { generate: { interval: 1s, mapping: 'root = {"user": "ada", "at": now()}' } }
+buffer:
+  session_window: { timestamp_mapping: root = this.at, key_mapping: root = this.user, gap: 30s }
+pipeline:
+  processors:
+    - label: count
+      mapping: |
+        root = if batch_index() == 0 { {"user": this.user, "n": batch_size()} } else { deleted() }
+output: { drop: {} }
+"""
 
 LIGHTS = """
 input:
@@ -94,8 +113,10 @@ def now(stream_id: str, polls: int) -> StreamState:
     return StreamState(shot, counts)
 
 
-def windows(stream_id: str) -> Mapping[str, Any]:
-    """Three open windows, and what became of others."""
+def windows(stream_id: str, query: WindowQuery, answer: Answer | None) -> Mapping[str, Any]:
+    """Three open windows, and what became of others; or sessions of some users."""
+    if stream_id.startswith("visits"):
+        return list_sessions(query, answer)
     if not stream_id.startswith("lights"):
         return list_open_windows(None, ())
     at = time.time_ns()
@@ -122,7 +143,32 @@ def windows(stream_id: str) -> Mapping[str, Any]:
         "held_bytes": 88_100,
         "open": [{**one, "size": one["messages"] * 71} for one in opened],
     }
-    return list_open_windows(WINDOW, [status], recent)
+    return list_open_windows(WINDOW, [status], recent, query, answer)
+
+
+def list_sessions(query: WindowQuery, answer: Answer | None) -> Mapping[str, Any]:
+    """Sessions of some users, two that closed, and late messages with a sample."""
+    at = time.time_ns() // SECOND * SECOND
+    spans = [("ada", 50, 5, 31), ("bob", 44, 20, 7), ("carol", 21, 21, 1), ("dan", 12, 2, 104)]
+    rows = [
+        WindowRow(key, at - start * SECOND, at - end * SECOND, count, None, at - end * SECOND + GAP)
+        for key, start, end, count in spans
+    ]
+    recent = WindowHistory(lambda: at)
+    closed = [
+        {"end": at - age * SECOND, "start": at - (age + size) * SECOND, "messages": 3, "key": user}
+        for user, age, size in (("eve", 40, 12), ("fay", 36, 0))
+    ]
+    sample = {"payload": '{"user":"gus","page":"/cart"}', "key": "gus", "event_time": at - 2 * GAP}
+    late = {"fields": {"reason": "late"}, "sample": sample}
+    for number, dropped in enumerate((0, 60)):
+        status: dict[str, Any] = {"now": at, "counters": {"dropped": {"late": dropped}}}
+        status["log"] = [late]
+        status["closed"] = [{**one, "reason": "final"} for one in closed] if number else []
+        recent.record(number, [status], lag=1.0)
+    listing = WindowListing(rows, len(rows)).to_dict()
+    status = {"held": 143, "held_bytes": 9_100, "open_windows": len(rows), "listing": listing}
+    return list_open_windows(SESSIONS, [status], recent, query, answer)
 
 
 def feed(stream_id: str, figures: StreamFigures) -> None:

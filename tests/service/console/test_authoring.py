@@ -260,6 +260,30 @@ def test_a_mapping_is_tried_while_it_is_typed(page: Page, server: Asking) -> Non
     expect(result).to_contain_text("failed assignment (line 1)")
 
 
+def test_a_batch_is_tried_and_shared_by_a_link(page: Page, server: Asking) -> None:
+    go(page, server, "playground")
+    result = page.get_by_role("region", name="Result").last
+    page.get_by_role("button", name="Try a window's mapping").click()
+    expect(result.get_by_role("heading", name="Batch 2")).to_be_visible()
+    expect(result).to_contain_text('"total": 7')
+    page.get_by_label("Group by").fill("")
+    expect(result).to_contain_text('"total": 14')
+    editor(page, "Mapping").fill('root = "é" + batch_size().string()')
+    expect(result).to_contain_text("é3")
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("link").last).to_be_visible()
+    link = page.url
+    assert "state=" in link
+    page.goto("about:blank")
+    page.goto(link)
+    expect(editor(page, "Mapping")).to_have_value('root = "é" + batch_size().string()')
+    expect(page.get_by_label("One batch, a message a line")).to_be_checked()
+    expect(result).to_contain_text("é3")
+    page.goto("about:blank")
+    page.goto(f"{server.url}/#/playground?state=" + "A" * 50_000)
+    expect(result).to_contain_text('"source": "orders"')
+
+
 def test_the_documentation_is_read_in_the_console(page: Page, server: Asking) -> None:
     go(page, server, "docs/tools")
     expect(page.get_by_role("heading", level=1)).to_have_text("Tools around a config")

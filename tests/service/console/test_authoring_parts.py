@@ -108,7 +108,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
             """async (assets) => {
               const at = `${location.origin}/console/${assets}/parts`;
               const part = (name) => import(`${at}/${name}.js`);
-              const names = ["yaml_text", "schema", "diff"];
+              const names = ["yaml_text", "schema", "diff", "languages"];
               window.parts = Object.assign({}, ...(await Promise.all(names.map(part))));
               window.configs = await (await fetch("schema")).json();
             }""",
@@ -164,5 +164,52 @@ def test_long_texts_are_compared_within_a_second_or_so(page: Page) -> None:
           parts.compared(lines(20000, (i) => `a${i}`), lines(20000, (i) => `b${i}`));
           return performance.now() - began;
         }"""
+    )
+    assert took < 5_000
+
+
+COLOURED = """\
+input:
+  generate:
+    count: 3
+    mapping: |
+      # a mapping
+      root = random_int(min: 1, max: 20)
+
+      root.a = "x"   # no end
+    label: made
+pipeline:
+  processors:
+    - mutation: |-
+        root.max: this
+    - log:
+        message: >
+          said: ${WHO} "x"
+    - label: last
+"""
+
+
+def test_what_stands_in_a_block_is_coloured_as_what_it_is(page: Page) -> None:
+    found = page.evaluate("(text) => [...parts.pieces(text, parts.YAML)]", COLOURED)
+    assert "".join(part for part, _ in found) == COLOURED
+    by_colour: dict[str, list[str]] = {}
+    for part, colour in found:
+        by_colour.setdefault(colour, []).append(part)
+    assert by_colour["key"] == [
+        *("input", "generate", "count", "mapping", "random_int", "label", "pipeline"),
+        *("processors", "mutation", "log", "message", "label"),
+    ]
+    assert by_colour["number"] == ["3", "1", "20"]
+    assert by_colour["string"] == ['"x"'] and by_colour["variable"] == ["${WHO}"]
+    assert by_colour["comment"] == ["# a mapping", "# no end"]
+    # However long it is, and without an end.
+    long = "a: |\n" + "  x: |\n" * 5000
+    took = page.evaluate(
+        """(text) => {
+          const began = performance.now();
+          const whole = [...parts.pieces(text, parts.YAML)].map(([part]) => part).join("");
+          return whole === text ? performance.now() - began : Infinity;
+        }""",
+        long,
     )
     assert took < 5_000

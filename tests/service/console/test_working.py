@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from streamer.core.durations import SECOND
+from streamer.core.message import Message
+from streamer.engine.report.failed_messages import FailureSampler
 from tests.service.api.asking import Asking
 from tests.service.console.authored import RESULTS, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
@@ -19,6 +22,7 @@ from tests.service.console.chromium import PATIENCE, chromium, opened
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 expect.set_options(timeout=PATIENCE)
+BAD = "<img src=x onerror='window.hacked=1'>"
 LOOKS = (Path(__file__).parent / "looks.js").read_text()
 
 
@@ -133,6 +137,43 @@ def test_results_are_saved_as_files_and_copied_as_commands(
     ]
 
 
+def fail(
+    server: Asking, batch: int, *contents: str, meta: Mapping[str, object] | None = None
+) -> None:
+    """Say that messages have failed in a mapping of `orders`."""
+    sampler = FailureSampler()
+    for content in contents:
+        place = {"label": "per_user", "path": "root.pipeline.processors.0"}
+        message = Message(content.encode(), dict(meta or {}))
+        sampler.add("marked", place, f"no good: {BAD}", [message])
+    body = sampler.encode_samples()
+    assert body is not None
+    failed = server.service.manager.registry.get("orders").view.failed_messages
+    failed.record(batch, 1_700_000_000 * SECOND, [body])
+
+
+def test_failed_messages_are_shown_with_their_error_and_place(page: Page, server: Asking) -> None:
+    go(page, server, "streams/plain/failed")
+    expect(page.get_by_text("No message has failed since the service started.")).to_be_visible()
+    kafka = {"kafka_topic": "t", "kafka_partition": 3, "kafka_offset": 41}
+    fail(server, 1, '{"id":1}', meta=kafka)
+    go(page, server, "streams/orders/failed")
+    first = page.locator(".sample").first
+    expect(first).to_contain_text('"id": 1')
+    expect(first).to_contain_text(f"no good: {BAD}")
+    expect(first).to_contain_text("t · partition 3 · offset 41")
+    expect(first).to_contain_text("went on, marked as failed")
+    fail(server, 2, BAD)
+    expect(page.locator(".sample")).to_have_count(2)
+    expect(first.locator("pre")).to_have_text(BAD)
+    page.get_by_label("Filter messages").fill("offset")
+    expect(page.get_by_text("No message fits the filter.")).to_be_visible()
+    page.get_by_label("Filter messages").fill("")
+    first.get_by_role("link", name="per_user").click()
+    expect(page.get_by_role("heading", name="group_by_value per_user")).to_be_visible()
+    assert page.evaluate("window.hacked") is None
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 def test_all_is_named_and_can_be_read(
     browser: Browser, server: Asking, theme: str, width: int
@@ -152,4 +193,8 @@ def test_all_is_named_and_can_be_read(
         page.get_by_role("button", name="Find").click()
         expect(page.locator(".sql-rows tbody tr")).to_have_count(50)
         looks(page, "results in SQL")
+        fail(server, 3, '{"id":3}')
+        go(page, server, "streams/orders/failed")
+        expect(page.locator(".sample").first).to_be_visible()
+        looks(page, "failed messages")
         assert complaints == []

@@ -14,6 +14,7 @@ from streamer.config import Config, parse_config
 from streamer.core.errors import StreamerError
 from streamer.engine.report.message_samples import MessageSamples
 from streamer.engine.report.stream_metrics import Snapshot
+from streamer.engine.report.window_questions import Answer, WindowQuestions
 from streamer.service.fleet.api_permissions import ApiPermissions
 from streamer.service.fleet.checkpoints import Checkpoints
 from streamer.service.fleet.config_reader import ConfigReader
@@ -24,7 +25,9 @@ from streamer.service.fleet.restart_schedule import RestartPolicy
 from streamer.service.fleet.run_handle import RunRequest
 from streamer.service.monitoring.stream_figures import StreamFigures
 from streamer.service.monitoring.stream_view import StreamState
+from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.service.run.revision_switch import RevisionChange
+from streamer.window.inspect.window_query import WindowQuery
 
 ROOT = "http: { address: '127.0.0.1:0' }\nspark: { master: 'local[1]' }\n"
 GENERATE = "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n"
@@ -66,7 +69,7 @@ class Stage:
     now: Callable[[str, int], StreamState] = lambda _, polls: StreamState(
         Snapshot(messages=7, batch=polls), {}
     )
-    windows: Callable[[str], Mapping[str, Any]] = lambda _: NO_WINDOWS
+    windows: Callable[[str, WindowQuery, Answer | None], Mapping[str, Any]] = lambda *_: NO_WINDOWS
     feed: Callable[[str, StreamFigures], None] = lambda _, figures: None
 
 
@@ -85,6 +88,7 @@ class PretendedRun:
         self.interrupted = False
         self.patience = 0.0
         self.samples = MessageSamples()
+        self.questions = WindowQuestions()
 
     def _has(self, texts: set[str], config: Config | None = None) -> bool:
         text = (config or self.config).text
@@ -119,8 +123,11 @@ class PretendedRun:
     def newest_batch(self) -> int:
         return self.number
 
-    def list_windows(self) -> Mapping[str, Any]:
-        return self.stage.windows(self.stream_id)
+    def list_windows(self, query: WindowQuery = DEFAULT_QUERY) -> Mapping[str, Any]:
+        return self.stage.windows(self.stream_id, query, self.questions.answer_to(query))
+
+    def request_windows(self, query: WindowQuery) -> bool:
+        return self.questions.request(query)
 
     def tap(self) -> MessageSamples:
         return self.samples

@@ -29,6 +29,7 @@ export const tabs = [
   { name: "", label: "Overview", view: "overview" },
   { name: "history", label: "History", view: "history" },
   { name: "messages", label: "Messages", view: "messages" },
+  { name: "failed", label: "Failed", view: "failed_messages" },
   { name: "logs", label: "Logs", view: "logs" },
   { name: "config", label: "Config", view: "editor" },
   { name: "revisions", label: "Revisions", view: "revisions" },

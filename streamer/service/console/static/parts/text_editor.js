@@ -1,6 +1,7 @@
 /** A field for texts with line numbers, colours and marks; typing and undoing are the browser's. */
 
 import { h, fill } from "./dom.js";
+import { pieces } from "./languages.js";
 import { slyLines, visible } from "./outside_text.js";
 
 const COLOURED = 150_000; // More text than this is not coloured: it would slow typing down.
@@ -32,9 +33,9 @@ document.addEventListener("pointerdown", () => (byTab = false), true);
 /** The field. Its `element` goes into the page. */
 export class TextEditor {
   /**
-   * @param {{label: string, text?: string, language?: RegExp, readOnly?: boolean,
+   * @param {{label: string, text?: string, language?: RegExp | Function, readOnly?: boolean,
    *   changed?: () => void, describedBy?: string, rows?: number}} options
-   *   `language` has named groups, whose names are those of colours
+   *   `language` as `pieces` takes it: the names of its groups are those of colours
    */
   constructor({ label, text = "", language, readOnly = false, changed, describedBy, rows = 20 }) {
     this.language = language;
@@ -286,7 +287,7 @@ function painted(text, language, spans) {
   const nodes = [];
   let at = 0;
   const cuts = [...new Set(spans.flatMap(({ from, to }) => [from, to]))].sort((a, b) => a - b);
-  for (const [part, colour] of pieces(text, language)) {
+  for (const [part, colour] of coloured(text, language)) {
     const end = at + part.length;
     const edges = [at, ...cuts.filter((cut) => cut > at && cut < end), end];
     for (let index = 0; index + 1 < edges.length; index++) {
@@ -304,15 +305,7 @@ function painted(text, language, spans) {
   return nodes;
 }
 
-function* pieces(text, language) {
-  let done = 0;
-  if (language && text.length <= COLOURED) {
-    for (const found of text.matchAll(language)) {
-      if (found.index > done) yield [text.slice(done, found.index), ""];
-      const named = Object.entries(found.groups).find(([, part]) => part !== undefined);
-      yield [found[0], named?.[0] ?? ""];
-      done = found.index + found[0].length;
-    }
-  }
-  if (done < text.length) yield [text.slice(done), ""];
+function* coloured(text, language) {
+  if (language && text.length <= COLOURED) yield* pieces(text, language);
+  else if (text) yield [text, ""];
 }

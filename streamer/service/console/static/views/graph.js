@@ -1,5 +1,6 @@
 /** A stream's graph: its stages and nodes in the order of a message's way, with live figures. */
 
+import { markNode } from "../parts/condition.js";
 import { h, fill, say } from "../parts/dom.js";
 import { drawLoad } from "../parts/load.js";
 import { poll } from "../parts/poll.js";
@@ -37,6 +38,7 @@ export async function graph(root, id, api, onLeave) {
       fill(stages, found.stages.map((stage) => drawnStage(stage, id, nodes)));
       revision = found.revision;
     }
+    markNode(nodes, counted.condition);
     for (const one of counted.components) update(one, nodes.get(one.path) ?? []);
   }
 
@@ -66,11 +68,12 @@ function list(given, id, nodes) {
 function drawnNode(node, id, nodes) {
   const figures = h("span", { class: "figures number" });
   const failed = h("span", { class: "failed number", hidden: true });
+  const rejected = h("span", { class: "rejected number", hidden: true });
   const load = h("span", { class: "load", hidden: true });
   const inside = [
     h("span", { class: "node-head" }, h("b", null, node.name), node.label && h("span", { class: "label" }, node.label), h("span", { class: "muted kind" }, node.aside && node.kind === "output" ? "late output" : node.kind)),
     node.detail && h("code", { class: "muted" }, node.detail),
-    h("span", { class: "node-figures" }, figures, failed),
+    h("span", { class: "node-figures" }, figures, failed, rejected),
     load,
   ];
   const tapped = node.path && tabs.some((tab) => tab.name === "messages");
@@ -78,7 +81,7 @@ function drawnNode(node, id, nodes) {
   const box = tapped
     ? h("a", { class: "node-box", href, title: "See messages" }, inside)
     : h("div", { class: "node-box" }, inside);
-  nodes.set(node.path, [...(nodes.get(node.path) ?? []), { box, figures, failed, load }]);
+  nodes.set(node.path, [...(nodes.get(node.path) ?? []), { box, figures, failed, rejected, load }]);
   const branches = node.branches.map((branch) =>
     h("li", null, branch.title && h("p", { class: "mono warn branch-title" }, branch.title), list(branch.nodes, id, nodes)),
   );
@@ -92,13 +95,17 @@ function update(one, drawn) {
   const latency = one.latency_ms !== null ? [`p99 ${lasting(one.latency_ms / 1000)}`] : [];
   // A buffer stands in both stages: messages come into the first, and leave the second.
   const split = one.kind === "buffer" && drawn.length === 2 && flows.length === 2;
-  const errors = (one.error ?? 0) + (one.rejected ?? 0);
-  drawn.forEach(({ box, figures, failed, load }, at) => {
+  drawn.forEach(({ box, figures, failed, rejected, load }, at) => {
     const words = split ? (at ? [flows[1], ...latency] : [flows[0]]) : [...flows, ...latency];
     say(figures, words.join(" · "));
-    say(failed, errors ? `${whole(errors)} failed` : "");
-    failed.hidden = !errors;
-    box.classList.toggle("has-failed", errors > 0);
+    for (const [element, count, word] of [
+      [failed, one.error ?? 0, "failed"],
+      [rejected, one.rejected ?? 0, "rejected"],
+    ]) {
+      say(element, count ? `${whole(count)} ${word}` : "");
+      element.hidden = !count;
+    }
+    box.classList.toggle("has-failed", Boolean(one.error));
     drawLoad(box, load, split && !at ? null : one.load);
   });
 }

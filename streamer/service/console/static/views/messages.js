@@ -1,7 +1,7 @@
 /** Samples of the messages that pass a stream's nodes: before and after each. */
 
 import { h, fill, say } from "../parts/dom.js";
-import { isolated, visible } from "../parts/outside_text.js";
+import { messageCard } from "../parts/message_card.js";
 import { poll } from "../parts/poll.js";
 import { clock, number } from "../parts/words.js";
 
@@ -20,7 +20,7 @@ export async function show(root, { params, api, onLeave }) {
   const nodes = flat(graph.stages.flatMap((stage) => stage.nodes));
   const note = h("p", { class: "muted", role: "status" });
   const only = h("input", { type: "checkbox" });
-  const hold = h("button", { type: "button", "aria-pressed": "false" }, "Hold");
+  const hold = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
   const title = h("h2");
   const about = h("p", { class: "muted mono" });
   const samples = h("ol", { class: "samples" });
@@ -78,7 +78,7 @@ export async function show(root, { params, api, onLeave }) {
   hold.addEventListener("click", () => {
     const held = hold.getAttribute("aria-pressed") !== "true";
     hold.setAttribute("aria-pressed", String(held));
-    say(hold, held ? "Go on" : "Hold");
+    say(hold, held ? "Resume" : "Pause");
   });
   only.addEventListener("change", draw);
   draw();
@@ -119,28 +119,7 @@ function side(name, batches, count) {
     "div",
     { class: "side" },
     h("h3", null, name, many && h("span", { class: "muted" }, words)),
-    count === 0 ? h("p", { class: "muted" }, "Nothing: it was left out.") : batches.flat().map(drawnMessage),
+    count === 0 ? h("p", { class: "muted" }, "Nothing: it was left out.") : batches.flat().map(messageCard),
     count > shown && h("p", { class: "muted" }, `… and ${number(count - shown, "more", "more")}`),
   );
-}
-
-function drawnMessage(message) {
-  const meta = Object.entries(message.metadata ?? {});
-  return h(
-    "div",
-    { class: "message" },
-    h("pre", { tabindex: "0" }, visible(pretty(message.content))),
-    message.error && h("p", { class: "wrong" }, visible(message.error)),
-    meta.length ? h("dl", { class: "meta" }, meta.map(([name, value]) => [h("dt", null, "@", isolated(name)), h("dd", null, visible(value))])) : null,
-  );
-}
-
-function pretty(text) {
-  // A number that JavaScript would change is left as it is.
-  if (/\d{16}/.test(text)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text === "" ? "(empty)" : text;
-  }
 }

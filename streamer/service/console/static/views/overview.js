@@ -29,6 +29,7 @@ export async function show(root, { params, api, onLeave }) {
     ]) {
       figures.show(name, rate(speed), counted(total, now.counted_since));
     }
+    figures.element.classList.toggle("earlier", Boolean(now.as_of));
     const waiting = now.kafka_lag ?? now.backlog;
     const behind = waiting ? `${short(waiting)} messages wait` : "nothing waits";
     figures.show("Lag", lasting(now.event_time_lag), now.event_time_lag === null ? behind : `event time; ${behind}`);

@@ -4,6 +4,7 @@ import { h, fill } from "../parts/dom.js";
 import { BLOBLANG, JSON_TEXT } from "../parts/languages.js";
 import { later } from "../parts/later.js";
 import { visible } from "../parts/outside_text.js";
+import { readShared, share } from "../parts/share_link.js";
 import { TextEditor } from "../parts/text_editor.js";
 
 const PAUSE = 250; // ms
@@ -26,11 +27,32 @@ meta seen = "yes"
   metadata: `{"topic": "orders"}
 `,
 };
-/** What was typed, until the tab of the browser is closed. */
-const kept = { ...FIRST, raw: false };
+/** What a window holds, and a mapping that makes one message of it. */
+const WINDOW = {
+  mapping: `# Each window, and each group, is one batch.
+root = if batch_index() == 0 {
+  {
+    "user": this.user,
+    "orders": batch_size(),
+    "total": json("price").from_all().sum()
+  }
+} else { deleted() }
+`,
+  input: `{"user": "ada", "price": 5}
+{"user": "bob", "price": 7}
+{"user": "ada", "price": 2}
+`,
+  metadata: "{}\n",
+  batch: true,
+  groupBy: "this.user",
+};
+/** What was typed, until the page is loaded anew. */
+const kept = { ...FIRST, raw: false, batch: false, groupBy: "" };
 
 /** @param {HTMLElement} root @param {object} context as all views have it */
-export async function show(root, { api, onLeave }) {
+export async function show(root, { params, api, onLeave }) {
+  const shared = params.state && readShared(params.state);
+  if (shared) Object.assign(kept, shared);
   const changed = (name, editor) => () => {
     kept[name] = editor().text;
     state.textContent = "Trying…";
@@ -69,15 +91,56 @@ export async function show(root, { api, onLeave }) {
     kept.raw = raw.checked;
     look();
   });
+  const batch = h("input", { type: "checkbox", checked: kept.batch });
+  const groupBy = h("input", {
+    type: "text",
+    class: "mono",
+    value: kept.groupBy,
+    placeholder: "this.user",
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  const groups = h("label", { class: "group-by", hidden: !kept.batch }, "Group by", groupBy);
+  batch.addEventListener("change", () => {
+    kept.batch = batch.checked;
+    groups.hidden = !kept.batch;
+    look();
+  });
+  groupBy.addEventListener("input", () => {
+    kept.groupBy = groupBy.value;
+    look();
+  });
+  const begin = (given) => {
+    Object.assign(kept, { raw: false, batch: false, groupBy: "" }, given);
+    for (const [name, one] of Object.entries({ mapping, input, metadata })) one.text = kept[name];
+    raw.checked = kept.raw;
+    batch.checked = kept.batch;
+    groupBy.value = kept.groupBy;
+    groups.hidden = !kept.batch;
+    look(true);
+  };
   root.append(
     h("div", { class: "head" }, h("h1", null, "Bloblang playground"), reference()),
+    h(
+      "div",
+      { class: "buttons" },
+      h("button", { type: "button", onclick: () => begin(WINDOW) }, "Try a window's mapping"),
+      h("button", { type: "button", onclick: () => begin(FIRST) }, "Try one document"),
+      h("button", { type: "button", onclick: () => share(kept) }, "Copy link"),
+    ),
     h(
       "div",
       { class: "playground" },
       card("Mapping", null, mapping.element),
       card(
         "Input",
-        h("label", { class: "choice" }, raw, h("span", null, "A text, not JSON")),
+        h(
+          "span",
+          { class: "input-options" },
+          h("label", { class: "choice" }, raw, h("span", null, "Raw text")),
+          h("label", { class: "choice" }, batch, h("span", null, "One batch, a message a line")),
+          groups,
+        ),
         input.element,
       ),
       card("Result", state, out),
@@ -92,7 +155,10 @@ export async function show(root, { api, onLeave }) {
       state.className = "bad";
       return;
     }
-    const body = { mapping: mapping.text, input: input.text, raw: raw.checked, metadata: known };
+    const body = {
+      ...{ mapping: mapping.text, input: input.text, raw: raw.checked, metadata: known },
+      ...{ batch: batch.checked, group_by: batch.checked ? groupBy.value : "" },
+    };
     let answer;
     try {
       answer = await api.post("bloblang", { body, signal });
@@ -129,7 +195,10 @@ export async function show(root, { api, onLeave }) {
     if (problem) return fill(out, trouble(problem, mapping));
     fill(
       out,
-      results.map((one) => result(one, mapping)),
+      results.map((one, index) => [
+        one.batch && one.batch !== results[index - 1]?.batch && h("h3", null, `Batch ${one.batch}`),
+        result(one, mapping),
+      ]),
       cut && h("p", { class: "warn" }, "There is more than is shown here."),
     );
   }

@@ -3,7 +3,8 @@
 import { h, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
-import { actions, stateMark, URGENCY } from "../parts/state.js";
+import { asOfText, conditionCounts, conditionMark, conditionOptions, conditionReason, urgency } from "../parts/condition.js";
+import { actions } from "../parts/state.js";
 import { table } from "../parts/table.js";
 import { lasting, number, rate, short, whole } from "../parts/words.js";
 import { routes } from "../routes.js";
@@ -24,7 +25,7 @@ export async function show(root, { api, onLeave }) {
     "select",
     { "aria-label": "State" },
     h("option", { value: "" }, "All states"),
-    URGENCY.map((one) => h("option", { value: one }, one)),
+    conditionOptions(),
   );
   const create = routes.some((one) => one.view === "editor");
   const link = create && h("a", { class: "button main", href: "#/new" }, "New stream");
@@ -42,8 +43,8 @@ export async function show(root, { api, onLeave }) {
     const text = filter.value.trim().toLowerCase();
     const fits = rows.filter(
       (row) =>
-        (!state.value || row.state === state.value) &&
-        (!text || `${row.id} ${row.state} ${row.reason} ${row.source}`.toLowerCase().includes(text)),
+        (!state.value || row.condition.name === state.value) &&
+        (!text || `${row.id} ${row.condition.text} ${conditionReason(row)} ${row.source}`.toLowerCase().includes(text)),
     );
     list.show(fits);
     nothing.hidden = fits.length > 0;
@@ -66,12 +67,8 @@ export async function show(root, { api, onLeave }) {
 }
 
 function summed(rows) {
-  const running = rows.filter((row) => row.state === "running").length;
-  const failed = rows.filter((row) => row.state === "failed").length;
   const messages = rows.reduce((sum, row) => sum + (row.in_rate ?? 0), 0);
-  const words = [`${number(rows.length, "stream")}`, `${running} running`];
-  if (failed) words.push(`${failed} failed`);
-  return `${words.join(", ")}; ${rate(messages)} in`;
+  return `${number(rows.length, "stream")}: ${conditionCounts(rows)}; ${rate(messages)} in`;
 }
 
 function columns(api, again) {
@@ -79,13 +76,17 @@ function columns(api, again) {
     { name: "Stream", value: (row) => row.id, fill: named, style: "stream-name" },
     {
       name: "State",
-      value: (row) => URGENCY.indexOf(row.state),
+      value: urgency,
       fill(cell, row) {
-        const said = `${row.state} ${row.reason} ${row.restarts}`;
-        if (cell.dataset.said === said) return;
-        cell.dataset.said = said;
-        const more = row.restarts ? h("span", { class: "muted" }, number(row.restarts, "restart")) : null;
-        fill(cell, stateMark(row), " ", more, row.reason && h("p", { class: "reason", title: row.reason }, row.reason));
+        const reason = conditionReason(row);
+        const said = `${row.condition.name} ${reason} ${row.restarts} ${Boolean(row.refusal)}`;
+        if (cell.dataset.said !== said) {
+          cell.dataset.said = said;
+          const more = row.restarts ? h("span", { class: "muted" }, number(row.restarts, "restart")) : null;
+          fill(cell, conditionMark(row), " ", more, reason && h("p", { class: "reason" }, reason));
+        }
+        const told = `${row.condition.text}${reason ? `: ${reason}` : ""}`;
+        if (cell.title !== told) cell.title = told;
       },
     },
     {
@@ -99,7 +100,7 @@ function columns(api, again) {
       name: "Errors",
       value: (row) => row.errors,
       fill: (cell, row) => {
-        say(cell, row.errors ? short(row.errors) : "0");
+        say(cell, short(row.errors));
         cell.classList.toggle("bad", row.errors > 0);
       },
       style: "number",
@@ -109,7 +110,11 @@ function columns(api, again) {
     {
       name: "Windows",
       value: (row) => row.open_windows,
-      fill: (cell, row) => say(cell, row.open_windows ? whole(row.open_windows) : "–"),
+      fill: (cell, row) => {
+        say(cell, row.open_windows ? whole(row.open_windows) : "–");
+        cell.classList.toggle("muted", Boolean(row.as_of));
+        cell.title = asOfText(row);
+      },
       style: "number",
       down: true,
     },

@@ -1,5 +1,6 @@
 /** A stream's windows on a line of time: those that are open, and those that closed of late. */
 
+import { asOfText } from "../parts/condition.js";
 import { h, s, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
 import { lanes, marks, places } from "../parts/time_axis.js";
@@ -59,7 +60,7 @@ export async function timeline(root, id, api, onLeave) {
     const clockNow = clockOf(found, now);
     const bars = barsOf(found, clockNow);
     say(about, found.kind);
-    say(note, told(found, bars));
+    say(note, found.as_of ? `${number(found.open, "open window")} with ${number(found.messages, "message")}, ${asOfText(found)}` : told(found, bars));
     drawing.draw(bars, found, now, clockNow);
     if (asTable.open) fill(rows, bars.toReversed().map(row));
   }

@@ -45,6 +45,7 @@ _COMMANDS: Final = {
     "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),
     "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
     "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
+    "doctor": ("streamer.cli.doctor", "Check this machine and installation, and say what to do."),
     "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
     "submit": ("streamer.cli.submit.command", "Run a config with its driver on the cluster too."),
     "warm": ("streamer.cli.warm", "Make Spark start faster."),

@@ -84,7 +84,7 @@ def test_single_partitions_are_begun_where_they_say_or_by_the_rule():
         ("redpanda: {seed_brokers: [a]", "is not set; expected topics, or regexp_topics_include"),
         (f"{FRANZ}, regexp_topics_include: [u]", "cannot be given together with"),
         (f"{FRANZ}, regexp_topics_exclude: [u]", "has no effect on topics by name"),
-        (f"{FRANZ}, regexp_topics: true, regexp_topics_exclude: ['(']", "no regular expression"),
+        (f"{FRANZ}, regexp_topics: true, regexp_topics_exclude: ['(']", "not a regular expression"),
         ("redpanda: {seed_brokers: [a], topics: ['('], regexp_topics: true", "no regular"),
         ("redpanda: {seed_brokers: [a], topics: ['t:1'], consumer_group: g", "cannot be given"),
         (f"{FRANZ}, start_from_oldest: false", "cannot be false with start_offset: earliest"),

@@ -165,7 +165,7 @@ def test_a_name_and_a_password_are_sent_and_not_logged():
         ("url: x, tls: {client_certs: [{cert_file: a}]}", "missing key_file"),
         ("url: x, jwt: {signing_method: HS256}", "expected one of RS256"),
         ("url: x, oauth2: {endpoint_params: {a: b}}", "expected a list of strings"),
-        ("url: x, metadata: {include_patterns: ['(']}", "no regular expression"),
+        ("url: x, metadata: {include_patterns: ['(']}", "not a regular expression"),
         ("url: x, batching: {count: -1}", "is -1; expected 0"),
     ],
 )

@@ -237,7 +237,7 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed_though_it_is_long
         elsewhere.backlog(known)
     assert lenient.backlog(known).ends == ends
     [gone] = lenient.find_skipped(known, ends)
-    assert gone.messages == 5 and "deleted and made anew" in gone.text
+    assert gone.messages == 5 and "deleted and recreated" in gone.text
     assert lenient.find_skipped(ends, ends) == []
     # The next start knows that it has been told.
     begun(made[0], tmp_path, lodged.house.remembered[""])

@@ -17,6 +17,7 @@ export const routes = [
   { path: /^\/?$/, view: "streams", title: "Streams", nav: "Streams", href: "#/" },
   { path: new RegExp(`^/streams/${ID}(/(?<tab>[a-z]+))?$`), view: "stream", title: "Stream" },
   { path: /^\/new$/, view: "editor", title: "New stream" },
+  { path: /^\/service$/, view: "service", title: "Service", nav: "Service", href: "#/service" },
   { path: /^\/playground$/, view: "playground", title: "Bloblang playground", nav: "Playground", href: "#/playground" },
   { path: /^\/docs(\/(?<page>[\w.-]+)(\/(?<at>[^/]+))?)?$/, view: "docs", title: "Documentation", nav: "Docs", href: "#/docs" },
 ];

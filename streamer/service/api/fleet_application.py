@@ -61,8 +61,8 @@ _RETRY_AFTER_S: Final = "2"
 _SERVICE: Final = "service"
 _READY_PARAMETER: Final = Parameter(
     "of",
-    "`service`: only whether the API answers and what it was left with has been started, whether "
-    "its streams flow or not.",
+    "`service`: whether the API answers and the streams of the last run have been started, "
+    "with or without messages.",
     {"type": "string", "enum": [_SERVICE]},
 )
 
@@ -204,7 +204,7 @@ class FleetApi:
             get(
                 "/endpoints",
                 "endpoints",
-                "Return all paths with what they are for.",
+                "Return all paths with a sentence about each.",
                 lambda _: json_response(self._describe_paths()),
                 anything,
             ),

@@ -41,8 +41,18 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
-            ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
+            (
+                "progress",
+                "Return the condition, position and figures of a stream.",
+                self._progress,
+                s.PROGRESS,
+            ),
+            (
+                "plan",
+                "Return the plan of a stream: its stages, shards and windows.",
+                self._plan,
+                s.map_schema(s.ANYTHING),
+            ),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
             (
                 "revisions",
@@ -65,7 +75,7 @@ class ReadEndpoints:
             *("GET", f"{path}/logs", "read_logs", "Return the newest lines of a stream's log."),
             *(self._logs, s.list_schema(s.LOG_LINE)),
             parameters=LOG_PARAMETERS,
-            codes={**_UNKNOWN_STREAM_CODES, 400: "A number is none."},
+            codes={**_UNKNOWN_STREAM_CODES, 400: "A parameter is no number."},
         )
         yield Endpoint(
             *("GET", "/{id}/ready", "read_ready"),

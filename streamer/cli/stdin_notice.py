@@ -1,4 +1,4 @@
-"""Says on a terminal that the program waits for what is typed: it would look dead otherwise."""
+"""Notice on a terminal that the program waits for input; without it, it would look dead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TEXT = "reading the standard input; Ctrl-D ends it; streamer --help shows what 
 
 
 def announce_stdin(is_read: bool) -> None:
-    """Say how what is typed ends.
+    """Name the key that ends typed input, on a terminal.
 
     Args:
         is_read: whether the standard input is what is read.

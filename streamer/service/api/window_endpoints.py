@@ -34,6 +34,7 @@ _PARAMETERS: Final = (
         {"type": "string", "enum": list(ORDERS)},
     ),
     Parameter("limit", f"How many windows, at most {MAX_ROWS}.", s.INTEGER),
+    Parameter("keys", "Whether each key in windows that all keys share has a row.", s.BOOLEAN),
     Parameter("start", "Lists only windows that begin then, RFC 3339.", s.STRING),
     Parameter(
         "content",
@@ -134,4 +135,5 @@ def parse_window_query(request: ApiRequest) -> WindowQuery:
         only_key=given.get("exact") == "true",
         start=start,
         has_content=given.get("content") == "true",
+        lists_keys=given.get("keys") == "true",
     )

@@ -28,6 +28,7 @@ export const routes = [
  */
 export const tabs = [
   { name: "", label: "Overview", view: "overview" },
+  { name: "history", label: "History", view: "history" },
   { name: "messages", label: "Messages", view: "messages" },
   { name: "failed", label: "Failed", view: "failed_messages" },
   { name: "logs", label: "Logs", view: "logs" },

@@ -123,6 +123,7 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
         announce_stdin(own.sample == "-")
         batches = read_file_sample(own.sample, own.limit + 1)
         timeline = simulate(plan, batches[: own.limit], arrivals, time.time_ns)
+        timeline.is_cut = len(batches) > own.limit
         timeline.redact(build_redactor(config, show_env=False))
     write_output(own.out, _render_timeline(timeline, own.form))
     if len(batches) > own.limit:

@@ -26,6 +26,7 @@ _HEADING_WEIGHT: Final = 8.0
 _NAME_WEIGHT: Final = 6.0
 _SUMMARY_WEIGHT: Final = 6.0
 _GUIDE_WEIGHT: Final = 4.0
+_WHOLE_HEADING_WEIGHT: Final = 20.0
 _WHOLE_WORD: Final = 1.5
 _WORD_BEGIN: Final = 0.6
 _BEGINNING_WEIGHT: Final = 3.0
@@ -183,6 +184,8 @@ def _best_section(
         scores = [weights[stem] * _score_word(stem, page, title, section) for stem in weights]
         if not all(scores):
             continue
+        if len(weights) > 1 and all(_match(stem, section.heading) > 1 for stem in weights):
+            scores.append(_WHOLE_HEADING_WEIGHT)
         if summary is not None:
             fit = sum(weight * _match(stem, summary) for stem, weight in weights.items())
             scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * fit / len(weights))

@@ -252,8 +252,8 @@ def _cut_end(stem: str) -> str:
     return stem
 
 
-def _join_paragraphs(lines: Sequence[str]) -> Iterator[str]:
-    """Return paragraphs and items of lists as one line each, and other lines as they are."""
+def _join_paragraphs(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Return paragraphs and items of lists as one line each, and whether a line is prose."""
     paragraph: list[str] = []
     is_code = False
     for line in lines:
@@ -261,24 +261,26 @@ def _join_paragraphs(lines: Sequence[str]) -> Iterator[str]:
             is_code = not is_code
         is_own = is_code or _FENCE.match(line) or not line.strip() or line.lstrip()[0] in "|-*"
         if is_own and paragraph:
-            yield " ".join(paragraph)
+            yield " ".join(paragraph), True
             paragraph = []
         if not is_own or (not is_code and line.lstrip().startswith(("- ", "* "))):
             paragraph.append(line.strip())
         elif not _FENCE.match(line):
-            yield line
+            yield line, not is_code
     if paragraph:
-        yield " ".join(paragraph)
+        yield " ".join(paragraph), True
 
 
 def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
     """Return the line of a section with most of the words, around the first of them."""
 
-    def rank(line: str) -> tuple[float, bool]:
+    def rank(entry: tuple[str, bool]) -> tuple[float, bool]:
+        line, is_prose = entry
         # A sentence says more than a line of code.
-        return sum(_match(stem, line) for stem in stems), len(line.split()) >= _MIN_SENTENCE_WORDS
+        is_sentence = is_prose and len(line.split()) >= _MIN_SENTENCE_WORDS
+        return sum(_match(stem, line) for stem in stems), is_sentence
 
-    line = max(_join_paragraphs(section.lines), key=rank, default="")
+    line, _ = max(_join_paragraphs(section.lines), key=rank, default=("", False))
     text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").split())
     if len(text) <= _MAX_EXCERPT_CHARS:
         return text

@@ -85,7 +85,7 @@ def test_single_partitions_are_begun_where_they_say_or_by_the_rule():
         (f"{FRANZ}, regexp_topics_include: [u]", "cannot be given together with"),
         (f"{FRANZ}, regexp_topics_exclude: [u]", "has no effect on topics by name"),
         (f"{FRANZ}, regexp_topics: true, regexp_topics_exclude: ['(']", "not a regular expression"),
-        ("redpanda: {seed_brokers: [a], topics: ['('], regexp_topics: true", "no regular"),
+        ("redpanda: {seed_brokers: [a], topics: ['('], regexp_topics: true", "not a regular"),
         ("redpanda: {seed_brokers: [a], topics: ['t:1'], consumer_group: g", "cannot be given"),
         (f"{FRANZ}, start_from_oldest: false", "cannot be false with start_offset: earliest"),
         (f"{FRANZ}, start_offset: soon", "expected earliest, latest, committed, or a time"),

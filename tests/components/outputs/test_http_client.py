@@ -158,7 +158,7 @@ def test_a_name_and_a_password_are_sent_and_not_logged():
     ("fields", "text"),
     [
         ("url: ''", "is empty; expected a URL"),
-        ("url: x, drop_on: [20]", "20, which is no code of HTTP"),
+        ("url: x, drop_on: [20]", "20, which is not a code of HTTP"),
         ("url: x, max_in_flight: 0", "is 0; expected 1 or more"),
         ("url: x, rate_limit: none", "none"),
         ("url: x, tls: {enable_renegotiation: true}", "OpenSSL cannot do"),

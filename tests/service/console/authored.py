@@ -45,7 +45,9 @@ RESULTS = 70
 def now(stream_id: str, polls: int) -> StreamState:
     """Three windows are open in `orders`, and none elsewhere."""
     has = stream_id == "orders"
-    held = Snapshot(7, *((3, 1236) if has else (0, 0)), size=88_100 if has else 0, batch=polls)
+    held = Snapshot(
+        7, *((3, 1236) if has else (0, 0)), size=88_100 if has else 0, batch=max(polls, 0)
+    )
     return StreamState(held, {})
 
 

@@ -3,7 +3,6 @@
 import { h } from "./dom.js";
 import { diffTable } from "./diff.js";
 import { heldView } from "./held_state.js";
-import { heldView } from "./held_state.js";
 import { visible } from "./outside_text.js";
 
 /** What each effect means, and its colour. */

@@ -7,10 +7,12 @@ from typing import Final
 
 from streamer.config.lint.rules import RULES
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "lint.md"
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "lint-codes.md"
 MARK: Final = (
     "<!-- From here on written by `python -m streamer.config.rules_page`: not to be edited. -->\n"
 )
+_FOOTER_LINE: Final = "\n---\n"
+"""Begins the links to the previous and the next page."""
 
 
 def format_rules() -> str:
@@ -31,8 +33,10 @@ def format_rules() -> str:
 
 
 def update_page(text: str) -> str:
-    """Return the documentation's page with the reference put in after its mark."""
-    return f"{text[: text.index(MARK)]}{MARK}\n{format_rules()}"
+    """Return the documentation's page with the reference between its mark and its footer."""
+    before, _, after = text.partition(MARK)
+    _, line, footer = after.rpartition(_FOOTER_LINE)
+    return f"{before}{MARK}\n{format_rules()}{line}{footer}"
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "cluster/test_spool.py",
         "faults/test_elsewhere.py",
         "cluster/test_deploys.py",
+        "cluster/test_jobs.py",
     ),
 }
 """Files below `tests` by what they break. One that is in none runs each time."""

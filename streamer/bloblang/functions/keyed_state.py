@@ -129,7 +129,7 @@ def latest(ex: Execution, call: str, value: Any, default: Any, name: str) -> Any
     origin=STREAMER,
 )
 def had_changed(ex: Execution, call: str, value: Any, ignore_null: bool, name: str) -> bool:
-    """Whether the value is another one than at the call before, for the same key.
+    """True if the value is another one than at the call before, for the same key.
 
     Before the first call it was null. With `ignore_null`, a null is no change, and is not kept;
     the same holds for each element of an array, by which several values are watched.

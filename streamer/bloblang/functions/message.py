@@ -125,7 +125,7 @@ def error(message: Message) -> str | None:
     uses=("error",),
 )
 def errored(message: Message) -> bool:
-    """Whether an error marks the message."""
+    """True if an error marks the message."""
     return message.error is not None
 
 

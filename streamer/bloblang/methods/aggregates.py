@@ -92,16 +92,16 @@ def find_largest(ranks: Sequence[Any], count: int) -> list[int]:
     _CATEGORY,
     Param("query", "query", default=None),
     examples=(
-        Example("root = this.count_by()", '["a","b","a"]', '{"a":2,"b":1}'),
+        Example("root.words = this.count_by()", '["a","b","a"]', '{"words":{"a":2,"b":1}}'),
         Example(
-            "root = this.count_by(o -> o.zip.or(0))",
-            '[{"zip":94041},{"zip":94301},{"zip":94041},{}]',
-            '{"0":1,"94041":2,"94301":1}',
+            "root.orders_per_city = this.count_by(o -> o.city)",
+            '[{"city":"Lyon"},{"city":"Bonn"},{"city":"Lyon"}]',
+            '{"orders_per_city":{"Bonn":1,"Lyon":2}}',
         ),
         Example(
-            "root = this.count_by().key_values().top_k(1, e -> e.value).index(0)",
+            "root.top = this.count_by().key_values().top_k(1, e -> e.value).index(0)",
             '["a","b","a"]',
-            '{"key":"a","value":2}',
+            '{"top":{"key":"a","value":2}}',
         ),
     ),
     origin=STREAMER,
@@ -120,14 +120,22 @@ def count_by(value: Any, query: Query | None) -> dict[str, int]:
     Param("count", "integer"),
     Param("query", "query", default=None),
     examples=(
-        Example("root = this.top_k(2)", "[3,8,4,8]", "[8,8]"),
-        Example("root = this.unique().top_k(2)", "[3,8,4,8]", "[8,4]"),
+        Example("root.largest = this.totals.top_k(2)", '{"totals":[3,8,4,8]}', '{"largest":[8,8]}'),
         Example(
-            "root = this.top_k(1, o -> o.total)",
-            '[{"id":1,"total":5},{"id":2,"total":9}]',
-            '[{"id":2,"total":9}]',
+            "root.largest = this.totals.unique().top_k(2)",
+            '{"totals":[3,8,4,8]}',
+            '{"largest":[8,4]}',
         ),
-        Example("root = this.top_k(2, n -> 0 - n)", "[3,8,4]", "[3,4]"),
+        Example(
+            "root.best = this.players.top_k(1, p -> p.points)",
+            '{"players":[{"name":"Ada","points":5},{"name":"Bob","points":9}]}',
+            '{"best":[{"name":"Bob","points":9}]}',
+        ),
+        Example(
+            "root.smallest = this.totals.top_k(2, n -> 0 - n)",
+            '{"totals":[3,8,4]}',
+            '{"smallest":[3,4]}',
+        ),
     ),
     check=check_count,
     origin=STREAMER,
@@ -174,9 +182,9 @@ def _choose_by(value: Any, query: Query, greatest: bool) -> Any:
     Param("query", "query"),
     examples=(
         Example(
-            "root = this.max_by(o -> o.total).id",
-            '[{"id":1,"total":5},{"id":2,"total":9},{"id":3,"total":9}]',
-            "3",
+            "root.largest = this.orders.max_by(o -> o.total).id",
+            '{"orders":[{"id":1,"total":5},{"id":2,"total":9}]}',
+            '{"largest":2}',
         ),
     ),
     origin=STREAMER,
@@ -192,9 +200,9 @@ def max_by(value: Any, query: Query) -> Any:
     Param("query", "query"),
     examples=(
         Example(
-            "root = this.min_by(o -> o.total).id",
-            '[{"id":1,"total":9},{"id":2,"total":5},{"id":3,"total":5}]',
-            "2",
+            "root.first = this.events.min_by(e -> e.at).page",
+            '{"events":[{"page":"cart","at":7},{"page":"start","at":2}]}',
+            '{"first":"start"}',
         ),
     ),
     origin=STREAMER,

@@ -38,10 +38,16 @@ def _test_element(test: Query, item: Any, i: int) -> bool:
     "all",
     _CATEGORY,
     Param("test", "query"),
-    examples=(Example("root = this.all(x -> x > 1)", "[2,3]", "true"),),
+    examples=(
+        Example(
+            "root.done = this.all(step -> step.done)",
+            '[{"done":true},{"done":false}]',
+            '{"done":false}',
+        ),
+    ),
 )
 def all_(value: Any, test: Query) -> bool:
-    """Whether a query is true for every element; false for an empty array."""
+    """True if a query is true for every element; false for an empty array."""
     array = array_of(value)
     return bool(array) and all(_test_element(test, item, i) for i, item in enumerate(array))
 
@@ -50,17 +56,19 @@ def all_(value: Any, test: Query) -> bool:
     "any",
     _CATEGORY,
     Param("test", "query"),
-    examples=(Example("root = this.any(x -> x > 2)", "[2,3]", "true"),),
+    examples=(Example("root.hot = this.any(celsius -> celsius > 90)", "[71,93]", '{"hot":true}'),),
 )
 def any_(value: Any, test: Query) -> bool:
-    """Whether a query is true for an element."""
+    """True if a query is true for an element."""
     return any(_test_element(test, item, i) for i, item in enumerate(array_of(value)))
 
 
 @declare(
     "append",
     _CATEGORY,
-    examples=(Example("root = this.append(2, 3)", "[1]", "[1,2,3]"),),
+    examples=(
+        Example('root.tags = this.tags.append("new")', '{"tags":["eu"]}', '{"tags":["eu","new"]}'),
+    ),
     variadic=True,
 )
 def append(value: Any, *items: Any) -> list[Any]:
@@ -71,7 +79,13 @@ def append(value: Any, *items: Any) -> list[Any]:
 @declare(
     "concat",
     _CATEGORY,
-    examples=(Example("root = this.concat([2], [3])", "[1]", "[1,2,3]"),),
+    examples=(
+        Example(
+            "root.all = this.day.concat(this.night)",
+            '{"day":[7,8],"night":[19]}',
+            '{"all":[7,8,19]}',
+        ),
+    ),
     variadic=True,
     binds=True,
     own_errors=True,
@@ -85,7 +99,13 @@ def concat(*others: Any) -> Callable[[Any], list[Any]]:
 @declare(
     "zip",
     _CATEGORY,
-    examples=(Example("root = this.zip([3,4])", "[1,2]", "[[1,3],[2,4]]"),),
+    examples=(
+        Example(
+            "root.pairs = this.names.zip(this.ages)",
+            '{"names":["Ada","Bob"],"ages":[36,41]}',
+            '{"pairs":[["Ada",36],["Bob",41]]}',
+        ),
+    ),
     variadic=True,
     binds=True,
     own_errors=True,
@@ -109,7 +129,13 @@ def zip_(*others: Any) -> Callable[[Any], list[Any]]:
 @declare(
     "enumerated",
     _CATEGORY,
-    examples=(Example("root = this.enumerated()", '["x"]', '[{"index":0,"value":"x"}]'),),
+    examples=(
+        Example(
+            "root.names = this.enumerated()",
+            '["Ada","Bob"]',
+            '{"names":[{"index":0,"value":"Ada"},{"index":1,"value":"Bob"}]}',
+        ),
+    ),
 )
 def enumerated(value: Any) -> list[Any]:
     """An array of objects with the index and the value of each element."""
@@ -120,7 +146,7 @@ def enumerated(value: Any) -> list[Any]:
     "find",
     _CATEGORY,
     Param("value", "any"),
-    examples=(Example('root = this.find("b")', '["a","b"]', "1"),),
+    examples=(Example('root.position = this.find("bob")', '["ada","bob"]', '{"position":1}'),),
 )
 def find(value: Any, target: Any) -> int:
     """The index of the first equal element; -1 when there is none."""
@@ -131,7 +157,9 @@ def find(value: Any, target: Any) -> int:
     "find_all",
     _CATEGORY,
     Param("value", "any"),
-    examples=(Example("root = this.find_all(1)", "[1,2,1]", "[0,2]"),),
+    examples=(
+        Example('root.days = this.find_all("rain")', '["rain","sun","rain"]', '{"days":[0,2]}'),
+    ),
 )
 def find_all(value: Any, target: Any) -> list[int]:
     """The indexes of all equal elements."""
@@ -153,7 +181,7 @@ def _query_matches(query: Query, item: Any, i: int) -> bool:
     "find_by",
     _CATEGORY,
     Param("query", "query"),
-    examples=(Example("root = this.find_by(x -> x > 1)", "[1,2]", "1"),),
+    examples=(Example("root.hot_day = this.find_by(c -> c > 30)", "[28,31,33]", '{"hot_day":1}'),),
 )
 def find_by(value: Any, query: Query) -> int:
     """The index of the first element for which a query is true; -1 when there is none."""
@@ -164,7 +192,11 @@ def find_by(value: Any, query: Query) -> int:
     "find_all_by",
     _CATEGORY,
     Param("query", "query"),
-    examples=(Example("root = this.find_all_by(x -> x > 1)", "[1,2,3]", "[1,2]"),),
+    examples=(
+        Example(
+            "root.hot_days = this.find_all_by(c -> c > 30)", "[28,31,33]", '{"hot_days":[1,2]}'
+        ),
+    ),
 )
 def find_all_by(value: Any, query: Query) -> list[int]:
     """The indexes of all elements for which a query is true."""
@@ -174,7 +206,9 @@ def find_all_by(value: Any, query: Query) -> list[int]:
 @declare(
     "flatten",
     _CATEGORY,
-    examples=(Example("root = this.flatten()", "[1,[2,[3]]]", "[1,2,[3]]"),),
+    examples=(
+        Example("root.tags = this.flatten()", '[["a","b"],["c"]]', '{"tags":["a","b","c"]}'),
+    ),
 )
 def flatten(value: Any) -> list[Any]:
     """The array with the elements of arrays in it in their place, one level deep."""
@@ -192,7 +226,13 @@ def flatten(value: Any) -> list[Any]:
     _CATEGORY,
     Param("initial", "any"),
     Param("query", "query"),
-    examples=(Example("root = this.fold(0, x -> x.tally + x.value)", "[1,2]", "3"),),
+    examples=(
+        Example(
+            "root.total = this.fold(0, x -> x.tally + x.value.price)",
+            '[{"price":2},{"price":5}]',
+            '{"total":7}',
+        ),
+    ),
 )
 def fold(value: Any, initial: Any, query: Query) -> Any:
     """One value of all elements: a query makes the next tally of `tally` and `value`."""
@@ -211,7 +251,7 @@ def fold(value: Any, initial: Any, query: Query) -> Any:
     "index",
     _CATEGORY,
     Param("index", "integer"),
-    examples=(Example("root = this.index(-1)", "[1,2]", "2"),),
+    examples=(Example("root.last = this.index(-1)", "[20.5,21,21.5]", '{"last":21.5}'),),
 )
 def index(value: Any, index: int) -> Any:
     """The element at an index; a negative one counts from the end."""
@@ -228,7 +268,14 @@ def index(value: Any, index: int) -> Any:
     _CATEGORY,
     Param("low", "integer"),
     Param("high", "integer", default=None),
-    examples=(Example("root = this.slice(1, -1)", "[1,2,3]", "[2]"),),
+    examples=(
+        Example(
+            "root.first_two = this.top.slice(0, 2)",
+            '{"top":["a","b","c"]}',
+            '{"first_two":["a","b"]}',
+        ),
+        Example("root.year = this.at.slice(0, 4)", '{"at":"2026-11-21"}', '{"year":"2026"}'),
+    ),
     binds=True,
 )
 def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
@@ -293,7 +340,14 @@ def _sort_by_keys(items: list[Any], keys: list[Any], word: str, origin: str = ""
     "sort",
     _CATEGORY,
     Param("compare", "query", default=None),
-    examples=(Example("root = this.sort()", "[3,1,2]", "[1,2,3]"),),
+    examples=(
+        Example("root.sorted = this.sort()", "[31,28,33]", '{"sorted":[28,31,33]}'),
+        Example(
+            "root.sorted = this.sort(pair -> pair.left > pair.right)",
+            "[31,28,33]",
+            '{"sorted":[33,31,28]}',
+        ),
+    ),
 )
 def sort(value: Any, compare: Query | None) -> list[Any]:
     """The array in ascending order, or in that of a query which tells whether `left` < `right`."""
@@ -320,7 +374,13 @@ def _is_less(compare: Query, left: Any, right: Any) -> bool:
     "sort_by",
     _CATEGORY,
     Param("query", "query"),
-    examples=(Example("root = this.sort_by(x -> x.a)", '[{"a":2},{"a":1}]', '[{"a":1},{"a":2}]'),),
+    examples=(
+        Example(
+            "root.cheapest = this.sort_by(i -> i.price).index(0)",
+            '[{"name":"cup","price":9},{"name":"tea","price":4}]',
+            '{"cheapest":{"name":"tea","price":4}}',
+        ),
+    ),
     needs=("argument",),
 )
 def sort_by(origin: str, value: Any, query: Query) -> list[Any]:
@@ -332,7 +392,7 @@ def sort_by(origin: str, value: Any, query: Query) -> list[Any]:
 @declare(
     "sum",
     _CATEGORY,
-    examples=(Example("root = this.sum()", "[3,8,4]", "15"),),
+    examples=(Example("root.total = this.prices.sum()", '{"prices":[3,8,4]}', '{"total":15}'),),
 )
 def sum_(value: Any) -> Any:
     """The sum of an array's numbers."""
@@ -354,7 +414,14 @@ def sum_(value: Any) -> Any:
     "unique",
     _CATEGORY,
     Param("emit", "query", default=None),
-    examples=(Example("root = this.unique()", '["a","b","a"]', '["a","b"]'),),
+    examples=(
+        Example("root.users = this.unique()", '["ada","bob","ada"]', '{"users":["ada","bob"]}'),
+        Example(
+            "root.firsts = this.unique(v -> v.user)",
+            '[{"user":"ada","page":1},{"user":"ada","page":2}]',
+            '{"firsts":[{"page":1,"user":"ada"}]}',
+        ),
+    ),
 )
 def unique(value: Any, emit: Query | None) -> list[Any]:
     """The array without repeated texts and numbers, or those for which a query repeats itself."""
@@ -391,8 +458,8 @@ def _emit_element(emit: Query, item: Any, i: int) -> Any:
         raise PrefixedError(f"index {i}: ", e) from None
 
 
-def _declare_compiled(name: str, summary: str, example: Example, param: str) -> Any:
-    @declare(name, _CATEGORY, Param(param, "query"), examples=(example,), summary=summary)
+def _declare_compiled(name: str, summary: str, examples: tuple[Example, ...], param: str) -> Any:
+    @declare(name, _CATEGORY, Param(param, "query"), examples=examples, summary=summary)
     def method(*_: Any) -> Any:
         raise AssertionError("the compiler writes this method out by itself")
 
@@ -401,13 +468,31 @@ def _declare_compiled(name: str, summary: str, example: Example, param: str) -> 
 
 map_each = _declare_compiled(
     "map_each",
-    "What a query gives for each element of an array, or each entry of an object.",
-    Example("root = this.map_each(x -> if x < 2 { deleted() } else { x * 2 })", "[1,2]", "[4]"),
+    "The result of a query for each element of an array, or each entry of an object.",
+    (
+        Example(
+            "root.gross = this.net.map_each(price -> (price * 1.2).round())",
+            '{"net":[10,25]}',
+            '{"gross":[12,30]}',
+        ),
+        Example(
+            "root = this.map_each(item -> item.value.uppercase())",
+            '{"name":"ada","city":"london"}',
+            '{"city":"LONDON","name":"ADA"}',
+        ),
+    ),
     "query",
 )
 filter_ = _declare_compiled(
     "filter",
     "The elements of an array, or entries of an object, for which a query is true.",
-    Example("root = this.filter(x -> x > 1)", "[1,2]", "[2]"),
+    (
+        Example("root.large = this.filter(n -> n > 10)", "[5,20]", '{"large":[20]}'),
+        Example(
+            "root = this.filter(item -> item.value != null)",
+            '{"name":"Ada","age":null}',
+            '{"name":"Ada"}',
+        ),
+    ),
     "test",
 )

@@ -22,7 +22,10 @@ _NUMBER_CATEGORY = "Number Manipulation"
 @declare(
     "string",
     _CATEGORY,
-    examples=(Example("root.a = this.string()", '{"b":[1]}', '{"a":"{\\"b\\":[1]}"}'),),
+    examples=(
+        Example("root.id = this.id.string()", '{"id":7}', '{"id":"7"}'),
+        Example("root.raw = this.string()", '{"tags":["a"]}', '{"raw":"{\\"tags\\":[\\"a\\"]}"}'),
+    ),
 )
 def string(value: Any) -> str:
     """The value as text: arrays and objects as JSON."""
@@ -32,7 +35,7 @@ def string(value: Any) -> str:
 @declare(
     "bytes",
     _CATEGORY,
-    examples=(Example("root = this.a.bytes().length()", '{"a":"é"}', "2"),),
+    examples=(Example("root.size = this.name.bytes().length()", '{"name":"Zoë"}', '{"size":4}'),),
 )
 def bytes_(value: Any) -> bytes:
     """The value as bytes."""
@@ -43,7 +46,12 @@ def bytes_(value: Any) -> bytes:
     "bool",
     _CATEGORY,
     Param("default", "bool", default=None),
-    examples=(Example("root = this.a.bool()", '{"a":"T"}', "true"),),
+    examples=(
+        Example("root.active = this.active.bool()", '{"active":"true"}', '{"active":true}'),
+        Example(
+            "root.active = this.active.bool(false)", '{"active":"unknown"}', '{"active":false}'
+        ),
+    ),
 )
 def bool_(value: Any, default: None) -> bool:
     """The value as a boolean; the argument instead, if given, when it is none."""
@@ -54,7 +62,10 @@ def bool_(value: Any, default: None) -> bool:
     "number",
     _CATEGORY,
     Param("default", "float", default=None),
-    examples=(Example("root = this.a.number(5)", '{"a":"x"}', "5"),),
+    examples=(
+        Example("root.age = this.age.number()", '{"age":"36"}', '{"age":36}'),
+        Example("root.age = this.age.number(0)", '{"age":"n/a"}', '{"age":0}'),
+    ),
 )
 def number(value: Any, default: None) -> float:
     """The value as a number; the argument instead, if given, when it is none."""
@@ -65,7 +76,11 @@ def number(value: Any, default: None) -> float:
     "timestamp",
     _CATEGORY,
     Param("default", "timestamp", default=None),
-    examples=(Example("root.a = this.a.timestamp()", '{"a":1}', '{"a":"1970-01-01T00:00:01Z"}'),),
+    examples=(
+        Example(
+            "root.at = this.at.timestamp()", '{"at":1763719200}', '{"at":"2025-11-21T10:00:00Z"}'
+        ),
+    ),
 )
 def timestamp(value: Any, default: None) -> Timestamp:
     """The value as a timestamp; the argument instead, if given, when it is none."""
@@ -75,7 +90,12 @@ def timestamp(value: Any, default: None) -> Timestamp:
 @declare(
     "array",
     _CATEGORY,
-    examples=(Example("root = this.a.array()", '{"a":1}', "[1]"),),
+    examples=(
+        Example("root.tags = this.tags.array()", '{"tags":"urgent"}', '{"tags":["urgent"]}'),
+        Example(
+            "root.tags = this.tags.array()", '{"tags":["urgent","eu"]}', '{"tags":["urgent","eu"]}'
+        ),
+    ),
 )
 def array(value: Any) -> list[Any]:
     """The value as an array of itself; an array as it is."""

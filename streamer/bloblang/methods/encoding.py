@@ -27,7 +27,14 @@ _STRING_CATEGORY = "String Manipulation"
     "encode",
     _CATEGORY,
     Param("scheme", "string"),
-    examples=(Example('root = this.a.encode("hex")', '{"a":"hi"}', "6869"),),
+    examples=(
+        Example(
+            'root.payload = this.text.encode("base64")',
+            '{"text":"hello"}',
+            '{"payload":"aGVsbG8="}',
+        ),
+        Example('root.payload = this.text.encode("hex")', '{"text":"hi"}', '{"payload":"6869"}'),
+    ),
     binds=True,
 )
 def encode(scheme: str) -> Callable[[Any], str]:
@@ -42,7 +49,16 @@ def encode(scheme: str) -> Callable[[Any], str]:
     "decode",
     _CATEGORY,
     Param("scheme", "string"),
-    examples=(Example('root = this.a.decode("hex").string()', '{"a":"6869"}', "hi"),),
+    examples=(
+        Example(
+            'root.text = this.payload.decode("base64").string()',
+            '{"payload":"aGVsbG8="}',
+            '{"text":"hello"}',
+        ),
+        Example(
+            'root.text = this.payload.decode("hex").string()', '{"payload":"6869"}', '{"text":"hi"}'
+        ),
+    ),
     binds=True,
 )
 def decode(scheme: str) -> Callable[[Any], bytes]:
@@ -60,7 +76,16 @@ def decode(scheme: str) -> Callable[[Any], bytes]:
     Param("key", "string", default=None),
     Param("polynomial", "string", default="IEEE"),
     examples=(
-        Example('root = "a".hash("md5").encode("hex")', "{}", "0cc175b9c0f1b6a831c399e269772661"),
+        Example(
+            'root.id = this.email.hash("sha256").encode("hex")',
+            '{"email":"ada@example.com"}',
+            '{"id":"b5fc85e55755f9e0d030a10ab4429b6b2944855f9a0d60077fe832becbc41d72"}',
+        ),
+        Example(
+            'root.signature = this.body.hash("hmac_sha256", "sesame").encode("base64")',
+            '{"body":"hello"}',
+            '{"signature":"TIYbvHTyABICkjWayvfJsJKn509TjADOiSYqUy6z0qo="}',
+        ),
     ),
     binds=True,
 )
@@ -109,7 +134,13 @@ def uuid_v5(value: Any, ns: str | None) -> str | None:
 @declare(
     "escape_html",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.escape_html()", '{"a":"<\'\\">"}', "&lt;&#39;&#34;&gt;"),),
+    examples=(
+        Example(
+            "root.safe = this.comment.escape_html()",
+            '{"comment":"<b>1 & 2</b>"}',
+            '{"safe":"&lt;b&gt;1 &amp; 2&lt;/b&gt;"}',
+        ),
+    ),
 )
 def escape_html(value: Any) -> str:
     """The text with HTML's special characters escaped."""
@@ -120,7 +151,13 @@ def escape_html(value: Any) -> str:
 @declare(
     "unescape_html",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.unescape_html()", '{"a":"&lt;"}', "<"),),
+    examples=(
+        Example(
+            "root.text = this.text.unescape_html()",
+            '{"text":"tea &amp; cakes"}',
+            '{"text":"tea & cakes"}',
+        ),
+    ),
 )
 def unescape_html(value: Any) -> str:
     """The text with HTML's entities resolved."""
@@ -130,7 +167,13 @@ def unescape_html(value: Any) -> str:
 @declare(
     "escape_url_query",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.escape_url_query()", '{"a":"a b&~"}', "a+b%26~"),),
+    examples=(
+        Example(
+            'root.url = "https://example.com/search?q=" + this.words.escape_url_query()',
+            '{"words":"tea & cakes"}',
+            '{"url":"https://example.com/search?q=tea+%26+cakes"}',
+        ),
+    ),
 )
 def escape_url_query(value: Any) -> str:
     """The text escaped for a URL's query."""
@@ -140,7 +183,13 @@ def escape_url_query(value: Any) -> str:
 @declare(
     "escape_url_path",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.escape_url_path()", '{"a":"a b/&"}', "a%20b%2F&"),),
+    examples=(
+        Example(
+            'root.url = "https://example.com/files/" + this.name.escape_url_path()',
+            '{"name":"a/b c.txt"}',
+            '{"url":"https://example.com/files/a%2Fb%20c.txt"}',
+        ),
+    ),
 )
 def escape_url_path(value: Any) -> str:
     """The text escaped for a segment of a URL's path."""
@@ -150,7 +199,13 @@ def escape_url_path(value: Any) -> str:
 @declare(
     "unescape_url_query",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.unescape_url_query()", '{"a":"a+b%26"}', "a b&"),),
+    examples=(
+        Example(
+            "root.words = this.q.unescape_url_query()",
+            '{"q":"tea+%26+cakes"}',
+            '{"words":"tea & cakes"}',
+        ),
+    ),
 )
 def unescape_url_query(value: Any) -> str:
     """The text with the escapes of a URL's query resolved."""
@@ -160,7 +215,11 @@ def unescape_url_query(value: Any) -> str:
 @declare(
     "unescape_url_path",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.unescape_url_path()", '{"a":"a%20b+"}', "a b+"),),
+    examples=(
+        Example(
+            "root.name = this.path.unescape_url_path()", '{"path":"a%20b+c"}', '{"name":"a b+c"}'
+        ),
+    ),
 )
 def unescape_url_path(value: Any) -> str:
     """The text with the escapes of a URL's path resolved."""
@@ -170,7 +229,13 @@ def unescape_url_path(value: Any) -> str:
 @declare(
     "quote",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.quote()", '{"a":"x\\ny"}', '"x\\ny"'),),
+    examples=(
+        Example(
+            "root.quoted = this.text.quote()",
+            '{"text":"two\\nlines"}',
+            '{"quoted":"\\"two\\\\nlines\\""}',
+        ),
+    ),
 )
 def quote(value: Any) -> str:
     """The text in double quotes, with Go's escapes."""
@@ -180,7 +245,13 @@ def quote(value: Any) -> str:
 @declare(
     "unquote",
     _STRING_CATEGORY,
-    examples=(Example("root = this.a.unquote()", '{"a":"\\"x\\""}', "x"),),
+    examples=(
+        Example(
+            "root.text = this.quoted.unquote()",
+            '{"quoted":"\\"two\\\\nlines\\""}',
+            '{"text":"two\\nlines"}',
+        ),
+    ),
 )
 def unquote(value: Any) -> str:
     """The text without its quotes, Go's escapes resolved."""

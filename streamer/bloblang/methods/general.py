@@ -23,7 +23,14 @@ def _refuse_direct_call(*_: Any) -> NoReturn:
     "catch",
     _GENERAL,
     Param("fallback", "query", scalars=True),
-    examples=(Example('root = this.a.number().catch("none")', '{"a":"x"}', "none"),),
+    examples=(
+        Example("root.age = this.age.number().catch(null)", '{"age":"n/a"}', '{"age":null}'),
+        Example(
+            'root.why = this.id.not_null().catch(e -> "no order: " + e)',
+            "{}",
+            '{"why":"no order: field `this.id`: value is null"}',
+        ),
+    ),
 )
 def catch(*_: Any) -> Any:
     """The target or, when it fails, the argument, for which `this` is the error's text."""
@@ -34,7 +41,9 @@ def catch(*_: Any) -> Any:
     "or",
     _GENERAL,
     Param("fallback", "query", scalars=True),
-    examples=(Example('root.a = this.a.or("none")', "{}", '{"a":"none"}'),),
+    examples=(
+        Example('root.city = this.city.or("unknown")', '{"name":"Ada"}', '{"city":"unknown"}'),
+    ),
 )
 def or_(*_: Any) -> Any:
     """The target or, when it fails or is null, the argument."""
@@ -45,7 +54,9 @@ def or_(*_: Any) -> Any:
     "from",
     _GENERAL,
     Param("index", "integer"),
-    examples=(Example('root.a = json("a").from(0)', '{"a":1}', '{"a":1}'),),
+    examples=(
+        Example('root.first = json("page").from(0)', '{"page":"start"}', '{"first":"start"}'),
+    ),
     uses=("batch",),
 )
 def from_(*_: Any) -> Any:
@@ -56,7 +67,9 @@ def from_(*_: Any) -> Any:
 @declare(
     "from_all",
     _GENERAL,
-    examples=(Example('root.a = json("a").from_all()', '{"a":1}', '{"a":[1]}'),),
+    examples=(
+        Example('root.total = json("price").from_all().sum()', '{"price":4}', '{"total":4}'),
+    ),
     uses=("batch",),
 )
 def from_all(*_: Any) -> Any:
@@ -68,7 +81,13 @@ def from_all(*_: Any) -> Any:
     "map",
     _GENERAL,
     Param("query", "query"),
-    examples=(Example("root = this.a.map(this.b)", '{"a":{"b":1}}', "1"),),
+    examples=(
+        Example(
+            'root.label = this.sensor.map("%s in %s".format(this.id, this.room))',
+            '{"sensor":{"id":"s1","room":"hall"}}',
+            '{"label":"s1 in hall"}',
+        ),
+    ),
 )
 def map_(*_: Any) -> Any:
     """Evaluates a query with `this` set to the target."""
@@ -78,7 +97,7 @@ def map_(*_: Any) -> Any:
 @declare(
     "not",
     _GENERAL,
-    examples=(Example("root = this.a.not()", '{"a":true}', "false"),),
+    examples=(Example("root.idle = this.running.not()", '{"running":false}', '{"idle":true}'),),
 )
 def not_(*_: Any) -> Any:
     """The opposite of a boolean."""
@@ -90,7 +109,12 @@ def not_(*_: Any) -> Any:
     _GENERAL,
     Param("mapping", "string"),
     examples=(
-        Example('map m {\n  root.b = this.a\n}\nroot = this.apply("m")', '{"a":1}', '{"b":1}'),
+        Example(
+            'map address {\n  root = "%s, %s".format(this.city, this.country)\n}\n'
+            'root.from = this.from.apply("address")',
+            '{"from":{"city":"Lyon","country":"FR"}}',
+            '{"from":"Lyon, FR"}',
+        ),
     ),
 )
 def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
@@ -104,7 +128,13 @@ def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., An
     "get",
     _OBJECTS,
     Param("path", "string"),
-    examples=(Example("root = this.a.get(this.k)", '{"a":{"b":1},"k":"b"}', "1"),),
+    examples=(
+        Example(
+            "root.value = this.readings.get(this.sensor)",
+            '{"sensor":"s1","readings":{"s1":21,"s2":19}}',
+            '{"value":21}',
+        ),
+    ),
 )
 def get(value: Any, path: str) -> Any:
     """The value at a dot path; null when nothing is there."""
@@ -115,17 +145,34 @@ def get(value: Any, path: str) -> Any:
     "exists",
     _OBJECTS,
     Param("path", "string"),
-    examples=(Example('root = this.exists("a.b")', '{"a":{"b":null}}', "true"),),
+    examples=(
+        Example(
+            'root.has_address = this.exists("user.address")',
+            '{"user":{"name":"Ada"}}',
+            '{"has_address":false}',
+        ),
+        Example(
+            'root.has_address = this.exists("user.address")',
+            '{"user":{"address":null}}',
+            '{"has_address":true}',
+        ),
+    ),
 )
 def exists(value: Any, path: str) -> bool:
-    """Whether a dot path leads to anything, null included."""
+    """True if a dot path leads to anything, null included."""
     return find_value(value, split_path(path)) is not MISSING
 
 
 @declare(
     "type",
     _COERCION,
-    examples=(Example("root = this.a.type()", '{"a":1.5}', "number"),),
+    examples=(
+        Example(
+            "root.types = this.values().map_each(v -> v.type())",
+            '{"a":1.5,"b":"x","c":null}',
+            '{"types":["number","string","null"]}',
+        ),
+    ),
 )
 def type_(value: Any) -> str:
     """The name of the value's type."""
@@ -137,9 +184,9 @@ def type_(value: Any) -> str:
     _COERCION,
     examples=(
         Example(
-            "root = this.a.not_null()",
-            "{}",
-            'Error("failed assignment (line 1): field `this.a`: value is null")',
+            "root.id = this.id.not_null().catch(e -> e)",
+            '{"name":"Ada"}',
+            '{"id":"field `this.id`: value is null"}',
         ),
     ),
 )
@@ -155,9 +202,9 @@ def not_null(value: Any) -> Any:
     _COERCION,
     examples=(
         Example(
-            "root = this.a.not_empty()",
-            '{"a":""}',
-            'Error("failed assignment (line 1): field `this.a`: string value is empty")',
+            'root.name = this.name.not_empty().catch("anonymous")',
+            '{"name":""}',
+            '{"name":"anonymous"}',
         ),
     ),
 )

@@ -31,13 +31,21 @@ def _parse_cached(expression: str) -> Evaluate:
     "Object & Array Manipulation",
     Param("expression", "string"),
     examples=(
-        Example('root = this.json_path("$..a")', '{"a":1,"b":[{"a":2}]}', "[1,2]"),
         Example(
-            "root = this.json_path(\"$.b[?(@.t=='x' && @.n>1)].n\")",
-            '{"b":[{"t":"x","n":1},{"t":"x","n":2},{"t":"y","n":3}]}',
-            "[2]",
+            'root.titles = this.json_path("$.books[*].title")',
+            '{"books":[{"title":"Emma"},{"title":"Dune"}]}',
+            '{"titles":["Emma","Dune"]}',
         ),
-        Example('root = this.json_path("$.b[0].a")', '{"b":[{"a":2}]}', "2"),
+        Example(
+            'root.cheap = this.json_path("$.books[?(@.price < 10)].title")',
+            '{"books":[{"title":"Emma","price":8},{"title":"Dune","price":12}]}',
+            '{"cheap":["Emma"]}',
+        ),
+        Example(
+            'root.first = this.json_path("$.books[0].title")',
+            '{"books":[{"title":"Emma"}]}',
+            '{"first":"Emma"}',
+        ),
     ),
     binds=True,
     own_errors=True,

@@ -28,8 +28,12 @@ def _to_int_if_whole(value: float) -> int | float:
     return int(value)
 
 
-def _declare_rounding(name: str, summary: str, to_whole: Callable[[float], float]) -> Any:
-    @declare(name, _CATEGORY, examples=(Example(f"root = 5.{name}()", "{}", "5"),), summary=summary)
+def _declare_rounding(
+    name: str, summary: str, to_whole: Callable[[float], float], result: str
+) -> Any:
+    example = Example(f"root = this.price.{name}()", '{"price":4.5}', result)
+
+    @declare(name, _CATEGORY, examples=(example,), summary=summary)
     def method(value: Any) -> int | float:
         if type(value) is int or type(value) is UInt:
             return value
@@ -44,9 +48,11 @@ def _round_half_away(value: float) -> float:
     return whole + math.copysign(1, value) if abs(value - whole) >= 0.5 else float(whole)
 
 
-ceil = _declare_rounding("ceil", "The number rounded up.", lambda x: float(math.ceil(x)))
-floor = _declare_rounding("floor", "The number rounded down.", lambda x: float(math.floor(x)))
-round_ = _declare_rounding("round", "The number rounded, halves away from zero.", _round_half_away)
+ceil = _declare_rounding("ceil", "The number rounded up.", lambda x: float(math.ceil(x)), "5")
+floor = _declare_rounding("floor", "The number rounded down.", lambda x: float(math.floor(x)), "4")
+round_ = _declare_rounding(
+    "round", "The number rounded, halves away from zero.", _round_half_away, "5"
+)
 
 
 def _declare_real(
@@ -81,7 +87,7 @@ tan = _declare_real("tan", "The tangent of an angle in radians.", gomath.tan, Tr
     "pow",
     _CATEGORY,
     Param("exponent", "float"),
-    examples=(Example("root = this.a.pow(3)", '{"a":2}', "8"),),
+    examples=(Example("root.area = this.side.pow(2)", '{"side":3}', '{"area":9}'),),
     own_errors=True,
 )
 def pow_(value: Any, exponent: float) -> float:
@@ -97,7 +103,7 @@ def pow_(value: Any, exponent: float) -> float:
 @declare(
     "abs",
     _CATEGORY,
-    examples=(Example("root = this.a.abs()", '{"a":-2}', "2"),),
+    examples=(Example("root.distance = this.delta.abs()", '{"delta":-2.5}', '{"distance":2.5}'),),
     own_errors=True,
 )
 def abs_(value: Any) -> int | float:
@@ -117,7 +123,7 @@ def _declare_extreme(
     @declare(
         name,
         _CATEGORY,
-        examples=(Example(f"root = [1,3].{name}()", "{}", result),),
+        examples=(Example(f"root = this.celsius.{name}()", '{"celsius":[28,33,31]}', result),),
         summary=summary,
     )
     def method(value: Any) -> float:
@@ -133,8 +139,8 @@ def _declare_extreme(
     return method
 
 
-max_ = _declare_extreme("max", "The largest number of an array.", max, "3")
-min_ = _declare_extreme("min", "The smallest number of an array.", min, "1")
+max_ = _declare_extreme("max", "The largest number of an array.", max, "33")
+min_ = _declare_extreme("min", "The smallest number of an array.", min, "28")
 
 
 def _declare_bitwise(name: str, summary: str, run: Callable[[int, int], int], result: str) -> Any:

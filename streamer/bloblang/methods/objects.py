@@ -25,7 +25,13 @@ def _require_object(value: Any) -> dict[str, Any]:
 @declare(
     "keys",
     _CATEGORY,
-    examples=(Example("root = this.keys()", '{"b":1,"a":2}', '["a","b"]'),),
+    examples=(
+        Example(
+            "root.sensors = this.readings.keys()",
+            '{"readings":{"s2":19,"s1":21}}',
+            '{"sensors":["s1","s2"]}',
+        ),
+    ),
 )
 def keys(value: Any) -> list[str]:
     """The object's keys, sorted."""
@@ -35,7 +41,13 @@ def keys(value: Any) -> list[str]:
 @declare(
     "values",
     _CATEGORY,
-    examples=(Example("root = this.values()", '{"b":1,"a":2}', "[2,1]"),),
+    examples=(
+        Example(
+            "root.celsius = this.readings.values()",
+            '{"readings":{"s1":21,"s2":19}}',
+            '{"celsius":[21,19]}',
+        ),
+    ),
 )
 def values(value: Any) -> list[Any]:
     # Benthos gives them in no order; ours is the same every time.
@@ -46,7 +58,13 @@ def values(value: Any) -> list[Any]:
 @declare(
     "key_values",
     _CATEGORY,
-    examples=(Example("root = this.key_values()", '{"a":1}', '[{"key":"a","value":1}]'),),
+    examples=(
+        Example(
+            "root = this.stock.key_values()",
+            '{"stock":{"tea":4,"cups":9}}',
+            '[{"key":"cups","value":9},{"key":"tea","value":4}]',
+        ),
+    ),
 )
 def key_values(value: Any) -> list[Any]:
     """The object's entries as objects with `key` and `value`."""
@@ -56,7 +74,10 @@ def key_values(value: Any) -> list[Any]:
 @declare(
     "length",
     _CATEGORY,
-    examples=(Example('root = "né".length()', "{}", "3"),),
+    examples=(
+        Example("root.items = this.cart.length()", '{"cart":["tea","cup"]}', '{"items":2}'),
+        Example("root.bytes = this.name.length()", '{"name":"Zoë"}', '{"bytes":4}'),
+    ),
 )
 def length(value: Any) -> int:
     """The number of elements, of entries, or of a text's bytes."""
@@ -71,7 +92,13 @@ def length(value: Any) -> int:
     "map_each_key",
     _CATEGORY,
     Param("query", "query"),
-    examples=(Example("root = this.map_each_key(k -> k.uppercase())", '{"a":1}', '{"A":1}'),),
+    examples=(
+        Example(
+            "root = this.map_each_key(key -> key.lowercase())",
+            '{"Name":"Ada","City":"London"}',
+            '{"city":"London","name":"Ada"}',
+        ),
+    ),
 )
 def map_each_key(value: Any, query: Callable[[Any], Any]) -> dict[str, Any]:
     """The object with what a query gives for each key."""
@@ -121,7 +148,13 @@ def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
     "merge",
     _CATEGORY,
     Param("with", "any"),
-    examples=(Example('root = this.merge({"a":2})', '{"a":1}', '{"a":[1,2]}'),),
+    examples=(
+        Example(
+            "root = this.old.merge(this.new)",
+            '{"old":{"name":"Ada","tags":["a"]},"new":{"age":36,"tags":["b"]}}',
+            '{"age":36,"name":"Ada","tags":["a","b"]}',
+        ),
+    ),
 )
 def merge(value: Any, other: Any) -> Any:
     """Two objects in one, both values kept where keys collide; or two arrays."""
@@ -132,7 +165,13 @@ def merge(value: Any, other: Any) -> Any:
     "assign",
     _CATEGORY,
     Param("with", "any"),
-    examples=(Example('root = this.assign({"a":2})', '{"a":1,"b":3}', '{"a":2,"b":3}'),),
+    examples=(
+        Example(
+            "root = this.defaults.assign(this.settings)",
+            '{"defaults":{"unit":"C","limit":90},"settings":{"limit":75}}',
+            '{"limit":75,"unit":"C"}',
+        ),
+    ),
 )
 def assign(value: Any, other: Any) -> Any:
     """Two objects in one, the second one's value taken where keys collide; or two arrays."""
@@ -142,7 +181,9 @@ def assign(value: Any, other: Any) -> Any:
 @declare(
     "squash",
     _CATEGORY,
-    examples=(Example("root = this.squash()", '[{"a":1},{"a":2}]', '{"a":[1,2]}'),),
+    examples=(
+        Example("root = this.squash()", '[{"name":"Ada"},{"age":36}]', '{"age":36,"name":"Ada"}'),
+    ),
     own_errors=True,
 )
 def squash(value: Any) -> Any:
@@ -186,7 +227,13 @@ def _remove_paths(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any
 @declare(
     "without",
     _CATEGORY,
-    examples=(Example('root = this.without("a.b", "c")', '{"a":{"b":1},"c":2}', '{"a":{}}'),),
+    examples=(
+        Example(
+            'root = this.without("user.password")',
+            '{"id":7,"user":{"name":"Ada","password":"x"}}',
+            '{"id":7,"user":{"name":"Ada"}}',
+        ),
+    ),
     variadic=True,
     binds=True,
 )
@@ -212,7 +259,13 @@ def _keep_paths(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
 @declare(
     "with",
     _CATEGORY,
-    examples=(Example('root = this.with("a.b")', '{"a":{"b":1,"x":0},"c":2}', '{"a":{"b":1}}'),),
+    examples=(
+        Example(
+            'root = this.with("id", "user.name")',
+            '{"id":7,"user":{"name":"Ada","password":"x"}}',
+            '{"id":7,"user":{"name":"Ada"}}',
+        ),
+    ),
     variadic=True,
     binds=True,
     own_errors=True,
@@ -228,7 +281,11 @@ def with_(*args: Any) -> Callable[[Any], Any]:
     _CATEGORY,
     Param("path", "string"),
     examples=(
-        Example('root = this.explode("a")', '{"a":[1,2],"b":0}', '[{"a":1,"b":0},{"a":2,"b":0}]'),
+        Example(
+            'root = this.explode("items")',
+            '{"order":7,"items":["tea","cup"]}',
+            '[{"items":"tea","order":7},{"items":"cup","order":7}]',
+        ),
     ),
 )
 def explode(value: Any, path: str) -> Any:
@@ -247,7 +304,13 @@ def explode(value: Any, path: str) -> Any:
     "collapse",
     _CATEGORY,
     Param("include_empty", "bool", default=False),
-    examples=(Example("root = this.collapse()", '{"a":[{"b":1}]}', '{"a.0.b":1}'),),
+    examples=(
+        Example(
+            "root = this.collapse()",
+            '{"order":{"id":7,"lines":[{"sku":"a1"}]}}',
+            '{"order.id":7,"order.lines.0.sku":"a1"}',
+        ),
+    ),
 )
 def collapse(value: Any, include_empty: bool) -> dict[str, Any]:
     """The structure as one flat object whose keys are dot paths."""

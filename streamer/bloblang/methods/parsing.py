@@ -40,7 +40,13 @@ def _numbers_to_floats(value: Any) -> Any:
     "parse_json",
     _CATEGORY,
     Param("use_number", "bool", default=None),
-    examples=(Example("root = this.a.parse_json()", '{"a":"{\\"b\\":1.0}"}', '{"b":1}'),),
+    examples=(
+        Example(
+            "root = this.payload.parse_json()",
+            '{"payload":"{\\"id\\":7,\\"tags\\":[\\"a\\"]}"}',
+            '{"id":7,"tags":["a"]}',
+        ),
+    ),
 )
 def parse_json(value: Any, use_number: bool | None) -> Any:
     """The document that a text holds; its numbers keep their text when asked to."""
@@ -62,7 +68,13 @@ def parse_json(value: Any, use_number: bool | None) -> Any:
     Param("indent", "string", default="    "),
     Param("no_indent", "bool", default=False),
     Param("escape_html", "bool", default=True),
-    examples=(Example("root = this.format_json(no_indent: true)", '{"a":[1]}', '{"a":[1]}'),),
+    examples=(
+        Example(
+            "root.payload = this.order.format_json(no_indent: true).string()",
+            '{"order":{"id":7,"lines":[1,2]}}',
+            '{"payload":"{\\"id\\":7,\\"lines\\":[1,2]}"}',
+        ),
+    ),
 )
 def format_json(value: Any, indent: str, no_indent: bool, escape_html: bool) -> bytes:
     """The value as JSON bytes, indented and with HTML characters escaped by default."""
@@ -108,7 +120,13 @@ def indent_json(text: str, indent: str) -> str:
     Param("parse_header_row", "bool", default=True),
     Param("delimiter", "string", default=","),
     Param("lazy_quotes", "bool", default=False),
-    examples=(Example("root = this.a.parse_csv()", '{"a":"x,y\\n1,2"}', '[{"x":"1","y":"2"}]'),),
+    examples=(
+        Example(
+            "root = this.text.parse_csv()",
+            '{"text":"city,celsius\\nLyon,31\\nBonn,28"}',
+            '[{"celsius":"31","city":"Lyon"},{"celsius":"28","city":"Bonn"}]',
+        ),
+    ),
 )
 def parse_csv(value: Any, parse_header_row: bool, delimiter: str, lazy_quotes: bool) -> list[Any]:
     """The rows of a CSV text: objects by the header row, or arrays."""
@@ -133,7 +151,13 @@ _LOGFMT_ESCAPES |= {"b": "\b", "f": "\f"}
 @declare(
     "parse_logfmt",
     _CATEGORY,
-    examples=(Example("root = this.a.parse_logfmt()", '{"a":"x=1 y"}', '{"x":"1","y":true}'),),
+    examples=(
+        Example(
+            "root = this.line.parse_logfmt()",
+            '{"line":"level=error msg=\\"disk full\\" retry"}',
+            '{"level":"error","msg":"disk full","retry":true}',
+        ),
+    ),
 )
 def parse_logfmt(value: Any) -> dict[str, Any]:
     """The pairs of a logfmt line as an object; a key without a value is true."""
@@ -178,7 +202,11 @@ def _read_quoted(text: str, at: int, key: str) -> tuple[str, int]:
     "parse_form_url_encoded",
     _CATEGORY,
     examples=(
-        Example("root = this.a.parse_form_url_encoded()", '{"a":"x=1&x=2"}', '{"x":["1","2"]}'),
+        Example(
+            "root = this.body.parse_form_url_encoded()",
+            '{"body":"name=Ada&tag=a&tag=b"}',
+            '{"name":"Ada","tag":["a","b"]}',
+        ),
     ),
     own_errors=True,
 )
@@ -202,7 +230,13 @@ def parse_form_url_encoded(value: Any) -> dict[str, Any]:
 @declare(
     "parse_url",
     _CATEGORY,
-    examples=(Example("root = this.a.parse_url().host", '{"a":"http://x:1/y?z"}', "x:1"),),
+    examples=(
+        Example(
+            "root.host = this.url.parse_url().host",
+            '{"url":"https://example.com:8443/search?q=tea"}',
+            '{"host":"example.com:8443"}',
+        ),
+    ),
 )
 def parse_url(value: Any) -> dict[str, Any]:
     """The parts of a URL as an object."""

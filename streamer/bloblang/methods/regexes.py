@@ -18,11 +18,17 @@ _PATTERN = Param("pattern", "string")
     "re_match",
     _CATEGORY,
     _PATTERN,
-    examples=(Example('root = this.a.re_match("[0-9]")', '{"a":"x5"}', "true"),),
+    examples=(
+        Example(
+            'root.has_digits = this.plate.re_match("[0-9]")',
+            '{"plate":"AB62 DEF"}',
+            '{"has_digits":true}',
+        ),
+    ),
     binds=True,
 )
 def re_match(pattern: str) -> Callable[[Any], bool]:
-    """Whether an expression matches anywhere in the text."""
+    """True if an expression matches anywhere in the text."""
     return Matcher(pattern).make_tester()
 
 
@@ -30,7 +36,13 @@ def re_match(pattern: str) -> Callable[[Any], bool]:
     "re_find_all",
     _CATEGORY,
     _PATTERN,
-    examples=(Example('root = this.a.re_find_all("a.")', '{"a":"abac"}', '["ab","ac"]'),),
+    examples=(
+        Example(
+            'root.numbers = this.text.re_find_all("[0-9]+")',
+            '{"text":"7 cars, 12 bikes"}',
+            '{"numbers":["7","12"]}',
+        ),
+    ),
     binds=True,
 )
 def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
@@ -43,7 +55,13 @@ def re_find_all(pattern: str) -> Callable[[Any], list[str]]:
     "re_find_all_submatch",
     _CATEGORY,
     _PATTERN,
-    examples=(Example('root = this.a.re_find_all_submatch("a(.)")', '{"a":"ab"}', '[["ab","b"]]'),),
+    examples=(
+        Example(
+            'root = this.text.re_find_all_submatch("([0-9]+) ([a-z]+)")',
+            '{"text":"7 cars, 12 bikes"}',
+            '[["7 cars","7","cars"],["12 bikes","12","bikes"]]',
+        ),
+    ),
     binds=True,
 )
 def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
@@ -57,7 +75,11 @@ def re_find_all_submatch(pattern: str) -> Callable[[Any], list[list[str]]]:
     _CATEGORY,
     _PATTERN,
     examples=(
-        Example('root = this.a.re_find_object("a(?P<x>.)")', '{"a":"ab"}', '{"0":"ab","x":"b"}'),
+        Example(
+            'root = this.line.re_find_object("(?P<method>[A-Z]+) (?P<path>[^ ]+)")',
+            '{"line":"GET /items/42"}',
+            '{"0":"GET /items/42","method":"GET","path":"/items/42"}',
+        ),
     ),
     binds=True,
 )
@@ -72,7 +94,9 @@ def re_find_object(pattern: str) -> Callable[[Any], dict[str, Any]]:
     _PATTERN,
     examples=(
         Example(
-            'root = this.a.re_find_all_object("a(?P<x>.)")', '{"a":"ab"}', '[{"0":"ab","x":"b"}]'
+            'root = this.text.re_find_all_object("(?P<n>[0-9]+) (?P<what>[a-z]+)")',
+            '{"text":"7 cars, 12 bikes"}',
+            '[{"0":"7 cars","n":"7","what":"cars"},{"0":"12 bikes","n":"12","what":"bikes"}]',
         ),
     ),
     binds=True,
@@ -114,7 +138,13 @@ def _declare_replace(name: str, deprecated: bool) -> Any:
         _CATEGORY,
         _PATTERN,
         Param("value", "string"),
-        examples=(Example(f'root = this.a.{name}("a(.)", "$1!")', '{"a":"ab"}', "b!"),),
+        examples=(
+            Example(
+                f'root.name = this.name.{name}("(.*), (.*)", "$2 $1")',
+                '{"name":"Lovelace, Ada"}',
+                '{"name":"Ada Lovelace"}',
+            ),
+        ),
         binds=True,
         deprecated=deprecated,
         summary="The text with all matches replaced; `$1` and `${name}` stand for groups.",

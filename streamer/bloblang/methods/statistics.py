@@ -49,7 +49,9 @@ def _sorted_of(value: Any) -> SortedNumbers:
 @declare(
     "avg",
     _CATEGORY,
-    examples=(Example("root = this.avg()", "[3,8,4]", "5"),),
+    examples=(
+        Example("root.mean = this.latencies.avg()", '{"latencies":[12,31,17]}', '{"mean":20}'),
+    ),
     origin=STREAMER,
 )
 def avg(value: Any) -> float:
@@ -60,7 +62,13 @@ def avg(value: Any) -> float:
 @declare(
     "stddev_pop",
     _CATEGORY,
-    examples=(Example("root = this.stddev_pop()", "[2,4,4,4,5,5,7,9]", "2"),),
+    examples=(
+        Example(
+            "root.deviation = this.latencies.stddev_pop()",
+            '{"latencies":[2,4,4,4,5,5,7,9]}',
+            '{"deviation":2}',
+        ),
+    ),
     origin=STREAMER,
 )
 def stddev_pop(value: Any) -> float:
@@ -86,7 +94,11 @@ def stddev_samp(value: Any) -> float | None:
 @declare(
     "median",
     _CATEGORY,
-    examples=(Example("root = this.median()", "[1,9,2,4]", "3"),),
+    examples=(
+        Example(
+            "root.median = this.latencies.median()", '{"latencies":[12,250,17,31]}', '{"median":24}'
+        ),
+    ),
     origin=STREAMER,
 )
 def median(value: Any) -> float:
@@ -99,8 +111,16 @@ def median(value: Any) -> float:
     _CATEGORY,
     Param("fraction", "float"),
     examples=(
-        Example("root = this.percentile(0.75)", "[10,20,30,50]", "35"),
-        Example("root = this.percentile(0)", "[10,20,30,50]", "10"),
+        Example(
+            "root.p95 = this.latencies.percentile(0.95)",
+            '{"latencies":[12,31,17,250]}',
+            '{"p95":217.15}',
+        ),
+        Example(
+            "root.fastest = this.latencies.percentile(0)",
+            '{"latencies":[12,31,17,250]}',
+            '{"fastest":12}',
+        ),
     ),
     check=_check_fraction,
     origin=STREAMER,
@@ -118,7 +138,13 @@ def percentile(value: Any, fraction: float) -> float:
     "percentile_disc",
     _CATEGORY,
     Param("fraction", "float"),
-    examples=(Example("root = this.percentile_disc(0.7)", "[10,20,30,50]", "30"),),
+    examples=(
+        Example(
+            "root.p70 = this.latencies.percentile_disc(0.7)",
+            '{"latencies":[10,20,30,50]}',
+            '{"p70":30}',
+        ),
+    ),
     check=_check_fraction,
     origin=STREAMER,
 )
@@ -136,8 +162,16 @@ def percentile_disc(value: Any, fraction: float) -> float:
     _CATEGORY,
     Param("fraction", "float"),
     examples=(
-        Example("root = this.percentile_approx(0.7)", "[10,20,30,50]", "30"),
-        Example("root = this.percentile_approx(1)", "[10,20,1001]", "1000"),
+        Example(
+            "root.p70 = this.latencies.percentile_approx(0.7)",
+            '{"latencies":[10,20,30,50]}',
+            '{"p70":30}',
+        ),
+        Example(
+            "root.slowest = this.latencies.percentile_approx(1)",
+            '{"latencies":[10,20,1001]}',
+            '{"slowest":1000}',
+        ),
     ),
     check=_check_fraction,
     origin=STREAMER,

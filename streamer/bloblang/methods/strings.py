@@ -30,7 +30,11 @@ def _change_text(value: Any, change: Callable[[str], str]) -> Any:
 @declare(
     "uppercase",
     _CATEGORY,
-    examples=(Example("root = this.a.uppercase()", '{"a":"straße"}', "STRAßE"),),
+    examples=(
+        Example(
+            "root.plate = this.plate.uppercase()", '{"plate":"ab62 def"}', '{"plate":"AB62 DEF"}'
+        ),
+    ),
 )
 def uppercase(value: Any) -> Any:
     """The text in capital letters."""
@@ -40,7 +44,13 @@ def uppercase(value: Any) -> Any:
 @declare(
     "lowercase",
     _CATEGORY,
-    examples=(Example("root = this.a.lowercase()", '{"a":"ÀB"}', "àb"),),
+    examples=(
+        Example(
+            "root.email = this.email.lowercase()",
+            '{"email":"Ada@Example.com"}',
+            '{"email":"ada@example.com"}',
+        ),
+    ),
 )
 def lowercase(value: Any) -> Any:
     """The text in small letters."""
@@ -50,7 +60,13 @@ def lowercase(value: Any) -> Any:
 @declare(
     "capitalize",
     _CATEGORY,
-    examples=(Example("root = this.a.capitalize()", '{"a":"the foo"}', "The Foo"),),
+    examples=(
+        Example(
+            "root.title = this.title.capitalize()",
+            '{"title":"the cherry orchard"}',
+            '{"title":"The Cherry Orchard"}',
+        ),
+    ),
 )
 def capitalize(value: Any) -> Any:
     """The text with each word's first letter capital, and the others small."""
@@ -61,10 +77,19 @@ def capitalize(value: Any) -> Any:
     "contains",
     _CATEGORY,
     Param("value", "any"),
-    examples=(Example("root = this.a.contains(2.0)", '{"a":[1,2]}', "true"),),
+    examples=(
+        Example(
+            'root.eu = ["FR","DE","IT"].contains(this.country)', '{"country":"DE"}', '{"eu":true}'
+        ),
+        Example(
+            'root.is_error = this.line.contains("ERROR")',
+            '{"line":"10:02 ERROR disk full"}',
+            '{"is_error":true}',
+        ),
+    ),
 )
 def contains(value: Any, target: Any) -> bool:
-    """Whether a text holds another, or an array or object an equal value."""
+    """True if a text holds another, or an array or object an equal value."""
     from streamer.bloblang.golib.operations import is_same
     from streamer.bloblang.golib.text import to_bytes, to_text
 
@@ -80,13 +105,17 @@ def contains(value: Any, target: Any) -> bool:
 
 
 def _declare_test(
-    name: str, summary: str, on_text: Callable[..., bool], on_bytes: Callable[..., bool]
+    name: str,
+    summary: str,
+    on_text: Callable[..., bool],
+    on_bytes: Callable[..., bool],
+    example: Example,
 ) -> Any:
     @declare(
         name,
         _CATEGORY,
         Param("value", "string"),
-        examples=(Example(f'root = "aa".{name}("a")', "{}", "true"),),
+        examples=(example,),
         summary=summary,
     )
     def method(value: Any, part: str) -> bool:
@@ -100,10 +129,24 @@ def _declare_test(
 
 
 has_prefix = _declare_test(
-    "has_prefix", "Whether the text starts with another.", str.startswith, bytes.startswith
+    "has_prefix",
+    "True if the text starts with another.",
+    str.startswith,
+    bytes.startswith,
+    Example(
+        'root.is_german = this.phone.has_prefix("+49")',
+        '{"phone":"+49 30 1234"}',
+        '{"is_german":true}',
+    ),
 )
 has_suffix = _declare_test(
-    "has_suffix", "Whether the text ends with another.", str.endswith, bytes.endswith
+    "has_suffix",
+    "True if the text ends with another.",
+    str.endswith,
+    bytes.endswith,
+    Example(
+        'root.is_image = this.file.has_suffix(".png")', '{"file":"chart.png"}', '{"is_image":true}'
+    ),
 )
 
 
@@ -111,7 +154,9 @@ has_suffix = _declare_test(
     "index_of",
     _CATEGORY,
     Param("value", "string"),
-    examples=(Example('root = this.a.index_of("b")', '{"a":"éb"}', "2"),),
+    examples=(
+        Example('root.at = this.email.index_of("@")', '{"email":"ada@example.com"}', '{"at":3}'),
+    ),
 )
 def index_of(value: Any, part: str) -> int:
     """The offset of another text, in bytes; -1 when it is not there."""
@@ -127,7 +172,10 @@ def index_of(value: Any, part: str) -> int:
     "trim",
     _CATEGORY,
     Param("cutset", "string", default=None),
-    examples=(Example('root = this.a.trim("!?")', '{"a":"!!a!?"}', "a"),),
+    examples=(
+        Example("root.name = this.name.trim()", '{"name":"  Ada "}', '{"name":"Ada"}'),
+        Example('root.word = this.word.trim("!?")', '{"word":"what?!"}', '{"word":"what"}'),
+    ),
 )
 def trim(value: Any, cutset: str | None) -> Any:
     """The text without white space, or the given letters, at both ends."""
@@ -143,12 +191,14 @@ def trim(value: Any, cutset: str | None) -> Any:
     raise TypeMismatch(value, "string")
 
 
-def _declare_trim(name: str, param: str, summary: str, text: Any, raw: Any) -> Any:
+def _declare_trim(
+    name: str, param: str, summary: str, text: Any, raw: Any, example: Example
+) -> Any:
     @declare(
         name,
         _CATEGORY,
         Param(param, "string"),
-        examples=(Example(f'root = "abа".{name}("x")', "{}", "abа"),),
+        examples=(example,),
         summary=summary,
     )
     def method(value: Any, part: str) -> Any:
@@ -162,10 +212,22 @@ def _declare_trim(name: str, param: str, summary: str, text: Any, raw: Any) -> A
 
 
 trim_prefix = _declare_trim(
-    "trim_prefix", "prefix", "The text without a prefix.", str.removeprefix, bytes.removeprefix
+    "trim_prefix",
+    "prefix",
+    "The text without a prefix.",
+    str.removeprefix,
+    bytes.removeprefix,
+    Example('root.id = this.key.trim_prefix("user-")', '{"key":"user-7"}', '{"id":"7"}'),
 )
 trim_suffix = _declare_trim(
-    "trim_suffix", "suffix", "The text without a suffix.", str.removesuffix, bytes.removesuffix
+    "trim_suffix",
+    "suffix",
+    "The text without a suffix.",
+    str.removesuffix,
+    bytes.removesuffix,
+    Example(
+        'root.name = this.file.trim_suffix(".json")', '{"file":"orders.json"}', '{"name":"orders"}'
+    ),
 )
 
 
@@ -174,7 +236,18 @@ trim_suffix = _declare_trim(
     _CATEGORY,
     Param("delimiter", "string"),
     Param("empty_as_null", "bool", default=False),
-    examples=(Example('root = this.a.split(",", true)', '{"a":"x,,y"}', '["x",null,"y"]'),),
+    examples=(
+        Example(
+            'root.parts = this.path.split("/")',
+            '{"path":"data/2026/11"}',
+            '{"parts":["data","2026","11"]}',
+        ),
+        Example(
+            'root.parts = this.line.split(",", true)',
+            '{"line":"Ada,,London"}',
+            '{"parts":["Ada",null,"London"]}',
+        ),
+    ),
 )
 def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
     """The parts of a text between delimiters."""
@@ -193,7 +266,9 @@ def split(value: Any, delimiter: str, empty_as_null: bool) -> list[Any]:
     "join",
     "Object & Array Manipulation",
     Param("delimiter", "string", default=None),
-    examples=(Example('root = this.a.join("-")', '{"a":["x","y"]}', "x-y"),),
+    examples=(
+        Example('root.path = this.join("/")', '["data","2026","11"]', '{"path":"data/2026/11"}'),
+    ),
 )
 def join(value: Any, delimiter: str | None) -> str:
     """The texts of an array in one, with a delimiter between them."""
@@ -215,7 +290,7 @@ def join(value: Any, delimiter: str | None) -> str:
     "repeat",
     _CATEGORY,
     Param("count", "integer"),
-    examples=(Example('root = "ab".repeat(2)', "{}", "abab"),),
+    examples=(Example('root.line = "=".repeat(5)', "{}", '{"line":"====="}'),),
     binds=True,
 )
 def repeat(count: int) -> Callable[[Any], Any]:
@@ -239,7 +314,9 @@ def _declare_replace(name: str, deprecated: bool) -> Any:
         _CATEGORY,
         Param("old", "string"),
         Param("new", "string"),
-        examples=(Example(f'root = "foo".{name}("o", "u")', "{}", "fuu"),),
+        examples=(
+            Example(f'root.id = this.id.{name}("-", "_")', '{"id":"a-7-b"}', '{"id":"a_7_b"}'),
+        ),
         deprecated=deprecated,
         summary="The text with every occurrence of another replaced.",
     )
@@ -260,7 +337,13 @@ def _declare_replace_many(name: str, deprecated: bool) -> Any:
         name,
         _CATEGORY,
         Param("values", "array"),
-        examples=(Example(f'root = "ab".{name}(["a", "b", "b", "c"])', "{}", "cc"),),
+        examples=(
+            Example(
+                f'root.text = this.text.{name}(["&", "and", "%", "percent"])',
+                '{"text":"tea & 5 % milk"}',
+                '{"text":"tea and 5 percent milk"}',
+            ),
+        ),
         deprecated=deprecated,
         binds=True,
         summary="The text with several replacements made, one after the other.",
@@ -302,7 +385,11 @@ _STRAY_BYTE: Final = re.compile("[\udc80-\udcff]")
 @declare(
     "reverse",
     _CATEGORY,
-    examples=(Example("root = this.a.reverse()", '{"a":"abc"}', "cba"),),
+    examples=(
+        Example(
+            "root.reversed = this.word.reverse()", '{"word":"stream"}', '{"reversed":"maerts"}'
+        ),
+    ),
 )
 def reverse(value: Any) -> Any:
     """The text backwards."""
@@ -316,7 +403,16 @@ def reverse(value: Any) -> Any:
 @declare(
     "format",
     _CATEGORY,
-    examples=(Example('root = "%s is %v".format(this.a, 5)', '{"a":"x"}', "x is 5"),),
+    examples=(
+        Example(
+            'root.text = "%s has %d new messages".format(this.name, this.count.int64())',
+            '{"name":"Ada","count":3}',
+            '{"text":"Ada has 3 new messages"}',
+        ),
+        Example(
+            'root.price = "%.2f".format(this.price.float64())', '{"price":2.5}', '{"price":"2.50"}'
+        ),
+    ),
     variadic=True,
 )
 def format_(value: Any, *args: Any) -> str:
@@ -327,7 +423,13 @@ def format_(value: Any, *args: Any) -> str:
 @declare(
     "filepath_join",
     _CATEGORY,
-    examples=(Example("root = this.a.filepath_join()", '{"a":["/x/","y"]}', "/x/y"),),
+    examples=(
+        Example(
+            "root.path = this.parts.filepath_join()",
+            '{"parts":["/data/","2026","orders.csv"]}',
+            '{"path":"/data/2026/orders.csv"}',
+        ),
+    ),
 )
 def filepath_join(value: Any) -> str:
     """The elements of an array joined to one path."""
@@ -346,7 +448,13 @@ def filepath_join(value: Any) -> str:
 @declare(
     "filepath_split",
     _CATEGORY,
-    examples=(Example("root = this.a.filepath_split()", '{"a":"/x/y"}', '["/x/","y"]'),),
+    examples=(
+        Example(
+            "root.file = this.path.filepath_split().index(1)",
+            '{"path":"/data/2026/orders.csv"}',
+            '{"file":"orders.csv"}',
+        ),
+    ),
 )
 def filepath_split(value: Any) -> list[str]:
     """A path's directory and file."""

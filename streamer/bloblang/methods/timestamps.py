@@ -25,7 +25,13 @@ _YEAR_ONE_NS = 62135596800 * 1_000_000_000
 @declare(
     "parse_duration",
     _CATEGORY,
-    examples=(Example("root = this.a.parse_duration()", '{"a":"50us"}', "50000"),),
+    examples=(
+        Example(
+            "root.seconds = this.timeout.parse_duration() / 1000000000",
+            '{"timeout":"1m30s"}',
+            '{"seconds":90}',
+        ),
+    ),
     own_errors=True,
     foldable=True,
 )
@@ -37,7 +43,13 @@ def parse_duration(value: Any) -> int:
 @declare(
     "parse_duration_iso8601",
     _CATEGORY,
-    examples=(Example("root = this.a.parse_duration_iso8601()", '{"a":"PT2H"}', "7200000000000"),),
+    examples=(
+        Example(
+            "root.seconds = this.timeout.parse_duration_iso8601() / 1000000000",
+            '{"timeout":"PT1M30S"}',
+            '{"seconds":90}',
+        ),
+    ),
     own_errors=True,
     foldable=True,
 )
@@ -52,9 +64,9 @@ def parse_duration_iso8601(value: Any) -> int:
     Param("duration", "integer"),
     examples=(
         Example(
-            'root.a = this.a.ts_round("1h".parse_duration())',
-            '{"a":"2020-08-14T05:54:23Z"}',
-            '{"a":"2020-08-14T06:00:00Z"}',
+            'root.hour = this.at.ts_round("1h".parse_duration())',
+            '{"at":"2026-11-21T10:31:07Z"}',
+            '{"hour":"2026-11-21T11:00:00Z"}',
         ),
     ),
     own_errors=True,
@@ -82,9 +94,9 @@ def _at_instant(moment: Timestamp, ns: int) -> Timestamp:
     Param("tz", "string"),
     examples=(
         Example(
-            'root.a = this.a.ts_tz("Europe/Berlin")',
-            '{"a":"2021-02-03T16:05:06Z"}',
-            '{"a":"2021-02-03T17:05:06+01:00"}',
+            'root.local = this.at.ts_tz("Europe/Berlin")',
+            '{"at":"2026-11-21T10:00:00Z"}',
+            '{"local":"2026-11-21T11:00:00+01:00"}',
         ),
     ),
     binds=True,
@@ -105,7 +117,7 @@ def _declare_shift(name: str, summary: str, sign: int, result: str) -> Any:
         summary=summary,
         examples=(
             Example(
-                f'root = this.a.{name}("P1M").string()', '{"a":"2020-08-14T05:54:23Z"}', result
+                f'root = this.at.{name}("P1M").string()', '{"at":"2026-08-14T05:54:23Z"}', result
             ),
         ),
         binds=True,
@@ -120,10 +132,10 @@ def _declare_shift(name: str, summary: str, sign: int, result: str) -> Any:
 
 
 ts_add_iso8601 = _declare_shift(
-    "ts_add_iso8601", "The timestamp with an ISO 8601 duration added.", 1, "2020-09-14T05:54:23Z"
+    "ts_add_iso8601", "The timestamp with an ISO 8601 duration added.", 1, "2026-09-14T05:54:23Z"
 )
 ts_sub_iso8601 = _declare_shift(
-    "ts_sub_iso8601", "The timestamp without an ISO 8601 duration.", -1, "2020-07-14T05:54:23Z"
+    "ts_sub_iso8601", "The timestamp without an ISO 8601 duration.", -1, "2026-07-14T05:54:23Z"
 )
 
 
@@ -131,7 +143,13 @@ ts_sub_iso8601 = _declare_shift(
     "ts_sub",
     _CATEGORY,
     Param("t2", "timestamp"),
-    examples=(Example('root = this.a.ts_sub("1970-01-01T00:00:00Z")', '{"a":1}', "1000000000"),),
+    examples=(
+        Example(
+            "root.seconds = this.end.ts_sub(this.start) / 1000000000",
+            '{"start":"2026-11-21T10:00:00Z","end":"2026-11-21T10:00:07Z"}',
+            '{"seconds":7}',
+        ),
+    ),
     own_errors=True,
     foldable=True,
 )
@@ -150,9 +168,9 @@ def _declare_parse(
         summary="The timestamp that a text stands for in a format.",
         examples=(
             Example(
-                f'root.a = this.a.{name}("{example_layout}")',
-                '{"a":"2020-Aug-14"}',
-                '{"a":"2020-08-14T00:00:00Z"}',
+                f'root.at = this.day.{name}("{example_layout}")',
+                '{"day":"2026-Nov-21"}',
+                '{"at":"2026-11-21T00:00:00Z"}',
             ),
         ),
         deprecated=as_text,
@@ -189,9 +207,9 @@ def _declare_format(
         summary="The timestamp as text in a format, and in a time zone when one is given.",
         examples=(
             Example(
-                f'root = this.a.{name}("{example_layout}", "UTC")',
-                '{"a":1597405526}',
-                "2020-Aug-14",
+                f'root.day = this.at.{name}("{example_layout}", "UTC")',
+                '{"at":1795255207}',
+                '{"day":"2026-Nov-21"}',
             ),
         ),
         deprecated=deprecated,
@@ -225,7 +243,11 @@ def _declare_unix(name: str, unit: str, size: int, deprecated: bool) -> Any:
         "Deprecated" if deprecated else _CATEGORY,
         summary=f"The Unix time in {unit}.",
         examples=(
-            Example(f"root = this.a.{name}()", '{"a":"1970-01-01T00:00:01Z"}', str(10**9 // size)),
+            Example(
+                f"root = this.at.{name}()",
+                '{"at":"2026-11-21T10:00:07Z"}',
+                str(1795255207 * 10**9 // size),
+            ),
         ),
         deprecated=deprecated,
         own_errors=True,

@@ -14,12 +14,10 @@ _CATEGORY: Final = "Parsing"
     "parse_yaml",
     _CATEGORY,
     examples=(
-        Example("root = this.a.parse_yaml()", '{"a":"b: [1, x]"}', '{"b":[1,"x"]}'),
         Example(
-            "root = this.a.parse_yaml()",
-            '{"a":"[b"}',
-            'Error("failed assignment (line 1): field `this.a`: failed to parse value as YAML: '
-            "yaml: line 1: did not find expected ',' or ']'\")",
+            "root = this.text.parse_yaml()",
+            '{"text":"name: Ada\\ntags: [a, b]"}',
+            '{"name":"Ada","tags":["a","b"]}',
         ),
     ),
 )

@@ -39,7 +39,7 @@ class GraphEndpoints:
         )
         yield Endpoint(
             *("GET", f"{path}/components", "read_components"),
-            "Return what each component of a stream has counted since the program's start.",
+            "Return the counters of each component of a stream since the program's start.",
             *(self._components, s.COMPONENTS),
             codes=_UNKNOWN_STREAM_CODES,
         )
@@ -55,6 +55,7 @@ class GraphEndpoints:
         managed = self._manager.registry.get(request.path["id"])
         document = {
             "revision": managed.revision.number,
+            "condition": managed.condition(),
             "components": summarise_components(managed.view),
         }
         return json_response(document)

@@ -32,19 +32,6 @@ MAYBE_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 MAYBE_STRING: Final[Schema] = {"type": ["string", "null"]}
 MAYBE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
 
-_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
-_SUMMARY_FIELDS: Final = {
-    "in_rate": MAYBE_NUMBER,
-    "out_rate": MAYBE_NUMBER,
-    "error_rate": MAYBE_NUMBER,
-    "counted_since": MAYBE_STRING,
-    "received": MAYBE_INTEGER,
-    "sent": MAYBE_INTEGER,
-    "errors": MAYBE_INTEGER,
-    "event_time_lag": MAYBE_NUMBER,
-    "backlog": MAYBE_NUMBER,
-    "kafka_lag": MAYBE_NUMBER,
-}
 CONDITION: Final = object_schema(
     name=STRING,
     text=STRING,
@@ -59,6 +46,19 @@ CONDITION: Final = object_schema(
     next_try=MAYBE_STRING,
     messages=MAYBE_NUMBER,
 )
+_BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
+_SUMMARY_FIELDS: Final = {
+    "in_rate": MAYBE_NUMBER,
+    "out_rate": MAYBE_NUMBER,
+    "error_rate": MAYBE_NUMBER,
+    "counted_since": MAYBE_STRING,
+    "received": MAYBE_INTEGER,
+    "sent": MAYBE_INTEGER,
+    "errors": MAYBE_INTEGER,
+    "event_time_lag": MAYBE_NUMBER,
+    "backlog": MAYBE_NUMBER,
+    "kafka_lag": MAYBE_NUMBER,
+}
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,
     state=STRING,
@@ -70,6 +70,7 @@ STREAM_SUMMARY: Final = object_schema(
     restarts=INTEGER,
     source=STRING,
     revision=INTEGER,
+    as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     open_windows=MAYBE_INTEGER,
     **_SUMMARY_FIELDS,
@@ -95,9 +96,10 @@ WINDOWS: Final = object_schema(
             closes=MAYBE_STRING,
         )
     ),
-    open=INTEGER,
-    messages=INTEGER,
-    bytes=INTEGER,
+    open=MAYBE_INTEGER,
+    messages=MAYBE_INTEGER,
+    bytes=MAYBE_INTEGER,
+    as_of=MAYBE_STRING,
     now=STRING,
 )
 GRAPH: Final = object_schema(
@@ -109,6 +111,7 @@ GRAPH: Final = object_schema(
 )
 COMPONENTS: Final = object_schema(
     revision=INTEGER,
+    condition=CONDITION,
     components=list_schema(
         object_schema(
             kind=STRING, label=STRING, path=STRING, latency_ms=MAYBE_NUMBER, load=MAYBE_OBJECT
@@ -122,6 +125,7 @@ PROGRESS: Final = object_schema(
     waits_for=STRING,
     reason=STRING,
     micro_batch=INTEGER,
+    as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     dropped=map_schema(INTEGER),
     open_windows=MAYBE_INTEGER,
@@ -153,21 +157,19 @@ READY: Final = object_schema(
     statuses=list_schema(object_schema(label=STRING, path=STRING, connected=BOOLEAN)),
 )
 
-CHILLED: Final = Parameter(
-    "chilled", "Whether a config runs in spite of findings that it can run with.", BOOLEAN
-)
+CHILLED: Final = Parameter("chilled", "Whether a config runs in spite of minor findings.", BOOLEAN)
 TIMEOUT: Final = Parameter(
     "timeout",
-    "How long the micro-batch in hand may take, such as `10s`; if it takes longer, it is replayed.",
+    "How long the current micro-batch may take, such as `10s`; a longer one is repeated later.",
     STRING,
 )
 ON_RESET: Final = Parameter(
     "on_reset",
-    "What becomes of open windows that the change cannot keep: let out first, or dropped.",
+    "The treatment of open windows that the change cannot keep: emitted first, or dropped.",
     {"type": "string", "enum": ["drain", "discard"]},
 )
 ROLLBACK: Final = Parameter(
     "rollback_on_failure",
-    "Whether the former revision comes back when this one fails within its first minutes.",
+    "Whether to return to the former revision if this one fails in its first minutes.",
     BOOLEAN,
 )

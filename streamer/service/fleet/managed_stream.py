@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from streamer.config import Config
@@ -27,6 +28,7 @@ from streamer.service.fleet.lifecycle import Lifecycle, LifecycleState
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.restart_schedule import RestartPolicy, RestartSchedule, StartLimiter
 from streamer.service.fleet.run_handle import RunHandle, RunRequest, StartRun
+from streamer.service.monitoring.earlier_figures import FiguresFile
 from streamer.service.monitoring.readiness import unready_reason
 from streamer.service.monitoring.stream_condition import (
     CONDITION_TEXTS,
@@ -34,7 +36,12 @@ from streamer.service.monitoring.stream_condition import (
     derive_condition,
 )
 from streamer.service.monitoring.stream_figures import MarkerKind, StreamFigures
-from streamer.service.monitoring.stream_view import ManagedState, StreamState, StreamView
+from streamer.service.monitoring.stream_view import (
+    ManagedState,
+    StreamState,
+    StreamView,
+    shown_figures,
+)
 from streamer.service.run.revision_switch import RevisionChange
 
 _LEAVING: Final[Mapping[LifecycleState | None, str]] = {
@@ -118,6 +125,7 @@ class ManagedStream:
         self.log_tail = LogTail()
         self.figures = StreamFigures()
         self.view = StreamView(config, self._managed_state, self.figures)
+        self.view.earlier_figures = FiguresFile(Path(directory)).load()
         self.run: RunHandle | None = None
         self.lifecycle = Lifecycle()
         self._context = context
@@ -278,10 +286,12 @@ class ManagedStream:
 
     def _make_request(self) -> RunRequest:
         context = self._context
+        former_figures = shown_figures(self.view, self.view.current_state())
         failed_messages = self.view.failed_messages
         self.view = StreamView(self.config, self._managed_state, self.figures)
         # What has failed in the run before is what somebody looks for now.
         self.view.failed_messages = failed_messages
+        self.view.earlier_figures = former_figures
         # The service's server is there before any stream.
         self.view.endpoints.served = bool(self.config.http["enabled"])
         self.view.endpoints.fallback = lambda: context.other_endpoints(self.stream_id)
@@ -423,6 +433,7 @@ class ManagedStream:
         """Return what the list of streams says of it: Benthos's fields first."""
         uptime, lifecycle = self.uptime_ns(), self.lifecycle
         current = self.view.current_state()
+        figures = shown_figures(self.view, current)
         # Whether it may be on its way to its first micro-batch.
         is_starting = lifecycle.state in (LifecycleState.STARTING, LifecycleState.RUNNING)
         return {
@@ -437,6 +448,7 @@ class ManagedStream:
             "restarts": lifecycle.restarts,
             "source": self.revision.source,
             "revision": self.revision.number,
-            "messages": current.snapshot.messages,
-            "open_windows": current.snapshot.open_windows,
+            "messages": figures.messages,
+            "open_windows": figures.open_windows,
+            "as_of": figures.as_of_text,
         }

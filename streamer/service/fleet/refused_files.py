@@ -74,7 +74,7 @@ class RefusedFile:
         """
         error = self.findings[0] if self.findings else self.text
         condition = StreamCondition(Condition.REFUSED, self.since / SECOND, error=error)
-        unknown = ("messages", "open_windows", "sent", "errors", "event_time_lag", "backlog")
+        unknown = ("as_of", "messages", "open_windows", "sent", "errors", "backlog", "kafka_lag")
         flows = ("in_rate", "out_rate", "error_rate", "counted_since", "received")
         return {
             "active": False,
@@ -89,7 +89,7 @@ class RefusedFile:
             "restarts": 0,
             "source": self.path,
             "revision": 0,
-            **dict.fromkeys((*unknown, *flows, "kafka_lag")),
+            **dict.fromkeys((*unknown, *flows, "event_time_lag")),
         }
 
 

@@ -22,6 +22,7 @@ from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Counts, SeriesKey, Snapshot
 from streamer.engine.report.trouble import Trouble
 from streamer.sdk.spec import MetricsMapping
+from streamer.service.monitoring.earlier_figures import NEW_FIGURES, EarlierFigures
 from streamer.service.monitoring.metric_components import (
     MetricComponent,
     find_custom_metrics,
@@ -116,6 +117,7 @@ class StreamView:
         config: what runs.
         endpoints: the paths that components are served at.
         start: what its start is doing.
+        earlier_figures: figures of the run before, shown until this one has delivered something.
         batch_progress: tells how far the micro-batch in hand has got; None between two.
         managed_state: says how it stands among others; None where it has none beside it.
         failed_messages: samples of messages that have failed.
@@ -141,6 +143,7 @@ class StreamView:
         self.endpoints = EndpointRegistry(config.path)
         self._register_paths()
         self.start = StartProgress()
+        self.earlier_figures = NEW_FIGURES
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.unready_reason: Callable[[], str] = lambda: ""
         self.is_draining: Callable[[], bool] = lambda: False
@@ -217,6 +220,13 @@ class StreamView:
         """Return what the stream is doing."""
         read_state = self._read_state
         return self._last_state if read_state is None else read_state()
+
+
+def shown_figures(view: StreamView, current: StreamState) -> EarlierFigures:
+    """Return the figures of a stream: of now, or as of the newest micro-batch of an earlier run."""
+    snapshot, earlier = current.snapshot, view.earlier_figures
+    has_earlier = snapshot.batch < 0 and earlier != NEW_FIGURES
+    return earlier if has_earlier else EarlierFigures.of(snapshot)
 
 
 Views = Callable[[], Mapping[str, StreamView]]

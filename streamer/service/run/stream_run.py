@@ -20,6 +20,7 @@ from streamer.plan import Plan, make_plan
 from streamer.plan.change_impact import judge
 from streamer.plan.plan import guesses_shards
 from streamer.service.monitoring.arrival_record import ArrivalRecord
+from streamer.service.monitoring.earlier_figures import NEW_FIGURES, FiguresFile
 from streamer.service.monitoring.outage import adjust_counts_in_outage
 from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamState, StreamView
@@ -117,8 +118,10 @@ class StreamRun:
         view.unready_reason = self._unready_reason
         view.is_draining = lambda: self._is_draining
         self.checkpoint = Checkpoint(directory)
+        self._figures = FiguresFile(self.checkpoint.directory)
         try:
             self._check_checkpoint()
+            self._begin_figures()
             self._recorder = RunRecorder(view.figures, plan, self.checkpoint, log)
         except BaseException:
             self.checkpoint.close()
@@ -138,6 +141,17 @@ class StreamRun:
         if update_moved_paths(checkpoint.spark):
             text = "The checkpoint was moved; what Spark notes of its place follows"
             self._log("INFO", text, {"checkpoint": str(checkpoint)})
+
+    def _begin_figures(self) -> None:
+        if self.is_renewed or self.checkpoint.is_new:
+            self._figures.delete()
+            self._view.earlier_figures = NEW_FIGURES
+            return
+        earlier = self._figures.load()
+        if self.plan.window is None:
+            # Without windows messages are counted from the start of the program on.
+            earlier = replace(earlier, messages=0)
+        self._view.earlier_figures = earlier
 
     def _unready_reason(self) -> str:
         if self._is_leaving or self.should_stop():
@@ -322,7 +336,9 @@ class StreamRun:
         if batch != self._arrivals_batch:
             # Not more often: a snapshot adds up all shards and counters.
             self._arrivals_batch = batch
-            self._messages = self.stream.snapshot().messages
+            snapshot = self.stream.snapshot()
+            self._messages = snapshot.messages
+            self._figures.save(snapshot)
         self._arrivals.update(self._messages, is_behind=is_behind)
 
     def _roll_back(self, trial: _Trial, reason: str) -> None:
@@ -359,7 +375,9 @@ class StreamRun:
         """
         self._is_leaving = True
         wait = self.config.shutdown_timeout if timeout is None else timeout
-        return self.stream.stop(wait / SECOND)
+        finished = self.stream.stop(wait / SECOND)
+        self._figures.save(self.stream.snapshot(), at_once=True)
+        return finished
 
     def finish(self) -> bool:
         """After `leave`, at the end of the input: let the next start begin anew if all is written.
@@ -432,8 +450,7 @@ class StreamRun:
         """End the run: report it, and release the checkpoint."""
         self.on_close()
         if self.is_opened:
-            self._recorder.mark(MarkerKind.STOP)
-            self._recorder.save()
+            self._recorder.close()
         self._view.set_ended()
         if self._tracer is not None:
             self._tracer.flush()

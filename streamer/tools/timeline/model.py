@@ -84,6 +84,8 @@ class Timeline:
         spans: the windows that held messages, oldest first.
         emissions: the batches of windows, in the order in which they came.
         ended: the clock at the end, ns.
+        is_cut: whether there are more messages than these, so that windows that close as the input
+            ends would stay open.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Timeline:
     spans: list[WindowSpan]
     emissions: list[Emission]
     ended: int
+    is_cut: bool = False
 
     def redact(self, redactor: Callable[[str], str]) -> None:
         """Take out of all texts what must not be seen."""

@@ -1,34 +1,9 @@
-/** The state of a stream: a word in a colour, and what can be done about it. */
+/** What can be done with a stream. */
 
 import { AwayError } from "../api.js";
 import { confirm } from "./dialog.js";
 import { h } from "./dom.js";
 import { toast } from "./toast.js";
-
-const STYLES = {
-  running: "good",
-  starting: "accent",
-  restarting: "warn",
-  waiting: "warn",
-  failed: "bad",
-  paused: "plain",
-  ended: "plain",
-  stopped: "plain",
-};
-
-/** How urgent a state is: what needs somebody comes first. */
-export const URGENCY = ["failed", "restarting", "waiting", "starting", "running", "paused", "ended", "stopped"];
-
-/**
- * Return what shows a state. A stream that runs and does not get on is so shown.
- * @param {{state: string, reason?: string}} status
- * @returns {HTMLElement}
- */
-export function stateMark({ state, reason }) {
-  const stuck = state === "running" && reason;
-  const style = stuck ? "warn" : (STYLES[state] ?? "plain");
-  return h("span", { class: `state ${style}` }, stuck ? "struggling" : state);
-}
 
 /**
  * Return the buttons for a stream.
@@ -104,6 +79,8 @@ export function actions(id, status, api, done) {
     move.setAttribute("aria-label", `${text} ${id}`);
     remove.setAttribute("aria-label", `Delete ${id}`);
     remove.hidden = source !== "api";
+    // A file that is refused has no stream.
+    move.hidden = status().state === "refused";
   }
 
   show();

@@ -8,13 +8,17 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit",
 });
 
-/** @param {number} value @returns {string} such as `12,345` */
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+/** @param {number | null} value @returns {string} such as `12,345`; `–` where it is not known */
 export function whole(value) {
+  if (value === null || value === undefined) return "–";
   return WHOLE.format(value);
 }
 
-/** @param {number} value @returns {string} such as `12.3K` */
+/** @param {number | null} value @returns {string} such as `12.3K`; `–` where it is not known */
 export function short(value) {
+  if (value === null || value === undefined) return "–";
   return Math.abs(value) < 1000 ? WHOLE.format(Math.round(value)) : SHORT.format(value);
 }
 
@@ -44,6 +48,7 @@ export function lasting(seconds) {
 
 /** @param {number} bytes @returns {string} such as `1.2 MB` */
 export function size(bytes) {
+  if (bytes === null || bytes === undefined) return "–";
   if (bytes < 1000) return `${bytes} B`;
   const units = ["kB", "MB", "GB", "TB"];
   let value = bytes;
@@ -53,6 +58,11 @@ export function size(bytes) {
     unit += 1;
   }
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** @param {number} at Unix ms @returns {string} such as `10:20:05`, or `24 Nov, 10:20` of another day */
+export function moment(at) {
+  return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : DAY.format(at);
 }
 
 /** @param {number} at Unix ms @returns {string} the time of day here, such as `10:20:05` */

@@ -2,7 +2,8 @@
 
 import { h, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
-import { actions, stateMark } from "../parts/state.js";
+import { conditionMark, conditionPanel } from "../parts/condition.js";
+import { actions } from "../parts/state.js";
 import { lasting, number } from "../parts/words.js";
 import { tabs } from "../routes.js";
 
@@ -18,11 +19,14 @@ export async function show(root, context) {
   const mark = h("span");
   const facts = h("p", { class: "muted facts" });
   const reason = h("p", { class: "notice", role: "status", hidden: true });
+  const condition = conditionPanel(id);
   const nav = h("nav", { class: "tabs", "aria-label": "Parts of this page" });
   const panel = h("div", { class: "panel" });
   const into = tabPanel(nav, panel, context);
   let status = null;
   let buttons = null;
+  let isOpen = false;
+  let wanted = params;
 
   async function look() {
     status = await api.get(`streams/${id}/progress`);
@@ -32,17 +36,23 @@ export async function show(root, context) {
         else again();
       });
       const head = h("div", { class: "head" }, h("h1", null, id), mark, facts, buttons.element);
-      root.append(head, reason, nav, panel);
+      root.append(head, reason, condition.element, nav, panel);
     }
     buttons.show();
-    if (mark.dataset.said !== status.state + status.reason) {
-      mark.dataset.said = status.state + status.reason;
-      fill(mark, stateMark(status));
+    const said = `${status.condition.name} ${Boolean(status.refusal)}`;
+    if (mark.dataset.said !== said) {
+      mark.dataset.said = said;
+      fill(mark, conditionMark(status));
     }
     say(facts, told(status));
-    reason.hidden = !status.reason;
-    reason.classList.toggle("bad", status.state === "failed");
-    say(reason, status.reason);
+    condition.show(status);
+    reason.hidden = true;
+    // A file that is refused has no stream: there is nothing to open but its findings.
+    nav.hidden = panel.hidden = status.state === "refused";
+    if (!nav.hidden && !isOpen) {
+      isOpen = true;
+      await into.open(wanted);
+    }
   }
 
   function failed(error) {
@@ -52,10 +62,11 @@ export async function show(root, context) {
   }
 
   const again = await poll(look, INTERVAL, onLeave, failed);
-  await into.open(params);
   return {
     update(given) {
       if (given.id !== id) return false;
+      wanted = given;
+      if (!isOpen) return true;
       into.open(given).catch((error) => fill(panel, h("p", { class: "wrong" }, error.message)));
       return true;
     },
@@ -63,7 +74,7 @@ export async function show(root, context) {
 }
 
 function told({ active, uptime, restarts, source, revision }) {
-  const words = [`revision ${revision}`];
+  const words = revision ? [`revision ${revision}`] : [];
   if (source !== "api") words.push(source.split("/").at(-1));
   if (active) words.push(`up ${lasting(uptime)}`);
   if (restarts) words.push(number(restarts, "restart"));

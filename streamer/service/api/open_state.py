@@ -9,7 +9,7 @@ from streamer.plan import make_plan
 from streamer.service.api import schemas as s
 from streamer.service.fleet.managed_stream import ManagedStream
 
-HELD_SCHEMA: Final = {
+OPEN_STATE_SCHEMA: Final = {
     "anyOf": [
         s.object_schema(
             windows=s.MAYBE_INTEGER,
@@ -25,10 +25,10 @@ HELD_SCHEMA: Final = {
         {"type": "null"},
     ]
 }
-"""The schema of `describe_held_state`."""
+"""The schema of `describe_open_state`."""
 
 
-def describe_held_state(managed: ManagedStream) -> dict[str, Any] | None:
+def describe_open_state(managed: ManagedStream) -> dict[str, Any] | None:
     """Return how many windows are open, what is in them, and of how many keys state is kept.
 
     None when nobody knows: no micro-batch has ended since the stream's start. `windows` is null for

@@ -57,11 +57,11 @@ def _list_buffers(managed: ManagedStream) -> list[dict[str, Any]]:
     listed: Mapping[str, Any] = run.list_windows() if run is not None else {}
     by_label: Mapping[str, Mapping[str, Any]] = listed.get("buffers") or {"": listed}
     labels = [one.label for one in plan.buffers] or [""]
-    found = []
+    rows = []
     for label, window in zip(labels, plan.windows, strict=False):
         known = by_label.get(label, {})
         if "open" in known:
             windows = _count_windows(known["open"], known["messages"])
             row = {"windows": windows, "messages": known["messages"]}
-            found.append({"label": label, "kind": window.describe(), **row})
-    return found
+            rows.append({"label": label, "kind": window.describe(), **row})
+    return rows

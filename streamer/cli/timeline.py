@@ -121,6 +121,8 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
         plan = cut_to_buffer(make_plan(config, "OFF"), own.buffer)
         batches = read_file_sample(own.sample, own.limit + 1)
         timeline = simulate(plan, batches[: own.limit], arrivals, time.time_ns)
+        if len(batches) > own.limit:
+            timeline.mark_cut(own.limit)
         timeline.redact(build_redactor(config, show_env=False))
     write_output(own.out, _render_timeline(timeline, own.form))
     if len(batches) > own.limit:

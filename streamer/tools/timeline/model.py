@@ -46,6 +46,7 @@ class WindowSpan:
         closed: the clock when it was emitted last, ns; None when it is open still.
         numbers: its messages, in order of arrival.
         key: its key, as metadata has it; None without keys.
+        is_cut: whether it closed only since the sample was cut, and so may lack messages.
     """
 
     start: int | None
@@ -54,6 +55,7 @@ class WindowSpan:
     closed: int | None = None
     numbers: list[int] = field(default_factory=list)
     key: str | None = None
+    is_cut: bool = False
 
 
 @dataclass
@@ -72,6 +74,12 @@ class Emission:
     numbers: list[int]
     reason: str = ""
 
+    @property
+    def is_early(self) -> bool:
+        """Whether it came since the input ended, and not since its window was due."""
+        due = self.span.due
+        return self.reason == "flush" or (due is not None and self.at < due)
+
 
 @dataclass
 class Timeline:
@@ -84,6 +92,7 @@ class Timeline:
         spans: the windows that held messages, oldest first.
         emissions: the batches of windows, in the order in which they came.
         ended: the clock at the end, ns.
+        limit: number of messages after which the sample was cut; None for a whole one.
     """
 
     name: str
@@ -92,6 +101,15 @@ class Timeline:
     spans: list[WindowSpan]
     emissions: list[Emission]
     ended: int
+    limit: int | None = None
+
+    def mark_cut(self, limit: int) -> None:
+        """Mark the windows that closed since the sample was cut after so many messages."""
+        self.limit = limit
+        last = max((event.arrived for event in self.events), default=self.ended)
+        for emission in self.emissions:
+            if emission.is_early or emission.at > last:
+                emission.span.is_cut = True
 
     def redact(self, redactor: Callable[[str], str]) -> None:
         """Take out of all texts what must not be seen."""

@@ -83,8 +83,9 @@ def _format_emission(emission: Emission, window: Window, short_times: ShortTimes
 
 
 def _describe_emission(emission: Emission) -> str:
-    early = emission.span.due is not None and emission.at < emission.span.due
-    if early or emission.reason == "flush":
+    if emission.span.is_cut:
+        return "closes as the sample is cut (--limit)"
+    if emission.is_early:
         return "closes as the input ends"
     return _EMIT_TEXTS.get(emission.reason, "closes")
 
@@ -161,6 +162,8 @@ def format_summary(timeline: Timeline) -> str:
     parts.append(f"{windows} window{'' if windows == 1 else 's'}")
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(dropped.items()))
     parts.append(f"dropped: {reasons}" if reasons else "none dropped")
+    if timeline.limit is not None:
+        parts.append(f"cut after {timeline.limit:,} messages")
     return " · ".join(parts)
 
 

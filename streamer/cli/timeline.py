@@ -23,6 +23,7 @@ from streamer.cli.options import (
 )
 from streamer.cli.output_option import out_option, write_output
 from streamer.cli.redact_output import build_redactor
+from streamer.cli.stdin_notice import announce_stdin
 from streamer.core.durations import parse_duration
 from streamer.core.errors import StreamerError
 from streamer.core.timestamps import parse_event_time
@@ -71,8 +72,8 @@ class TimelineOptions:
     "sample",
     type=FILE,
     metavar="FILE",
-    required=True,
-    help="Sample messages, one a line; - for the standard input.",
+    default="-",
+    help="Sample messages, one a line. The standard input without it, or for -.",
 )
 @click.option("--clock", metavar="TIME", help="When the first message arrives.")
 @click.option("--step", metavar="DURATION", help="How long after it the next one does, and so on.")
@@ -119,10 +120,11 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
     )
     with open_config(merge_options(root, parse_options(**given), file, "timeline")) as config:
         plan = make_plan(config, "OFF")
+        announce_stdin(own.sample == "-")
         batches = read_file_sample(own.sample, own.limit + 1)
         timeline = simulate_buffer(plan, own.buffer, batches[: own.limit], arrivals, time.time_ns)
         if len(batches) > own.limit:
-            timeline.mark_cut(own.limit)
+            timeline.mark_cut()
         timeline.redact(build_redactor(config, show_env=False))
     write_output(own.out, _render_timeline(timeline, own.form))
     if len(batches) > own.limit:

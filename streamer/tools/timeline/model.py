@@ -92,7 +92,8 @@ class Timeline:
         spans: the windows that held messages, oldest first.
         emissions: the batches of windows, in the order in which they came.
         ended: the clock at the end, ns.
-        limit: number of messages after which the sample was cut; None for a whole one.
+        is_cut: whether there are more messages than these, so that windows that close as the input
+            ends would stay open.
     """
 
     name: str
@@ -101,11 +102,11 @@ class Timeline:
     spans: list[WindowSpan]
     emissions: list[Emission]
     ended: int
-    limit: int | None = None
+    is_cut: bool = False
 
-    def mark_cut(self, limit: int) -> None:
-        """Mark the windows that closed since the sample was cut after so many messages."""
-        self.limit = limit
+    def mark_cut(self) -> None:
+        """Mark the timeline, and the windows that closed since the sample was cut."""
+        self.is_cut = True
         last = max((event.arrived for event in self.events), default=self.ended)
         for emission in self.emissions:
             if emission.is_early or emission.at > last:

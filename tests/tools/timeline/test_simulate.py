@@ -226,12 +226,12 @@ def test_numbers_in_a_row_are_put_together() -> None:
 
 def test_windows_that_close_since_the_sample_was_cut_are_marked_in_text_drawing_and_json() -> None:
     found = timeline(at(1, 12))
-    found.mark_cut(2)
+    found.mark_cut()
     # The second message has closed the first window.
     assert [span.is_cut for span in found.spans] == [False, True]
     text = format_timeline(found, lambda text, what: text, 180)
-    assert text.count("closes as the sample is cut (--limit)") == 1
-    assert "cut after 2 messages" in text
+    assert text.count("closes as the sample ends") == 1
+    assert "only the first 2 messages: windows at the end would hold more" in text
     drawing = draw_timeline(found)
     assert drawing.count('class="dashed"') == 1 and ">cut</text>" in drawing
     assert [one.get("cut") for one in to_json_document(found)["windows"]] == [None, True]

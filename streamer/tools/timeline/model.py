@@ -76,7 +76,7 @@ class Emission:
 
     @property
     def is_early(self) -> bool:
-        """Whether it came since the input ended, and not since its window was due."""
+        """Whether the end of the input closed the window before it was due."""
         due = self.span.due
         return self.reason == "flush" or (due is not None and self.at < due)
 

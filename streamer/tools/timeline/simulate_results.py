@@ -100,7 +100,7 @@ class _ResultSimulation(Simulation):
             return None
 
     def _remove_source_metadata(self, batch: Batch) -> Batch:
-        """Return a window's batch without what its first message is told of the window before."""
+        """Return the batch of a window without the metadata that the window before has added."""
         gone = set()
         if not self._window.keyed:
             gone.add(WINDOW_KEY)

@@ -19,6 +19,7 @@ from streamer.cli.options import (
     templates_option,
 )
 from streamer.cli.paths import expand_paths
+from streamer.cli.shared_options import help_all_option
 from streamer.config import Config, load_config
 from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
 
@@ -63,6 +64,7 @@ _VERDICTS: Final = {
 @env_file_option
 @impure_option
 @chilled_option
+@help_all_option
 @click.pass_obj
 def diff_cli(
     root: Options,

@@ -197,13 +197,14 @@ def parse_event_time(value: Any) -> int:
 
 def _explain_number(seconds: int | Decimal) -> str:
     """Return why a number is no time in seconds, and what it may be instead."""
+    size = seconds.copy_abs() if isinstance(seconds, Decimal) else abs(seconds)
     for unit, factor in _SMALLER_UNITS.items():
-        if _RECENT_SECONDS[0] * factor <= abs(seconds) <= _RECENT_SECONDS[1] * factor:
+        if _RECENT_SECONDS[0] * factor <= size <= _RECENT_SECONDS[1] * factor:
             return (
                 f"the number {seconds} is no time in seconds; it may be in {unit}: "
                 f"divide it by {factor}"
             )
-    shown = f"{seconds}" if abs(seconds) < _MAX_SHOWN_NUMBER else "of more than thirty digits"
+    shown = f"{seconds}" if size < _MAX_SHOWN_NUMBER else "of more than thirty digits"
     return f"the number {shown} is no time in seconds (years 1678 to 2261)"
 
 

@@ -430,11 +430,11 @@ class Checkpoint:
             return CheckpointError(
                 f"the checkpoint {self} was made with {before}, the config has {now}; {remedy}"
             )
-        drain = "-w --on-reset drain"
+        drain = "with -w --on-reset drain"
         if (self.directory / "running.plan").exists():
-            drain = f"start with {drain}"
+            drain = f"start {drain}"
         else:
-            drain = f"start the earlier config once with {drain}, stop it, then start this one so"
+            drain = f"start the earlier config once {drain}, stop it, and start this one likewise"
         return CheckpointError(
             f"the checkpoint {self} was made with {before}, the config has {now}, which cannot go "
             f"on with its open windows; to lose nothing, {drain}: these windows come out first. Or "

@@ -79,14 +79,15 @@ def _format_emission(emission: Emission, timeline: Timeline, short_times: ShortT
     span, many = emission.span, len(emission.numbers)
     count = f"{many} message{'' if many == 1 else 's'}"
     interval = format_interval(span, timeline.window, short_times)
-    text = f"▣ {interval} {_describe_emission(emission, timeline.is_cut)}"
+    text = f"▣ {interval} {_describe_emission(emission)}"
     return f"{text}, {count}: {format_numbers(emission.numbers)}" if many else f"{text}, {count}"
 
 
-def _describe_emission(emission: Emission, is_cut: bool) -> str:
-    early = emission.span.due is not None and emission.at < emission.span.due
-    if early or emission.reason == "flush":
-        return "closes as the sample ends" if is_cut else "closes as the input ends"
+def _describe_emission(emission: Emission) -> str:
+    if emission.span.is_cut:
+        return "closes as the sample ends"
+    if emission.is_early:
+        return "closes as the input ends"
     return _EMIT_TEXTS.get(emission.reason, "closes")
 
 

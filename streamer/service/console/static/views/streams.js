@@ -77,7 +77,8 @@ export async function show(root, { params, api, onLeave }) {
 }
 
 function summed(rows) {
-  const messages = rows.reduce((sum, row) => sum + (row.in_rate ?? 0), 0);
+  const known = rows.filter((row) => typeof row.in_rate === "number");
+  const messages = known.length ? known.reduce((sum, row) => sum + row.in_rate, 0) : null;
   return `${number(rows.length, "stream")}: ${conditionCounts(rows)}; ${rate(messages)} in`;
 }
 

@@ -108,7 +108,7 @@ CASES = (
         "window",
         coloured=True,
     ),
-    Case("timeline windows.yaml", 1, "", "Missing option '--input'"),
+    Case("tap --no-metadata good.yaml", 0, "output: drop", coloured=True),
     Case("timeline bad.yaml --input in.json", 1, "", SAID, coloured=True),
     Case("doctor good.yaml -s http.enabled=false", 0, "time zones", coloured=True),
     Case("doctor bad.yaml", 1, "→ did you mean input?", coloured=True),

@@ -38,7 +38,8 @@ SPEC: Final = Spec(
         "stood, in the order of the array, with its metadata, and with the metadata "
         f"`{INDEX_METADATA}` (from 0) and `{COUNT_METADATA}`. The array itself is left out. "
         "A message without items (the array is empty, null or not there) is dropped, unless "
-        "`keep_empty` is set. One that is no JSON object, or has something else at the path, stays "
+        "`keep_empty` is set. One that is not a JSON object, or has something else at the path, "
+        "stays "
         "as it is, and is marked as failed; so is one with more items than the section `limits` "
         "allows.\n\n"
         "Before a window, put it among the input's processors: then windows count items."
@@ -70,7 +71,7 @@ SPEC: Final = Spec(
         Field(
             KEEP_EMPTY,
             "bool",
-            "Whether a message without items goes on as one message, whose item is null (LEFT "
+            "True if a message without items goes on as one message, whose item is null (LEFT "
             "JOIN UNNEST, EXPLODE_OUTER).",
             default=False,
         ),

@@ -51,7 +51,7 @@ def read_codec(text: str) -> WriterCodec:
         if text == _DELIMITER_PREFIX:
             raise ValueError("custom delimiter codec requires a non-empty delimiter: delim:x")
         return WriterCodec(text[len(_DELIMITER_PREFIX) :].encode(), append=True)
-    raise ValueError(f"{text!r} is no codec; expected lines, append, all-bytes or delim:x")
+    raise ValueError(f"{text!r} is not a codec; expected lines, append, all-bytes or delim:x")
 
 
 def _codec_problem(text: str) -> str | None:
@@ -65,9 +65,9 @@ def _codec_problem(text: str) -> str | None:
 CODEC_FIELD: Final = Field(
     CODEC,
     "string",
-    "How messages follow one another: `lines` (a line break after each), `append` (nothing "
-    "between), `delim:x` (x after each) or `all-bytes` (each message replaces the file's content). "
-    "A message that ends with the delimiter gets no second one.",
+    "Separation of messages: `lines` (a line break after each), `append` (nothing between), "
+    "`delim:x` (x after each) or `all-bytes` (each message replaces the file's content). A "
+    "message that ends with the delimiter gets no second one.",
     default="lines",
     examples=("lines", "delim:\t", "delim:foobar"),
     check=_codec_problem,

@@ -108,6 +108,7 @@ GRAPH: Final = object_schema(
     stages=list_schema(
         object_schema(name=STRING, where=STRING, leaves=STRING, nodes=list_schema(ANYTHING))
     ),
+    lines=map_schema(INTEGER),
 )
 COMPONENTS: Final = object_schema(
     revision=INTEGER,

@@ -45,6 +45,7 @@ from streamer.engine.planner.checkpoint_path import (
 )
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan.checkpoint_dir import is_remote
+from streamer.plan.state_words import compare_states
 from streamer.plan.stream_buffers import extends_state
 from streamer.spark.checkpoint.directory_lock import DirectoryLock, acquire_within
 from streamer.spark.checkpoint.lease import Lease
@@ -193,7 +194,7 @@ class Checkpoint:
         if self._remote is not None and (loser := self._remote.lease.new_holder):
             raise CheckpointError(
                 f"another streamer has taken the checkpoint {self} over ({loser}): this one gave "
-                "no sign of life for a while; it ends, and the other goes on"
+                f"no sign of life for a while. It ends, and the other continues"
             )
 
     @property
@@ -312,10 +313,10 @@ class Checkpoint:
         try:
             record = json.loads(self._file.read_bytes())
             if not isinstance(record, dict):
-                raise ValueError("it is no JSON object")
+                raise ValueError("it is not a JSON object")
             # Version 0.1 has written no check sum.
             if record.pop("checksum", None) not in (None, _checksum(record)):
-                raise ValueError("it is not what was written: its check sum is another one")
+                raise ValueError("it was changed: its checksum is wrong")
         except FileNotFoundError:
             if self.is_resumable:
                 raise CheckpointError(
@@ -408,19 +409,38 @@ class Checkpoint:
         bound = self.read_record().get("fingerprint")
         if bound is None:
             return dict(fingerprint)
-        for name, what in (("input", "input"), ("window", "buffer"), ("key", "grouping")):
+        for name in ("input", "window", "key"):
             if _is_compatible(bound.get(name), fingerprint.get(name)):
                 continue
             if name != "input" and _has_more_buffers(bound, fingerprint):
                 continue
             if self.is_resumable or name == "input":
-                raise CheckpointError(
-                    f"the checkpoint {self} was made with the {what} {bound.get(name)}, "
-                    f"the config has {fingerprint.get(name)}, and open windows cannot be moved; "
-                    f"change the {what} back, name another directory with --checkpoint, or delete "
-                    "this one to start from the beginning of the input (its open windows are lost)"
-                )
+                raise self._make_mismatch_error(name, bound, fingerprint)
         return {**fingerprint, "shards": bound["shards"]}
+
+    def _make_mismatch_error(
+        self, name: str, bound: Mapping[str, Any], current: Mapping[str, Any]
+    ) -> CheckpointError:
+        """Return why a config cannot go on with this checkpoint; the safest remedy comes first."""
+        before, now = compare_states(name, bound.get(name), current.get(name))
+        if name == "input" and (
+            not self.is_resumable or str(bound.get("window")) in _STATELESS_BUFFERS
+        ):
+            remedy = "change it back, or name another directory with --checkpoint"
+            return CheckpointError(
+                f"the checkpoint {self} was made with {before}, the config has {now}; {remedy}"
+            )
+        drain = "with -w --on-reset drain"
+        if (self.directory / "running.plan").exists():
+            drain = f"start {drain}"
+        else:
+            drain = f"start the earlier config once {drain}, stop it, and start this one likewise"
+        return CheckpointError(
+            f"the checkpoint {self} was made with {before}, the config has {now}, which cannot go "
+            f"on with its open windows; to lose nothing, {drain}: these windows come out first. Or "
+            "change it back; or name another directory with --checkpoint to start from the "
+            "beginning of the input, without the open windows"
+        )
 
     def close(self) -> None:
         """Give the lock back; a JVM that inherited it holds it until it ends."""

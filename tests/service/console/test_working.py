@@ -19,7 +19,7 @@ from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.report.failed_messages import FailureSampler
 from tests.service.api.asking import Asking
-from tests.service.console.authored import RESULTS, authored
+from tests.service.console.authored import COUNTED, RESULTS, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -220,11 +220,73 @@ def test_the_service_has_a_page_with_its_log_and_its_settings(
     server.service.manager.registry.refused_files.accept("bad")
 
 
+def test_several_streams_are_paused_and_resumed_and_the_filter_is_in_the_address(
+    page: Page, server: Asking
+) -> None:
+    go(page, server, "?q=a")
+    rows = page.locator("tbody tr")
+    expect(page.get_by_role("searchbox", name="Filter streams")).to_have_value("a")
+    page.get_by_role("searchbox", name="Filter streams").fill("l")
+    expect(rows).to_have_count(2)
+    assert page.url.endswith("#/?q=l")
+    pause = page.get_by_role("button", name="Pause selected")
+    expect(pause).to_be_disabled()
+    page.get_by_role("checkbox", name="Select all shown").check()
+    expect(page.get_by_text("2 streams selected")).to_be_visible()
+    pause.click()
+    dialog = page.get_by_role("dialog", name="Pause 2 streams?")
+    expect(dialog).to_contain_text("filed, plain")
+    dialog.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("2 streams are paused.")).to_be_visible()
+    assert (server.service.state("filed"), server.service.state("plain")) == ("paused", "paused")
+    assert server.service.state("orders") == "running"
+    # What is filtered out is not selected any more.
+    page.get_by_role("searchbox", name="Filter streams").fill("plain")
+    expect(page.get_by_text("1 stream selected")).to_be_visible()
+    page.get_by_role("button", name="Resume selected").click()
+    expect(page.get_by_text("1 stream is running again.")).to_be_visible()
+    server.service.wait_for("plain", "running")
+    assert server.service.state("filed") == "paused"
+    assert server.ask("POST", "/streams/filed/resume").status_code == 200
+
+
+def test_a_figure_leads_to_its_metric_its_page_and_its_place_in_the_config(
+    page: Page, server: Asking
+) -> None:
+    go(page, server, "streams/orders")
+    tile = page.locator(".tile", has_text="Errors")
+    expect(tile.get_by_role("link", name="processor_error")).to_be_visible()
+    tile.get_by_role("link", name="failed messages").click()
+    expect(page.get_by_role("heading", name="orders")).to_be_visible()
+    assert page.url.endswith("/streams/orders/failed")
+    go(page, server, "streams/orders")
+    page.get_by_title("per_user: show it in the config").click()
+    text = page.get_by_role("textbox", name="Config of orders")
+    expect(text).to_be_focused()
+    line = "e => e.value.slice(0, e.selectionStart).split('\\n').length"
+    assert COUNTED.splitlines()[text.evaluate(line) - 1].strip().startswith("group_by_value:")
+    go(page, server, "streams/orders")
+    page.locator(".tile", has_text="Open windows").get_by_role("link", name="window_open").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("List of metrics")
+
+
+def test_a_stream_that_is_not_there_leads_to_the_list(page: Page, server: Asking) -> None:
+    go(page, server, "streams/nope/results")
+    expect(page.get_by_role("heading", name="There is no stream nope")).to_be_focused()
+    expect(page).to_have_title("There is no stream nope · streamer")
+    page.get_by_role("link", name="All streams").click()
+    expect(page.get_by_role("heading", name="Streams")).to_be_visible()
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 def test_all_is_named_and_can_be_read(
     browser: Browser, server: Asking, theme: str, width: int
 ) -> None:
     with opened(browser, f"{server.url}/", theme, width) as (page, complaints):
+        expect(page.get_by_role("checkbox", name="Select orders")).to_be_visible()
+        looks(page, "streams")
+        header = page.locator(".top").bounding_box()
+        assert header is not None and header["height"] < 60
         go(page, server, "streams/orders/results")
         rows = page.locator(".results tbody tr")
         expect(rows).to_have_count(50)

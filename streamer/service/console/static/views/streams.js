@@ -1,5 +1,7 @@
 /** The list of streams: how they are, and how fast they are. */
 
+import { keepInAddress } from "../parts/address.js";
+import { bulkActions } from "../parts/bulk.js";
 import { h, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
@@ -16,9 +18,9 @@ const LINES_EACH = 3;
 
 /**
  * @param {HTMLElement} root
- * @param {{api: import("../api.js").Api, onLeave: (stop: () => void) => void}} context
+ * @param {{params: {q?: string, state?: string}, api: import("../api.js").Api, onLeave: (stop: () => void) => void}} context
  */
-export async function show(root, { api, onLeave }) {
+export async function show(root, { params, api, onLeave }) {
   const summary = h("p", { class: "muted", "aria-live": "off" });
   const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter streams" });
   const state = h(
@@ -27,9 +29,12 @@ export async function show(root, { api, onLeave }) {
     h("option", { value: "" }, "All states"),
     conditionOptions(),
   );
+  filter.value = params.q ?? "";
+  state.value = params.state ?? "";
+  const bulk = bulkActions(api, () => again());
   const create = routes.some((one) => one.view === "editor");
   const link = create && h("a", { class: "button main", href: "#/new" }, "New stream");
-  const list = table("Streams", columns(api, () => again()), (row) => row.id);
+  const list = table("Streams", columns(api, () => again(), bulk.box), (row) => row.id);
   const card = h("section", { class: "card", "aria-label": "All streams" }, list.element);
   const nothing = h("p", { class: "card-body muted", hidden: true }, "No stream fits the filter.");
   card.append(nothing);
@@ -47,6 +52,7 @@ export async function show(root, { api, onLeave }) {
         (!text || `${row.id} ${row.condition.text} ${conditionReason(row)} ${row.source}`.toLowerCase().includes(text)),
     );
     list.show(fits);
+    bulk.show(fits);
     nothing.hidden = fits.length > 0;
   }
 
@@ -55,25 +61,30 @@ export async function show(root, { api, onLeave }) {
     const found = await api.get("streams", drawn ? { history: "5m" } : {});
     if (drawn) lines = Object.fromEntries(Object.entries(found).map(([id, one]) => [id, one.history?.figures]));
     rows = Object.entries(found).map(([id, status]) => ({ id, ...status, lines: lines[id] ?? {} }));
-    if (rows.length && !card.isConnected) fill(root, head, tools, card);
+    if (rows.length && !card.isConnected) fill(root, head, tools, bulk.element, card);
     if (!rows.length) fill(root, head, empty(create));
     say(summary, rows.length ? summed(rows) : "");
     if (rows.length) draw();
   }
 
-  filter.addEventListener("input", draw);
-  state.addEventListener("change", draw);
+  const narrow = () => {
+    keepInAddress({ q: filter.value, state: state.value });
+    draw();
+  };
+  filter.addEventListener("input", narrow);
+  state.addEventListener("change", narrow);
   const again = await poll(look, INTERVAL, onLeave);
 }
 
 function summed(rows) {
-  const messages = rows.reduce((sum, row) => sum + (row.in_rate ?? 0), 0);
+  const known = rows.filter((row) => typeof row.in_rate === "number");
+  const messages = known.length ? known.reduce((sum, row) => sum + row.in_rate, 0) : null;
   return `${number(rows.length, "stream")}: ${conditionCounts(rows)}; ${rate(messages)} in`;
 }
 
-function columns(api, again) {
+function columns(api, again, box) {
   return [
-    { name: "Stream", value: (row) => row.id, fill: named, style: "stream-name" },
+    { name: "Stream", value: (row) => row.id, fill: (cell, row) => named(cell, row, box), style: "stream-name" },
     {
       name: "State",
       value: urgency,
@@ -133,8 +144,10 @@ function columns(api, again) {
   ];
 }
 
-function named(cell, row) {
-  if (!cell.firstChild) cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), h("p", { class: "muted source" }));
+function named(cell, row, box) {
+  // A file that is refused has no stream to be paused.
+  if (!cell.firstChild && row.state !== "refused") cell.append(box(row));
+  if (!cell.querySelector("a")) cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), h("p", { class: "muted source" }));
   const words = row.source === "api" ? `revision ${row.revision}` : row.source.split("/").slice(-2).join("/");
   say(cell.lastChild, words);
   cell.lastChild.title = row.source;

@@ -45,7 +45,7 @@ def test_the_service_tells_what_it_is_and_what_its_streams_cost(tmp_path: Path) 
         registry.refused_files.refuse(
             "bad", str(bad), ["(1,1) inptu not recognised"], is_change=False
         )
-        found = server.ask("GET", "/service").json()
+        found = server.ask("GET", "/console/service").json()
         assert found["version"] == __version__ and found["python"] and found["spark"]
         # There is no Spark here, and nothing is said of it.
         assert found["java"] is None and found["executors"] is None and found["heap_used"] is None
@@ -59,20 +59,20 @@ def test_the_service_tells_what_it_is_and_what_its_streams_cost(tmp_path: Path) 
         assert one["id"] == "busy" and one["bytes"] >= 0 and 6 < one["age"] < 60
         [refused] = found["refused_files"]
         assert (refused["id"], refused["file"]) == ("bad", str(bad))
-        assert server.ask("GET", "/service/logs?after=x").status_code == 400
+        assert server.ask("GET", "/console/service/logs?after=x").status_code == 400
 
 
 def test_it_shows_no_secret_and_nobody_who_is_not_known_sees_it(tmp_path: Path) -> None:
     sections = "metrics: { prometheus: { push_url: 'http://u:push-password@localhost:1/' } }\n"
     with asking(tmp_path, HTTP, sections=sections) as server:
-        for path in ("/service", "/service/logs"):
+        for path in ("/console/service", "/console/service/logs"):
             assert server.ask("GET", path).status_code == 401
-        answer = server.ask("GET", "/service", Authorization="Bearer abc")
+        answer = server.ask("GET", "/console/service", Authorization="Bearer abc")
         assert answer.status_code == 200
         assert answer.json()["settings"]["http"]["bearer_auth"]["enabled"] is True
         assert TOKEN not in answer.text and "push-password" not in answer.text
     with asking(tmp_path / "no", enabled=False) as server:
-        assert server.ask("GET", "/service").status_code == 404
+        assert server.ask("GET", "/console/service").status_code == 404
 
 
 def test_its_log_has_its_own_lines_without_secrets() -> None:

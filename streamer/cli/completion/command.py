@@ -11,8 +11,8 @@ import click
 from streamer.cli.completion.scripts import SCRIPTS
 
 _HELP: Final = """\
-Print a script with which a shell (that of SHELL, when none is named) completes commands, options, files, and names of components, pages,
-labels and streams.
+Print a script with which a shell (that of SHELL, when none is named) completes commands, options,
+files, and names of components, pages, labels and streams.
 
 \b
   bash   echo 'eval "$(streamer completion bash)"' >> ~/.bashrc

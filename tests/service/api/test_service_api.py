@@ -102,3 +102,32 @@ def test_the_size_of_a_checkpoint_is_measured_and_its_newest_commit_found(tmp_pa
         # Of what is elsewhere this machine has a part only.
         [one] = CheckpointSizes().describe({"a": managed}, "s3a://bucket/x")
         assert one["bytes"] is None and one["age"] is None
+
+
+def test_labels_group_streams_outlive_a_start_and_go_with_their_stream(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        assert server.ask("POST", "/streams/a", config_text("one")).status_code == 200
+        runs = len(server.stage.started)
+        path = "/streams/a/labels"
+        assert server.ask("GET", path).json() == {}
+        sent = {"team": "payments", "tier": 1, "critical": True, "owner/x": ""}
+        kept = {"critical": "true", "owner/x": "", "team": "payments", "tier": "1"}
+        assert server.ask("PUT", path, sent).json() == kept
+        assert server.ask("GET", "/streams").json()["a"]["labels"] == kept
+        for body, text in (
+            ("[1]", "labels are no object"),
+            ({"a b": "x"}, "the label's name is 'a b', expected letters"),
+            ({"a": "<b>"}, "the label a is '<b>', expected letters"),
+            ({"a": {}}, "the label a is '{}'"),
+            ({f"n{n}": "" for n in range(21)}, "there are 21 labels, expected 20 at most"),
+        ):
+            refused = server.ask("PUT", path, body)
+            assert (refused.status_code, text in refused.text) == (400, True), refused.text
+        assert server.ask("PUT", "/streams/nope/labels", {}).status_code == 404
+        assert server.ask("GET", path).json() == kept
+        assert len(server.stage.started) == runs, "the stream was touched"
+    with asking(tmp_path) as server:
+        assert server.ask("GET", "/streams/a/labels").json() == kept
+        assert server.ask("DELETE", "/streams/a").status_code == 200
+        assert server.ask("POST", "/streams/a", config_text("one")).status_code == 200
+        assert server.ask("GET", "/streams/a/labels").json() == {}

@@ -73,6 +73,7 @@ STREAM_SUMMARY: Final = object_schema(
     as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     open_windows=MAYBE_INTEGER,
+    labels=map_schema(STRING),
     **_SUMMARY_FIELDS,
 )
 STREAM: Final = object_schema(

@@ -250,6 +250,23 @@ def test_several_streams_are_paused_and_resumed_and_the_filter_is_in_the_address
     assert server.ask("POST", "/streams/filed/resume").status_code == 200
 
 
+def test_streams_have_labels_by_which_they_are_found(page: Page, server: Asking) -> None:
+    go(page, server, "streams/plain")
+    page.get_by_role("button", name="Labels…").click()
+    text = page.get_by_label("One per line, name=value")
+    text.fill("team=payments\nbad name=x")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not saved: the label's name is 'bad name'")
+    text.fill("team=payments\ncritical")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Labels…")).to_be_focused()
+    page.get_by_role("link", name="team=payments").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody tr")).to_contain_text("critical")
+    expect(page.get_by_role("searchbox", name="Filter streams")).to_have_value("team=payments")
+
+
 def test_a_figure_leads_to_its_metric_its_page_and_its_place_in_the_config(
     page: Page, server: Asking
 ) -> None:

@@ -33,6 +33,7 @@ from streamer.engine.report.batch_times import BatchTimes, TaskTimes
 from streamer.engine.report.batch_work import BatchWork, TaskWork, combine_tasks
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import RejectedMessages
+from streamer.engine.report.repeated_lines import RepeatedLines
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
 from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, Snapshot, StreamMetrics, series_key
@@ -103,6 +104,7 @@ class Delivery:
         self._listeners = listeners
         self._clocks = clocks = clocks or DeliveryClocks()
         self._record = record or DeliveryRecord(StreamMetrics(clocks.now))
+        self._task_lines = RepeatedLines(log, clocks.now)
         self.metrics, self.statuses = self._record.metrics, self._record.statuses
         self.trace: Callable[[BatchTrace], None] | None = None
         self.rejected_batches, self.rejected_reason = 0, ""
@@ -218,7 +220,8 @@ class Delivery:
                 for level, text, fields in orjson.loads(frame.body):
                     # What a config says itself is said as it wants it.
                     extra = {} if "custom_source" in fields else more
-                    self._log(level, text, {**extra, **fields})
+                    self._task_lines.write(level, text, {**extra, **fields})
+        self._task_lines.flush()
 
     def _redeliver(self, batch: int, frames: Sequence[Frame]) -> list[Frame]:
         """Send what tasks could not deliver until all of it is sent; return frames without it.

@@ -75,7 +75,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "docs_search",
             "markdown_rendering",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
-            "config_trial",
+            ("doctor", "config_trial"),
         ),
     ),
     "service": (("access", "monitoring"), ("console", "run"), "fleet", "api"),

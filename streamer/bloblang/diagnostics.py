@@ -10,7 +10,6 @@ from typing import Any, Final
 from streamer.bloblang.compiler import error_sites
 from streamer.bloblang.compiler.error_sites import Site
 from streamer.bloblang.errors import (
-    BloblangError,
     MapRecursionError,
     NoContextError,
     NotBooleanError,
@@ -185,12 +184,3 @@ def explain_assignment_error(error: BaseException, table: SiteTable) -> str:
         parse = reason if reason == "message is empty" else f"parse as json: {reason}"
         text = f"unable to reference message as structured (with '{reference}'): {parse}"
     return f"failed assignment (line {finding.line}): {text}"
-
-
-def format_caret(error: BloblangError, text: str) -> str:
-    """Show where a mapping could not be read: the line, and a mark under the place."""
-    lines = text.split("\n")
-    line = lines[error.line - 1] if error.line <= len(lines) else ""
-    number = str(error.line)
-    margin = " " * len(number)
-    return f"{error}\n{margin} |\n{number} | {line}\n{margin} | {' ' * (error.column - 1)}^---"

@@ -16,15 +16,9 @@ from lark.exceptions import UnexpectedInput
 from streamer.bloblang import error_parser, parser_tables, tree
 from streamer.bloblang.error_parser import ParseFailure
 from streamer.bloblang.errors import BloblangError
+from streamer.bloblang.hints import suggest_syntax
 from streamer.bloblang.nesting import MAX_BRACKET_DEPTH, find_too_deep_bracket
 from streamer.bloblang.tree_builder import TreeBuilder
-
-_LET_BEFORE: Final = re.compile(r"[{\n][ \t\r\n]*let[ \t]+\Z")
-_LET_TARGET: Final = re.compile(r"\w+[ \t]*=(?!=)")
-_TARGET_BEFORE: Final = re.compile(r"[{\n][ \t\r\n]*root\b[^{}\n]*\Z")
-_ASSIGNMENT_SIGN: Final = re.compile(r"=(?!=)")
-_MAX_STATEMENT_START: Final = 200
-"""So much of a text is looked at, at most, to see whether a statement begins at its end."""
 
 _STATEMENT_KEYWORD: Final = re.compile(r"(?:[ \t]|(?:#[^\n]*)?\r?\n)*(?:import|let|map)[ \t]")
 
@@ -60,7 +54,7 @@ def _make_syntax_error(
         return MappingSyntaxError(
             *_line_and_column(text, miss.at),
             miss.message,
-            _suggest(text, miss.at),
+            suggest_syntax(text, miss.at, miss.message),
             valid_chars=miss.valid_chars,
         )
     if isinstance(error, BloblangError):
@@ -69,19 +63,6 @@ def _make_syntax_error(
     line, column = error.line, error.column
     place = (line, column) if line and line > 0 else last
     return BloblangError(*min(place, last), "encountered unexpected input")
-
-
-def _suggest(text: str, at: int) -> str:
-    """Return what to do where a statement stands inside of an expression; else nothing."""
-    before = text[max(at - _MAX_STATEMENT_START, 0) : at]
-    if _LET_BEFORE.search(before) and _LET_TARGET.match(text, at):
-        return "a let stands at the top of the mapping, before what reads it, or in an if statement"
-    if _TARGET_BEFORE.search(before) and _ASSIGNMENT_SIGN.match(text, at):
-        return (
-            "an if expression gives a value; an if statement, with nothing before the if, can "
-            "hold assignments"
-        )
-    return ""
 
 
 def _explain_rejection(

@@ -5,7 +5,6 @@ It also finds out what a mapping leans on (`Uses`), so that the engine may route
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
@@ -16,6 +15,7 @@ from streamer.bloblang.declare import Declaration
 from streamer.bloblang.environment import MappingEnvironment, StateCall
 from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
 from streamer.bloblang.golib.text import go_type
+from streamer.bloblang.hints import suggest_call
 from streamer.bloblang.runtime.paths import split_path
 from streamer.core.value import DELETED, NOTHING
 
@@ -173,7 +173,7 @@ class Resolver:
         declaration = FUNCTIONS.get(node.name)
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
-            raise _unknown_name_error(node, "function", node.name, list(FUNCTIONS))
+            raise _unknown_name_error(node, "function", node.name)
         bound = self._bind_call(node, declaration, arguments)
         if node.name == "json":
             self.used_traits.add("document")
@@ -189,7 +189,7 @@ class Resolver:
         declaration = METHODS.get(node.name)
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
-            raise _unknown_name_error(node, "method", node.name, list(METHODS))
+            raise _unknown_name_error(node, "method", node.name)
         if node.name == "get" and len(arguments) == 1 and _is_whole_table(target):
             # One row is looked up, and the key is no path.
             key = tree.Argument(None, arguments[0].value)
@@ -322,7 +322,5 @@ def _error_at(node: tree.Node, message: str, suggestion: str = "") -> BloblangEr
     return BloblangError(place.line, place.column, message, suggestion)
 
 
-def _unknown_name_error(node: tree.Node, kind: str, name: str, known: list[str]) -> BloblangError:
-    close = difflib.get_close_matches(name, known, 1, 0.6)
-    suggestion = f"did you mean '{close[0]}'?" if close else ""
-    return _error_at(node, f"unrecognised {kind} '{name}'", suggestion)
+def _unknown_name_error(node: tree.Node, kind: str, name: str) -> BloblangError:
+    return _error_at(node, f"unrecognised {kind} '{name}'", suggest_call(kind, name))

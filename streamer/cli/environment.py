@@ -10,6 +10,7 @@ import click
 
 from streamer.cli.completion.values import FILE
 from streamer.cli.paths import expand_globs
+from streamer.cli.shared_options import shared_option
 
 
 @contextmanager
@@ -39,7 +40,7 @@ def _apply_option(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]
         ctx.with_resource(_set_variables(_read_files(expand_globs(given))))
 
 
-env_file_option = click.option(
+env_file_option = shared_option(
     "-e",
     "--env-file",
     multiple=True,

@@ -9,6 +9,7 @@ import difflib
 import importlib
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any, Final
 
 import click
@@ -19,44 +20,66 @@ from streamer.cli.completion.scripts import VARIABLE as _COMPLETION_VARIABLE
 from streamer.cli.completion.values import complete_config
 from streamer.cli.error_output import choose_colour_mode, print_error
 from streamer.cli.options import Options, merge_options, open_config, parse_options, running_options
+from streamer.cli.stdin_notice import announce_stdin
 from streamer.core.errors import StreamerError
 from streamer.core.extras import install_hint, missing_packages_text, optional_package
 
-# Name, module, and the line that `--help` shows.
-_COMMANDS: Final = {
-    "run": ("streamer.cli.main", "Run a config (the same as: streamer -c FILE)."),
-    "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
-    "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
-    "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
-    "windows": ("streamer.cli.windows", "List the open windows of a stream of a service."),
-    "logs": ("streamer.cli.remote_status", "Show the log of a stream of a service."),
-    "pause": ("streamer.cli.deploy", "Stop a stream of a service for now."),
-    "resume": ("streamer.cli.deploy", "Start a stream of a service again."),
-    "rollback": ("streamer.cli.deploy", "Deploy an older revision of a stream again."),
-    "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
-    "test": ("streamer.cli.test", "Run the unit tests of configs."),
-    "explain": (
-        "streamer.cli.explain",
-        "Show how a config would run on Spark, without running it.",
-    ),
-    "diff": ("streamer.cli.diff", "Say what a changed config means for a stream that runs."),
-    "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
-    "timeline": ("streamer.cli.timeline", "Show which message falls into which window, and why."),
-    "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),
-    "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
-    "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
-    "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
-    "submit": ("streamer.cli.submit.command", "Run a config with its driver on the cluster too."),
-    "warm": ("streamer.cli.warm", "Make Spark start faster."),
-    "pack": ("streamer.cli.pack", "Pack the environment that a cluster's workers need."),
-    "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
-    "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),
-    "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),
-    "template": ("streamer.cli.template", "Check templates, and run their tests."),
-    "list": ("streamer.cli.listing", "List components, and Bloblang functions and methods."),
-    "docs": ("streamer.cli.docs", "Show the documentation, or write the pages of components."),
-    "completion": ("streamer.cli.completion.command", "Let a shell complete command lines."),
+# By task: name, module, and the line that `--help` shows.
+_GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Write a config": {
+        "create": ("streamer.cli.create", "Print a new config, with defaults and explanations."),
+        "list": ("streamer.cli.listing", "List components, and Bloblang functions and methods."),
+        "docs": ("streamer.cli.docs", "Show the documentation, or write the pages of components."),
+        "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
+        "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),
+        "template": ("streamer.cli.template", "Check templates, and run their tests."),
+        "completion": ("streamer.cli.completion.command", "Let a shell complete command lines."),
+    },
+    "Try it without Spark": {
+        "blobl": ("streamer.cli.blobl.command", "Apply a Bloblang mapping, or try one out."),
+        "test": ("streamer.cli.test", "Run the unit tests of configs."),
+        "timeline": (
+            "streamer.cli.timeline",
+            "Show which message falls into which window, and why.",
+        ),
+        "tap": ("streamer.cli.tap", "Show the first messages after each stage, without Spark."),
+        "graph": ("streamer.cli.graph", "Draw a config: as a tree, for Mermaid, or as SVG."),
+        "explain": (
+            "streamer.cli.explain",
+            "Show how a config would run on Spark, without running it.",
+        ),
+        "diff": ("streamer.cli.diff", "Say what a changed config means for a stream that runs."),
+    },
+    "Run it": {
+        "run": ("streamer.cli.main", "Run a config (the same as: streamer -c FILE)."),
+        "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
+        "doctor": (
+            "streamer.cli.doctor",
+            "Check this machine and installation, and say what to do.",
+        ),
+        "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
+        "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
+        "warm": ("streamer.cli.warm", "Make Spark start faster."),
+    },
+    "Run many as a service": {
+        "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
+        "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
+        "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
+        "windows": ("streamer.cli.windows", "List the open windows of a stream of a service."),
+        "logs": ("streamer.cli.remote_status", "Show the log of a stream of a service."),
+        "pause": ("streamer.cli.deploy", "Stop a stream of a service for now."),
+        "resume": ("streamer.cli.deploy", "Start a stream of a service again."),
+        "rollback": ("streamer.cli.deploy", "Deploy an older revision of a stream again."),
+    },
+    "Run on a cluster": {
+        "submit": (
+            "streamer.cli.submit.command",
+            "Run a config with its driver on the cluster too.",
+        ),
+        "pack": ("streamer.cli.pack", "Pack the environment that a cluster's workers need."),
+    },
 }
+_COMMANDS: Final = {name: one for group in _GROUPS.values() for name, one in group.items()}
 
 # Commands of Benthos that are missing, and what to do without them.
 _MISSING: Final = {
@@ -121,9 +144,18 @@ class _CommandGroup(click.Group):
         ]
         return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, by task, and below them the options."""
+        self.format_commands(ctx, formatter)
+        click.Command.format_options(self, ctx, formatter)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                # All descriptions begin in one column.
+                rows = [(name.ljust(width), text) for name, (_, text) in commands.items()]
+                formatter.write_dl(rows)
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -137,7 +169,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     invoke_without_command=True,
     subcommand_metavar="[COMMAND] …",
     help=_HELP,
-    epilog="streamer COMMAND --help tells more about a command.",
+    epilog="streamer COMMAND --help says more about a command, --help-all shows all options.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @running_options
@@ -166,6 +198,7 @@ def run(options: Options) -> int:
     # What --chilled lets pass stands in the log. What is wrong with the config shows before
     # anything heavy is imported.
     with open_config(options, lambda _: None) as config:
+        announce_stdin(config.input.name == "stdin")
         return int(importlib.import_module("streamer.cli.run_stream").run_command(config, options))
 
 

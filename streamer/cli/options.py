@@ -14,6 +14,7 @@ from streamer.cli.completion.values import DIRECTORY, FILE, complete_config
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.paths import expand_paths
+from streamer.cli.shared_options import help_all_option, shared_option
 from streamer.core.durations import SECOND, parse_duration
 from streamer.core.errors import Lint
 
@@ -76,7 +77,7 @@ class Options:
         )
 
 
-impure_option = click.option(
+impure_option = shared_option(
     "--impure/--no-impure",
     "impure",
     default=None,
@@ -84,7 +85,7 @@ impure_option = click.option(
 )
 
 
-resources_option = click.option(
+resources_option = shared_option(
     "-r",
     "--resources",
     multiple=True,
@@ -104,7 +105,7 @@ def _install_templates(ctx: click.Context, _: click.Parameter, given: tuple[str,
         ctx.with_resource(install_templates(expand_paths(given), print_lint if chilled else None))
 
 
-templates_option = click.option(
+templates_option = shared_option(
     "-t",
     "--templates",
     multiple=True,
@@ -116,7 +117,7 @@ templates_option = click.option(
 )
 
 
-chilled_option = click.option(
+chilled_option = shared_option(
     "--chilled",
     is_flag=True,
     default=None,
@@ -125,7 +126,7 @@ chilled_option = click.option(
 )
 
 
-skip_damaged_option = click.option(
+skip_damaged_option = shared_option(
     "--skip-damaged",
     is_flag=True,
     default=None,
@@ -138,24 +139,24 @@ def watch_options(command: F) -> F:
     """Add the options that say what is done when files change."""
     for option in reversed(
         (
-            click.option(
+            shared_option(
                 "-w",
                 "--watcher",
                 is_flag=True,
                 help="Watch the config's files, and let the stream go on with what they become.",
             ),
-            click.option(
+            shared_option(
                 "--on-reset",
                 type=click.Choice(["drain", "discard"]),
                 help="With -w: what becomes of open windows that cannot go on after a change. "
                 "Without it, such a change is refused.",
             ),
-            click.option(
+            shared_option(
                 "--rollback-on-failure",
                 is_flag=True,
                 help="With -w: come back to what ran before when a change fails soon.",
             ),
-            click.option(
+            shared_option(
                 "--rollback-after",
                 metavar="DURATION",
                 default="2m",
@@ -168,7 +169,7 @@ def watch_options(command: F) -> F:
     return command
 
 
-wait_option = click.option(
+wait_option = shared_option(
     "--wait-for-inputs",
     is_flag=True,
     default=None,
@@ -182,7 +183,7 @@ def running_options(command: F) -> F:
     return stream_options(watch_options(wait_option(skip_damaged_option(command))))
 
 
-sets_option = click.option(
+sets_option = shared_option(
     "-s",
     "--set",
     "sets",
@@ -193,14 +194,14 @@ sets_option = click.option(
 )
 
 
-master_option = click.option(
+master_option = shared_option(
     "--master",
     metavar="URL",
     help="Where Spark runs, local[2] or spark://host:7077 for example; wins over spark.master.",
 )
 
 
-level_option = click.option(
+level_option = shared_option(
     "--log.level",
     "log_level",
     type=click.Choice(LOG_LEVELS, case_sensitive=False),
@@ -213,7 +214,7 @@ def stream_options(command: F) -> F:
     """Add the options that say which config to read, and how to run it."""
     for option in reversed(
         (
-            click.option(
+            shared_option(
                 "-c",
                 "--config",
                 metavar="FILE",
@@ -222,7 +223,7 @@ def stream_options(command: F) -> F:
             ),
             sets_option,
             master_option,
-            click.option(
+            shared_option(
                 "--checkpoint",
                 metavar="DIR",
                 type=DIRECTORY,
@@ -234,6 +235,7 @@ def stream_options(command: F) -> F:
             templates_option,
             env_file_option,
             chilled_option,
+            help_all_option,
         )
     ):
         command = option(command)

@@ -11,7 +11,7 @@ import click
 
 from streamer.cli.completion.values import complete_stream
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
-from streamer.cli.text_table import print_table
+from streamer.cli.text_table import print_table, shorten_times
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.log_format import escape_controls
 
@@ -41,7 +41,7 @@ def list_streams_cli(form: str, **service: Any) -> int:
     print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in streams.items():
         for line in describe_stream(one):
-            click.echo(escape_controls(f"{name}: {line}"))
+            click.echo(escape_controls(shorten_times(f"{name}: {line}")))
     return 0
 
 
@@ -106,7 +106,11 @@ def logs_cli(stream_id: str, lines: int, follow: bool, **service: Any) -> int:
         records = remote.request("GET", build_stream_path(stream_id, "logs"), query=query)
         for line in records:
             fields = "".join(f" {name}={value}" for name, value in line["fields"].items())
-            click.echo(escape_controls(f"{line['time']} {line['level']} {line['msg']}{fields}"))
+            click.echo(
+                escape_controls(
+                    f"{shorten_times(line['time'])} {line['level']} {line['msg']}{fields}"
+                )
+            )
         if not follow:
             return 0
         if records:

@@ -29,6 +29,7 @@ from streamer.config import Config
 from streamer.core.durations import format_duration
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.clock_watch import ClockWatch
+from streamer.engine.report.batch_progress import ReadingLog
 from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import Plan, make_plan
@@ -252,7 +253,7 @@ def _poll_until_end(run: _RunContext, meter: _RateMeter) -> None:
         BrokenPipeError: nobody reads the standard output any more.
     """
     life, stopper = run.life, run.stopper
-    clocks = ClockWatch(run.log)
+    clocks, reading = ClockWatch(run.log), ReadingLog(run.log)
     with _watch_files(run) as poll_changes:
         while not stopper.stop_requested.is_set():
             if life.poll():
@@ -264,7 +265,10 @@ def _poll_until_end(run: _RunContext, meter: _RateMeter) -> None:
                 run.spark.make_archive()
                 figures = meter.measure(life.snapshot())
                 state = run.describe_state() if run.status.is_active else ""
-                run.status.update(*figures, state, life.batch_progress())
+                batch = life.batch_progress()
+                run.status.update(*figures, state, batch)
+                if batch is not None and not run.status.is_active:
+                    reading.log(batch)
             stopper.stop_requested.wait(POLL_INTERVAL_S)
 
 

@@ -28,7 +28,6 @@ from streamer.config.source_map import Source
 from streamer.config.templates.template import INSTALLED_TEMPLATES
 from streamer.config.yaml_reader import read_yaml
 from streamer.core.errors import ConfigError, Lint, StreamerError
-from streamer.core.log_format import LogLine
 from streamer.engine.driver.clock_watch import ClockWatch
 from streamer.engine.report.start_progress import StartProgress
 from streamer.plan import make_plan
@@ -42,6 +41,7 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.fleet.registry import Registry
 from streamer.service.fleet.restart_schedule import RestartPolicy
 from streamer.service.fleet.run_handle import RunRequest
+from streamer.service.fleet.service_log import ServiceLog
 from streamer.service.fleet.startup import read_config_files, separate_config_files
 from streamer.service.fleet.stream_ids import file_ids
 from streamer.service.run.revision_switch import OnReset
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from streamer.spark.checkpoint.directory_lock import DirectoryLock
 
 _POLL_INTERVAL_S: Final = 1.0
+_MAX_SHOWN_PATHS: Final = 50
 _SWITCH_INTERVAL_S: Final = 0.001
 """Seconds for which a thread may keep the interpreter from others, of which each stream has some.
 The one that answers requests asks for it many times in each; Python's own 5 ms add up."""
@@ -79,6 +80,20 @@ class ServiceOptions:
     skip_damaged: bool = False
     strict: bool = False
 
+    def to_document(self) -> dict[str, Any]:
+        """Return the options as the service's page shows them, by the names of the command line."""
+        return {
+            "files": list(self.paths[:_MAX_SHOWN_PATHS]),
+            "--observability": self.root,
+            "--restarts": self.restarts,
+            "--watch": self.watch is not None,
+            "--standby": self.standby,
+            "--chilled": self.chilled,
+            "--allow-local": self.local,
+            "--allow-programs": self.programs,
+            "--prefix-stream-endpoints": self.prefixed,
+        }
+
 
 def run_service(options: ServiceOptions) -> int:
     """Run the service until a signal stops it.
@@ -91,11 +106,8 @@ def run_service(options: ServiceOptions) -> int:
     """
     root = read_root(options)
     log_config = LogConfig.from_parsed(root.logger, options.level)
-    logger = Logger(log_config, secrets=add_variable_values(root.secrets, root.inputs))
-
-    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
-        logger.emit(level, text, fields, time.time_ns())
-
+    secrets = add_variable_values(root.secrets, root.inputs)
+    log = ServiceLog(Logger(log_config, secrets=secrets).emit, secrets)
     take_python_logs(log)
     stopper = SignalHandler(lambda text: log("INFO", text, {}))
     place = ServiceCheckpoints(options.checkpoints, options.standby, os.environ)
@@ -169,7 +181,7 @@ class _Service:
         options: ServiceOptions,
         root: Config,
         place: ServiceCheckpoints,
-        log: LogLine,
+        log: ServiceLog,
         level: str,
         stopper: SignalHandler,
     ) -> None:
@@ -219,6 +231,7 @@ class _Service:
         """
         from streamer.service.api.fleet_application import FleetApi
         from streamer.service.api.server import HttpServer
+        from streamer.service.fleet.service_facts import StartOptions
 
         options, root, log = self._options, self._root, self._log
         checkpoints = self._place.make_checkpoints()
@@ -235,6 +248,8 @@ class _Service:
             streams_available=begun,
             streams_restored=restored,
             stopping=self._stopper.stop_requested,
+            service_log=log.tail,
+            options=StartOptions(checkpoints=str(self._place), options=options.to_document()),
         )
         streams = manager.startup.count_streams(files)
         log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})

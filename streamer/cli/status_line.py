@@ -104,6 +104,7 @@ class StatusLine:
         self._active = is_terminal(stream)
         self._text = ""
         self._state = ""
+        self._file_text = ""
         self._is_drawn = False
         self._drawn_at: int | None = None
         self._lock = threading.RLock()
@@ -132,9 +133,14 @@ class StatusLine:
         if not self._active:
             return
         now = self._clock()
+        if batch is not None and batch.share is not None:
+            # Between two micro-batches nothing is known, and the line must not flicker.
+            self._file_text = batch.file_text if batch.share < 1 else ""
         parts = self._format_figures(messages_in, rate, open_windows, next_close_ns, dropped, now)
         if batch is not None and batch.seconds >= _LONG_BATCH_S:
             parts.append(f"micro-batch {batch.seconds:.0f} s: {batch.text}")
+        elif self._file_text:
+            parts.append(self._file_text)
         self._update_text(state, parts, now)
 
     def update_start(

@@ -62,6 +62,7 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
     show_default=True,
     help="json has a line for each stage.",
 )
+@click.option("--no-metadata", is_flag=True, help="Leave the messages' metadata out.")
 @click.option("--show-env", is_flag=True, help="Show what environment variables hold.")
 @stream_options
 @click.pass_obj
@@ -72,6 +73,7 @@ def tap_cli(
     limit: int,
     sample: str | None,
     form: str,
+    no_metadata: bool,
     show_env: bool,
     **given: Any,
 ) -> int:
@@ -98,10 +100,12 @@ def tap_cli(
         for number, stage in enumerate(stages):
             hide = build_redactor(config, show_env)
             if form == "json":
-                click.echo(hide(dump_json(to_json_document(stage, limit)).decode()))
+                document = to_json_document(stage, limit, not no_metadata)
+                click.echo(hide(dump_json(document).decode()))
                 continue
             text = format_stage(
-                stage, limit, lambda part, what: click.style(part, **_COLOURS[what]), wide
+                *(stage, limit, lambda part, what: click.style(part, **_COLOURS[what]), wide),
+                has_metadata=not no_metadata,
             )
             click.echo(("\n" if number else "") + hide(text), nl=False)
     return 0

@@ -23,6 +23,7 @@ from streamer.cli.options import (
 )
 from streamer.cli.output_option import out_option, write_output
 from streamer.cli.redact_output import build_redactor
+from streamer.cli.stdin_notice import announce_stdin
 from streamer.core.durations import parse_duration
 from streamer.core.errors import StreamerError
 from streamer.core.timestamps import parse_event_time
@@ -71,8 +72,8 @@ class TimelineOptions:
     "sample",
     type=FILE,
     metavar="FILE",
-    required=True,
-    help="Sample messages, one a line; - for the standard input.",
+    default="-",
+    help="Sample messages, one a line. The standard input without it, or for -.",
 )
 @click.option("--clock", metavar="TIME", help="When the first message arrives.")
 @click.option("--step", metavar="DURATION", help="How long after it the next one does, and so on.")
@@ -119,6 +120,7 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
     )
     with open_config(merge_options(root, parse_options(**given), file, "timeline")) as config:
         plan = cut_to_buffer(make_plan(config, "OFF"), own.buffer)
+        announce_stdin(own.sample == "-")
         batches = read_file_sample(own.sample, own.limit + 1)
         timeline = simulate(plan, batches[: own.limit], arrivals, time.time_ns)
         timeline.redact(build_redactor(config, show_env=False))

@@ -35,6 +35,7 @@ _DROP_TEXTS: Final = {
     default="age",
     help="Oldest, largest, or those first that close next (age).",
 )
+@click.option("--keys", is_flag=True, help="List each key in windows that all keys share.")
 @click.option("--limit", type=click.IntRange(1, 200), default=50, help="How many windows (50).")
 @click.option(
     "--content",
@@ -49,6 +50,7 @@ def windows_cli(
     key: str | None,
     exact: bool,
     by: str,
+    keys: bool,
     limit: int,
     content: bool,
     as_json: bool,
@@ -60,6 +62,7 @@ def windows_cli(
     query |= {"key": key} if key is not None else {}
     query |= {"exact": "true"} if exact or content else {}
     query |= {"content": "true"} if content else {}
+    query |= {"keys": "true"} if keys else {}
     answer = _request_windows(
         ServiceClient(**service), build_stream_path(stream_id, "windows"), query
     )
@@ -80,13 +83,13 @@ def _request_windows(remote: ServiceClient, path: str, query: dict[str, str]) ->
     answer: dict[str, Any] = remote.request("GET", path, query=query)
     if not answer.get("kind") or (answer["complete"] and "content" not in query):
         return answer
-    before = answer["as_of"]
+    before = answer["answered_at"]
     remote.request("POST", path, query=query)
     until = time.monotonic() + _ANSWER_TIMEOUT_S
-    while answer["as_of"] == before and time.monotonic() < until:
+    while answer["answered_at"] == before and time.monotonic() < until:
         time.sleep(_POLL_INTERVAL_S)
         answer = remote.request("GET", path, query=query)
-    if answer["as_of"] == before:
+    if answer["answered_at"] == before:
         click.echo("no micro-batch has answered yet: this is what is known", err=True)
     return answer
 

@@ -210,7 +210,8 @@ def _choose_component(
             candidates[known[1]],
             "several_components",
             f"unable to infer {kind} type, multiple candidates '{first}' and '{second}'",
-            _SEVERAL_HINTS.get(kind, "keep one of them"),
+            _suggest_replacement(kind, known, candidates)
+            or _SEVERAL_HINTS.get(kind, "keep one of them"),
         )
         return None
     if known:
@@ -222,6 +223,16 @@ def _choose_component(
     for key in candidates.values():
         _report_unknown(context, kind, key)
     return None
+
+
+def _suggest_replacement(kind: Kind, known: list[str], keys: dict[str, Scalar]) -> str:
+    """Return how `--set` replaces a component, where it has added one beside another."""
+    for name in known:
+        option, _, path = keys[name].source.name.partition(" ")
+        if option == "--set" and f".{name}" in path:
+            parent = path.partition(f".{name}")[0]
+            return f"to replace the {kind}, set it as a whole: -s '{parent}={{{name}: {{…}}}}'"
+    return ""
 
 
 def _report_unknown(context: ReadContext, kind: Kind, key: Scalar) -> None:

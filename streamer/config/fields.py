@@ -84,6 +84,7 @@ def read_fields(
                 "unknown_field",
                 f"field {name} not recognised",
                 instead.get(name)
+                or _suggest_parent(name, fields, node)
                 or suggest_name(name, known)
                 or (listed and f"expected one of {listed}"),
             )
@@ -102,6 +103,18 @@ def read_fields(
             context.findings.add_at(at, "missing_field", f"field {name} is required{of}")
         values[name] = _read_default(context, field, inner, at)
     return ParsedFields(values, places)
+
+
+def _suggest_parent(name: str, fields: Iterable[Field], node: Mapping) -> str:
+    """Return a hint for a field that stands beside the one that it belongs into."""
+    parents = [
+        field.name
+        for field in fields
+        if field.shape == "scalar" and any(child.name == name for child in field.children)
+    ]
+    written = [parent for parent in parents if parent in node.entries]
+    (parent,) = written if len(written) == 1 else parents if len(parents) == 1 else ("",)
+    return f"indent it, so that it is below {parent}" if parent else ""
 
 
 def _read_default(context: ReadContext, field: Field, path: str, at: Node) -> Any:

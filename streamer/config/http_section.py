@@ -83,8 +83,8 @@ HTTP_SECTION: Final = Field(
         Field(
             "address",
             "string",
-            "Where it listens. Only this machine can reach it unless the address says otherwise; "
-            "Benthos's default is 0.0.0.0:4195.",
+            "Address of the server. Only this machine can reach it unless the address says "
+            "otherwise; Benthos's default is 0.0.0.0:4195.",
             default="127.0.0.1:4195",
             check=address_problem,
             examples=("0.0.0.0:4195",),
@@ -144,7 +144,7 @@ HTTP_SECTION: Final = Field(
             advanced=True,
             check=_check_cors,
             children=(
-                Field("enabled", "bool", "Whether they are allowed.", default=False),
+                Field("enabled", "bool", "True to allow them.", default=False),
                 Field(
                     "allowed_origins",
                     "string",

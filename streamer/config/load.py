@@ -193,10 +193,11 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     if not holds_resources_only(root):
         check_references(context, roots)
     check_buffers(context, root, parsed, resources)
-    for view, parts in split_buffers(root, parsed):
+    views = split_buffers(root, parsed)
+    check_http_paths(context, root, [parts for _, parts in views], resources)
+    for view, parts in views:
         check_join_sides(context, view, parts, resources)
         check_endless_window(context, view, parts)
-        check_http_paths(context, view, parts, resources)
         check_delivery_promises(context, view, parts, resources)
         check_keyed_state(context, parts["buffer"])
         if context.options.thorough:

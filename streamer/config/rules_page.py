@@ -7,7 +7,7 @@ from typing import Final
 
 from streamer.config.lint.rules import RULES
 
-PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "lint.md"
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "lint-codes.md"
 MARK: Final = (
     "<!-- From here on written by `python -m streamer.config.rules_page`: not to be edited. -->\n"
 )

@@ -72,7 +72,7 @@ _LOGGER: Final = Field(
     children=(
         Field("level", "string", "The lowest level to log.", default="INFO", options=LOG_LEVELS),
         Field("format", "string", "How lines look.", default="logfmt", options=("json", "logfmt")),
-        Field("add_timestamp", "bool", "Whether lines carry the time.", default=True),
+        Field("add_timestamp", "bool", "True if lines have the time.", default=True),
         Field("level_name", "string", "The level's key.", default="level", advanced=True),
         Field("timestamp_name", "string", "The time's key.", default="time", advanced=True),
         Field("message_name", "string", "The text's key.", default="msg", advanced=True),
@@ -93,7 +93,7 @@ _LOGGER: Final = Field(
                 Field(
                     "rotate",
                     "bool",
-                    "Whether the file is compressed at 10 MiB and a new one begun.",
+                    "True to compress the file at 10 MiB and begin a new one.",
                     default=False,
                 ),
                 Field(
@@ -329,7 +329,7 @@ SECTIONS: Final = (
             Field(
                 "strict",
                 "bool",
-                "Whether a message on which a processor fails skips the processors that follow "
+                "True if a message on which a processor fails skips the processors that follow "
                 "and is not delivered: its micro-batch fails, and is tried again. `try_catch` "
                 "recovers from errors that are expected.",
                 default=False,

@@ -62,7 +62,7 @@ CLIENT_FIELDS: Final = (
     Field(
         URLS,
         "string",
-        "Where the broker is; the first that answers is taken. Without a scheme it is `tcp`.",
+        "URLs of the brokers; the first one that answers is used. Without a scheme it is `tcp`.",
         access=Access.ADDRESS,
         shape="array",
         check=_urls_problem,
@@ -74,22 +74,22 @@ CLIENT_FIELDS: Final = (
     Field(
         DYNAMIC_SUFFIX,
         "string",
-        "What is added to the name, so that no two clients have the same: `nanoid`, some letters. "
-        "Empty adds nothing.",
+        "Suffix of the name, so that no two clients have the same: `nanoid` adds random "
+        "letters. Empty adds nothing.",
         optional=True,
         options=("nanoid", ""),
         advanced=True,
     ),
-    duration_field(CONNECT_TIMEOUT, "How long a connection may take to be made.", default="30s"),
+    duration_field(CONNECT_TIMEOUT, "Maximum time to connect.", default="30s"),
     Field(
         WILL,
         "object",
-        "What the broker publishes when the client is gone without a word.",
+        "Message that the broker publishes when the client disappears without a disconnect.",
         advanced=True,
         children=(
-            Field("enabled", "bool", "Whether there is such a message.", default=False),
+            Field("enabled", "bool", "True to enable it.", default=False),
             Field(QOS, "int", "Its quality of service.", default=0, check=qos_problem),
-            Field("retained", "bool", "Whether the broker keeps it.", default=False),
+            Field("retained", "bool", "True if the broker keeps it.", default=False),
             Field("topic", "string", "Its topic.", default=""),
             Field("payload", "string", "The message.", default=""),
         ),

@@ -79,10 +79,10 @@ _FIELDS: Final = (
 TLS_FIELD: Final = Field(
     TLS,
     "object",
-    "How the connection is encrypted.",
+    "TLS settings of the connection.",
     advanced=True,
     children=(
-        Field(ENABLED, "bool", "Whether these settings are used.", default=False),
+        Field(ENABLED, "bool", "True to enable these settings.", default=False),
         *_FIELDS,
     ),
 )

@@ -144,6 +144,8 @@ def _window_lines(plan: Plan) -> Iterator[str]:
         yield f"  buffer      {plan.buffer.name}; data waits {wait} at most for a micro-batch"
         return
     first, *others = window.describe_rules()
+    # The name of the buffer says the kind.
+    first = first.replace(f", {plan.buffer.name.removesuffix('_window')},", ",")
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"

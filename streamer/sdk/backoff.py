@@ -30,14 +30,14 @@ def backoff_fields(
         Field(
             MAX_RETRIES,
             "int",
-            "How often a failed try is repeated; 0 for no such limit.",
+            "Maximum number of repetitions of a failed attempt; 0 for no limit.",
             default=retries,
             advanced=True,
         ),
         Field(
             BACKOFF,
             "object",
-            "How long to wait between tries.",
+            "Pause between attempts.",
             advanced=True,
             children=pause_fields(initial, max_interval, elapsed, "no such limit"),
         ),

@@ -27,7 +27,7 @@ LIMIT_FIELDS: Final = (
     Field(
         COUNT,
         "int",
-        "How many accesses are allowed in an interval.",
+        "Number of accesses per interval.",
         default=1000,
         check=lambda count: None if count > 0 else "count must be larger than zero",
     ),

@@ -123,13 +123,19 @@ def strip_docs_footer(text: str) -> str:
 def format_docs_groups(sections: Sequence[DocsSection], directory: str) -> str:
     """Return a Markdown table of the sections, with links to the pages.
 
+    Pages that continue another one, whose titles have a colon, are left out.
+
     Args:
         sections: those of the index.
         directory: where the pages are, as links name it: `streamer/docs/`.
     """
     rows = [
         f"| **{section.title}** | "
-        + " · ".join(f"[{entry.title}]({directory}{entry.name}.md)" for entry in section.entries)
+        + " · ".join(
+            f"[{entry.title}]({directory}{entry.name}.md)"
+            for entry in section.entries
+            if ": " not in entry.title
+        )
         + " |"
         for section in sections
     ]

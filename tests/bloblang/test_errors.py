@@ -4,7 +4,7 @@
 import pytest
 
 from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
-from streamer.bloblang.diagnostics import format_caret
+from streamer.bloblang.carets import format_caret
 from tests.bloblang.running import run
 
 DOCUMENT = '{"a":5,"b":"x","c":null,"d":[1,2,3],"e":{"f":1.5}}'
@@ -115,7 +115,7 @@ def test_a_caret_marks_the_place():
     assert format_caret(caught.value, text).splitlines()[1:] == [
         "  |",
         "2 | root.b = this.nope()",
-        "  |                     ^---",
+        "  |               ^^^^",
     ]
 
 

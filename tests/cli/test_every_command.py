@@ -108,8 +108,10 @@ CASES = (
         "window",
         coloured=True,
     ),
-    Case("timeline windows.yaml", 1, "", "Missing option '--input'"),
+    Case("tap --no-metadata good.yaml", 0, "output: drop", coloured=True),
     Case("timeline bad.yaml --input in.json", 1, "", SAID, coloured=True),
+    Case("doctor good.yaml -s http.enabled=false", 0, "time zones", coloured=True),
+    Case("doctor bad.yaml", 1, "→ did you mean input?", coloured=True),
     Case("rescale windows.yaml --shards 3", 1, "", "there is no checkpoint", coloured=True),
     Case("rescale windows.yaml --shards 0", 1, "", "Invalid value for '--shards'"),
     Case("rescale bad.yaml --shards 3", 1, "", SAID, coloured=True),
@@ -225,7 +227,8 @@ def on_terminal(arguments: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, s
 
 def _steady(text: str) -> str:
     """Return a text without what differs from run to run."""
-    text = re.sub(r"\d+\.\d+ ms", "N ms", text)
+    text = re.sub(r"\d+\.\d+ (ms|GiB)", r"N \1", text)
+    text = re.sub(r"\d+-\d+-\d+T[\d:]+Z$", "NOW", text, flags=re.M)
     # Where there is no Java but that of the extra, its launcher has a directory for each process.
     return re.sub(r"(streamer-java-\d+-)\w+", r"\1NAME", text)
 

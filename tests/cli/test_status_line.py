@@ -9,6 +9,7 @@ import pty
 import struct
 import termios
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -324,3 +325,13 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
     stream.encoding = "ascii"
     print_banner(stream, RUNNING, {"NO_COLOR": "1"})
     assert stream.getvalue().isascii()
+
+
+def test_the_share_of_files_stays_between_micro_batches_that_take_little_time() -> None:
+    stream, clock = Terminal(), Clock()
+    line = status(stream, clock)
+    line.update(**figures(next_close_ns=None, batch=replace(READING, seconds=0.4)))
+    for batch, is_shown in ((None, True), (replace(READING, seconds=0.1, share=1.0), False)):
+        clock.now += SECOND
+        line.update(**figures(next_close_ns=None, batch=batch))
+        assert drawn(stream).endswith(" · 41 % of cars.jsonl, about 12 s left") == is_shown

@@ -101,3 +101,20 @@ def test_nobody_who_wants_no_colours_gets_any(arguments: list[str]) -> None:
 
 def test_a_config_is_printed_without_colours_on_a_terminal_too() -> None:
     assert "\x1b" not in on_a_terminal(["echo", "c.yaml"])
+
+
+def test_whoever_types_is_told_how_it_ends() -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "streamer.cli.main", "timeline", "c.yaml"]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+    ) as program:
+        os.close(theirs)
+        assert program.stderr is not None
+        assert program.stderr.readline().startswith(b"reading the standard input; Ctrl-D ends it;")
+        os.write(ours, b'{"at":1}\n\x04')
+        out, err = program.communicate(timeout=60)
+    os.close(ours)
+    assert (program.returncode, err) == (0, b"")
+    assert b"#1" in out

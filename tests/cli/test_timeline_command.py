@@ -80,7 +80,6 @@ def test_a_drawing_goes_to_a_file(directory: Path, capsys: pytest.CaptureFixture
         ),
         (["--input", "s.ndjson", "--clock", "noon"], "error: --clock noon: expected an RFC 3339"),
         (["--input", "s.ndjson", "--arrival", "root ="], "error: --arrival: line 1 char 7"),
-        ([], "Missing option '--input'"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(

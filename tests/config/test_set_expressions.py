@@ -79,6 +79,11 @@ def test_the_last_one_wins() -> None:
             "--set pipeline.threads(1,2) YAML: did not find expected node content",
         ),
         (
+            "input.stdin={}",
+            "--set input.stdin(1,1) unable to infer input type, multiple candidates 'generate' and "
+            "'stdin'; to replace the input, set it as a whole: -s 'input={stdin: {…}}'",
+        ),
+        (
             "pipeline.processors.7.noop={}",
             "--set pipeline.processors.7.noop(1,1) pipeline.processors is a list of 2 items; "
             "expected an index, or - to add, found 7",

@@ -32,9 +32,9 @@ _MAX_TIMELINE_LINES: Final = 16
 _INTRODUCTION: Final = """\
 # Cookbook
 
-You have a job to do. Find it here; its page has a config that does it, what happens to some
-messages over time, and how other systems say the same. Every config has tests, and the jobs are run
-with 100,000 events out of order and a `kill -9` in the middle.
+Each page solves one task. It has a config, a timeline of sample messages, and the same query in
+other systems. Every config has tests. The tasks were also run with 100,000 out-of-order events and
+a `kill -9` in the middle.
 
 `streamer docs cookbook/live_counts` shows a page, `streamer -c example:recipes/live_counts` runs
 its config, and `streamer docs search WORD` finds words in all pages.

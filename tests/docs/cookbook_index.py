@@ -47,27 +47,24 @@ SUBJECTS: Final = {
     "Several windows": ("hourly_and_daily_totals", "top_k_of_windows", "sessions_of_windows"),
     "Files": ("files_by_hour", "whole_files_by_hour"),
 }
-"""The recipes of each subject. One that is in none stands under "Other jobs"."""
+"""The recipes of each subject. One that is in none is under "Other tasks"."""
 
 ASKED: Final = (
     (
-        "Say that a sensor is alive at its first beat, and that it is missing once ten seconds pass"
-        " without one",
+        "Report a sensor as alive at its first beat, and as missing after ten seconds without one",
         ("heartbeats", "heartbeats_of_known_sensors"),
     ),
     (
-        "Sessions of fifteen minutes, and ten more for late events; a single event must come out"
-        " though nothing follows for days",
+        "Sessions of fifteen minutes, with ten more for late events; a single event is emitted even"
+        " if no other follows for days",
         ("sessions_closed_in_time",),
     ),
     (
-        "A funnel A, then B, then C within one limit for the whole chain: how far did each user"
-        " get?",
+        "A funnel A, then B, then C within one limit for the chain: the progress of each user",
         ("funnel_within_a_limit", "funnel_pattern"),
     ),
     (
-        "Orders joined to payments of the next ten minutes; the unpaid ones reported even when"
-        " traffic stops",
+        "Orders joined to payments of the next ten minutes; unpaid ones reported without traffic",
         ("unpaid_orders",),
     ),
     (
@@ -75,22 +72,22 @@ ASKED: Final = (
         ("latency_percentiles",),
     ),
     (
-        "A value for each minute and sensor, the last one carried into minutes without data",
+        "A value for each minute and sensor; minutes without data repeat the last one",
         ("value_every_minute",),
     ),
     (
-        "An alert at once, then none for an hour for the same account, and how many there were",
+        "An alert at once, then none for an hour for the same account, with their number",
         ("alert_once_an_hour",),
     ),
-    ("A session gap that comes with each event", ("sessions_with_their_own_gap",)),
+    ("A session gap in each event", ("sessions_with_their_own_gap",)),
     ("Enrich from a CSV file that is replaced while the stream runs", ("enrich_from_csv",)),
-    ("Files by the hour of the event's own time", ("files_by_hour", "whole_files_by_hour")),
+    ("Files by the hour of the event time", ("files_by_hour", "whole_files_by_hour")),
     (
-        "A throttle with another limit for each key; what is too much goes elsewhere",
+        "A throttle with another limit for each key; the excess goes elsewhere",
         ("throttle_by_app",),
     ),
     (
-        "The average of five minutes against the five minutes before, and an alert on the ratio",
+        "The average of five minutes compared with the previous five, and an alert on the ratio",
         ("average_against_before", "compare_with_last_window"),
     ),
     ("Drop values that were seen before, for ever", ("drop_values_seen_before",)),
@@ -101,7 +98,7 @@ ASKED: Final = (
     ),
     ("The running top three of each continent", ("running_top_k", "top_k_of_windows")),
     (
-        "Counts by user, type and window in PostgreSQL, each once whatever fails",
+        "Counts by user, type and window in PostgreSQL, exactly once in any failure",
         ("counts_into_postgres",),
     ),
     (
@@ -110,12 +107,12 @@ ASKED: Final = (
     ),
     ("Live counts of the last seconds and minutes, each second", ("live_counts",)),
     (
-        "A window of an hour early, at its end, and corrected for an hour of late data",
+        "Results of an hour: early, at its end, and corrected for an hour of late data",
         ("hour_early_on_time_late",),
     ),
     ("Hourly and daily windows of one stream", ("hourly_and_daily_totals",)),
     (
-        "Topics of different schemas in one window, one topic far behind the other",
+        "Topics with different schemas in one window, one topic far behind the other",
         ("topics_hours_apart",),
     ),
 )
@@ -160,13 +157,13 @@ def format_index(pages: Sequence[Page]) -> Iterator[str]:
     own = [name for name in by_name if name.partition("_")[0] not in PEERS]
     listed = {name for some in SUBJECTS.values() for name in some}
     others = tuple(name for name in own if name not in listed)
-    for heading, names in (*SUBJECTS.items(), ("Other jobs", others)):
+    for heading, names in (*SUBJECTS.items(), ("Other tasks", others)):
         found = [by_name[name] for name in names if name in by_name]
         if found:
             yield from _format_table(heading, found)
-    yield from ("## Jobs that people asked for", "")
-    yield "Of Flink, ksqlDB, Kafka Streams, Vector, eKuiper, Bytewax, Materialize and others."
-    yield from ("", "| asked for | pages |", "|---|---|")
+    yield from ("## Common questions", "")
+    yield "From forums of Flink, ksqlDB, Kafka Streams, Vector, eKuiper, Bytewax and Materialize."
+    yield from ("", "| question | pages |", "|---|---|")
     for asked, names in ASKED:
         links = ", ".join(_link(name) for name in names if name in by_name)
         if links:
@@ -178,7 +175,7 @@ def format_index(pages: Sequence[Page]) -> Iterator[str]:
 
 
 def _format_table(heading: str, pages: Sequence[Page]) -> Iterator[str]:
-    yield from (f"## {heading}", "", "| job | page | buffer |", "|---|---|---|")
+    yield from (f"## {heading}", "", "| task | page | buffer |", "|---|---|---|")
     for page in pages:
         summary = page.summary.replace("|", "\\|")
         buffers = ", ".join(dict.fromkeys(f"`{one}`" for one in _list_buffers(page.document)))

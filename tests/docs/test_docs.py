@@ -173,7 +173,8 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 
 def test_blocks_are_of_a_known_kind() -> None:
     shells = {"sh", "sh run", "sh shows", "sh fails", "sh spark", "sh kafka", "sh service"}
-    known = {"", *shells, "json", "text", "yaml"}
+    shown = {"java", "python", "sql"}
+    known = {"", *shells, *shown, "json", "text", "yaml"}
     kinds = {block.info for block in ALL if not block.name}
     assert kinds <= known
 
@@ -229,9 +230,9 @@ def test_links_lead_to_pages_and_headings_that_exist(page: Path) -> None:
             assert heading in slugs, target
 
 
-def test_the_readme_installs_and_runs_in_one_line_and_tests_in_one() -> None:
+def test_the_readme_installs_and_runs_in_two_lines_and_tests_in_one() -> None:
     setup, test = (block.text for block in blocks(README) if block.info == "sh")
-    assert setup.count("\n") == test.count("\n") == 1
+    assert (setup.count("\n"), test.count("\n")) == (2, 1)
     config = re.search(r"-c (\S+)", setup)
     assert config is not None
     assert (ROOT / config[1]).exists()

@@ -173,13 +173,13 @@ stream x
   master      local[2] (2 cores)
   checkpoint  /state
   buffer      hours: from the input to days
-  window      tumbling_window: size 1h, tumbling, [start, start + size)
+  window      tumbling_window: size 1h, [start, start + size)
               closes by the largest event time at its end + 0s
               when the input ends: emits open windows at once
   shards      2 shards, of which one is used: a window is one batch, unless the first processor is a group_by_value or group_by that looks at one message
   keeps       messages whole; there is no mapping that makes one of many
   buffer      days: from hours to output
-  window      tumbling_window: size 24h, tumbling, [start, start + size)
+  window      tumbling_window: size 24h, [start, start + size)
               closes by the earliest result that hours may yet give at its end + 0s
               when the input ends: emits open windows at once
   shards      2 shards, of which one is used: a window is one batch, unless the first processor is a group_by_value or group_by that looks at one message

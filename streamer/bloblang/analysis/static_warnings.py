@@ -58,6 +58,7 @@ def find_static_warnings(
     maps = mapping.program.maps
     main_finder = _WarningFinder(frozenset(maps))
     main_finder.known_variables.update(variables)
+    yield from _find_foreign_constants(mapping)
     yield from main_finder.check_body(mapping.program.statements)
     if "import" in mapping.text:
         return  # Places in maps of other files are none of this text.
@@ -65,6 +66,32 @@ def find_static_warnings(
         yield from _WarningFinder(
             frozenset(maps), _VARIABLE_HINT_IN_MAP, main_finder.known_variables
         ).check_body(named.body)
+
+
+_FOREIGN_CONSTANTS: Final = {
+    **dict.fromkeys(("None", "nil", "NULL", "Null", "undefined"), "null"),
+    **dict.fromkeys(("True", "TRUE"), "true"),
+    **dict.fromkeys(("False", "FALSE"), "false"),
+}
+"""Constants of other languages, which are fields of the message here."""
+
+
+def _find_foreign_constants(mapping: Mapping | Interpolation) -> Iterator[StaticWarning]:
+    if not isinstance(mapping, Mapping):
+        return
+    lines = mapping.text.split("\n")
+    for statement in mapping.program.statements:
+        for part in tree.walk(statement):
+            if not isinstance(part, tree.Path) or part.base != "this" or len(part.path) != 1:
+                continue
+            name, place = part.path[0], part.place
+            # `this.None` is meant.
+            if name in _FOREIGN_CONSTANTS and lines[place.line - 1].startswith(
+                name, place.column - 1
+            ):
+                message = f"{name} is read as a field of the message"
+                hint = f"write {_FOREIGN_CONSTANTS[name]}, or this.{name} for the field"
+                yield StaticWarning(place.line, place.column, message, hint)
 
 
 _VARIABLE_HINT_IN_MAP: Final = "a named map has no variables of the mapping that applies it"

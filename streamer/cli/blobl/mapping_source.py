@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from streamer.bloblang import BloblangError, Mapping, compile_mapping
-from streamer.bloblang.diagnostics import format_caret
+from streamer.bloblang.carets import format_caret
 from streamer.core.errors import StreamerError
 from streamer.tools.playground.mapping_environment import find_import_directory
 

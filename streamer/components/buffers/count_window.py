@@ -49,10 +49,11 @@ SPEC: Final = Spec(
     description=(
         "Without `every`, each `count` messages of a key are one batch. With it, the latest "
         "`count` messages are emitted after every `every` messages, once there have been that "
-        "many. Messages get the metadata `window_key`, `window_emit` (`count`) and `window_count`, "
-        "the number of messages in the batch. What no batch holds is dropped, logged and counted "
-        '(reason "incomplete"): the first messages of a key where the first batch comes after more '
-        "than `count`, and what is left at the end of a bounded input."
+        "many. Messages get the metadata `window_key`, `window_emit` (`count`) and "
+        "`window_count`, the number of messages in the batch. Messages that are in no batch "
+        'are dropped, logged and counted (reason "incomplete"). These are the first messages '
+        "of a key if the first batch comes after more than `count` messages, and the rest at "
+        "the end of a bounded input."
     ),
     status="beta",
     fields=(

@@ -66,19 +66,23 @@ SPEC: Final = Spec(
     "global_window",
     "Keeps one window without end for each key: running totals, and the latest of each.",
     description=(
-        "A window opens with the first message of its key and never closes. After each change it "
-        "is emitted as one batch, and the pipeline's mapping makes the present result of it. What "
-        "is kept, in the checkpoint, is one of two things:\n\n"
+        "A window opens with the first message of its key and never closes. After each change "
+        "it is emitted as one batch, and the pipeline's mapping makes the present result of "
+        "it. The checkpoint stores one of two things:\n"
+        "\n"
         "- Without `latest_by`, what the mapping asks of all messages (`batch_size()`, "
-        '`json("n").from_all().sum()` and the like); no message is kept, so the mapping must be '
-        "one that can be [pre-aggregated](../../aggregates.md#pre-aggregation). `this` is the "
-        "message that came last.\n"
-        "- With `latest_by`, the latest message of each id: the batch has these and no others, so "
-        "that nothing counts twice when an id comes again. `delete_when` takes an id out.\n\n"
+        '`json("n").from_all().sum()` and the like); no message is kept, so the mapping must '
+        "be one that can be [pre-aggregated](../../aggregates.md#pre-aggregation). `this` is "
+        "the message that came last.\n"
+        "- With `latest_by`, the latest message of each id: the batch has these and no "
+        "others, so that nothing counts twice when an id comes again. `delete_when` takes an "
+        "id out.\n"
+        "\n"
         "Messages get the metadata `window_key`, `window_max_timestamp` and `window_emit`: "
-        "`changes`, `each`, or `deleted` for the message that has taken out the last id of its "
-        "key, which then comes alone. A window without end has no bounds, and no message is late. "
-        "When the input ends the windows stay in the checkpoint, and go on at the next start."
+        "`changes`, `each`, or `deleted` for the message that has taken out the last id of "
+        "its key, which then comes alone. A window without end has no bounds, and no message "
+        "is late. When the input ends the windows stay in the checkpoint, and go on at the "
+        "next start."
     ),
     status="beta",
     fields=(
@@ -113,9 +117,10 @@ SPEC: Final = Spec(
         ),
         duration_field(
             IDLE_TIMEOUT,
-            "Forgets a key that has had no message for so long by the time of day (time to live, "
-            "TTL); nothing is emitted then, and its next message begins anew. Time while the "
-            "program is down or catches up does not count. Empty keeps every key for ever.",
+            "Forgets a key that has had no message for so long by the time of day (time to "
+            "live, TTL); nothing is emitted then, and its next message starts again. Time "
+            "while the program is down or catches up does not count. Empty keeps every key "
+            "for ever.",
             default="",
             examples=("1d", "30d"),
         ),

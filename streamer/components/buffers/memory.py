@@ -64,12 +64,12 @@ SPEC: Final = Spec(
         Field(
             BATCH_POLICY,
             "object",
-            "How messages are passed on in batches.",
+            "Settings of batches.",
             children=(
                 Field(
                     ENABLED,
                     "bool",
-                    "Whether to make batches; without, batches stay as the input made them.",
+                    "True to make batches; otherwise batches stay as the input made them.",
                     default=False,
                 ),
                 *POLICY_FIELDS,

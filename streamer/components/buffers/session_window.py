@@ -79,8 +79,7 @@ SPEC: Final = Spec(
         replace(
             duration_field(
                 GAP,
-                "How far apart two messages may be and still be in one session (inactivity gap, "
-                "timeout).",
+                "Maximum distance of two messages of one session (inactivity gap, timeout).",
                 examples=("60s", "30m"),
             ),
             per_message=GAP_MAPPING,

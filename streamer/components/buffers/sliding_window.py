@@ -88,8 +88,7 @@ SPEC: Final = Spec(
         Field(
             MODE,
             "string",
-            "Where windows lie and when they are emitted: `forward`, `kafka` or `event`; see "
-            "above.",
+            "Position and emission of windows: `forward`, `kafka` or `event`; see above.",
             options=("forward", "kafka", "event"),
         ),
     ),

@@ -85,8 +85,7 @@ _FIELDS: Final = (
     ),
     duration_field(
         ALLOWED_LATENESS,
-        "How long a window waits for late messages after its end before it is emitted; shorter "
-        "than `size`.",
+        "Time for which a window waits for late messages after its end; shorter than `size`.",
         default="",
         examples=("10s", "1m"),
     ),
@@ -102,25 +101,25 @@ _FIELDS: Final = (
     Field(
         ON_EXPIRED,
         "string",
-        "What becomes of a window that is overdue because the stream's own output is blocked or "
-        "its processors are too slow: `drop` drops it, logged and counted, as Benthos does; `keep` "
-        "emits it late. The current and the previous window are never dropped.",
+        "Treatment of a window that is overdue because of a blocked output or slow processors "
+        "of the stream: `drop` drops it, logged and counted, as Benthos does; `keep` emits it "
+        "late. The current and the previous window are never dropped.",
         default="drop",
         options=("drop", "keep"),
         advanced=True,
     ),
     duration_field(
         EXPIRE_AFTER,
-        "How long the stream's own processors and outputs may hold up a window that is due before "
-        "`on_expired` applies. By default the larger of 10s and the slide (or the size, without "
-        "one).",
+        "Time for which the stream's own processors and outputs may delay a due window before "
+        "`on_expired` applies. By default the larger of 10s and the slide (or the size, "
+        "without one).",
         default="",
         advanced=True,
     ),
     Field(
         END_OF_INPUT,
         "string",
-        "What becomes of open windows when the input ends (a file, a closed pipe): `wait` waits "
+        "Treatment of open windows when the input ends (a file, a closed pipe): `wait` waits "
         "for their ends and emits them, as Benthos does; `flush` emits them at once; `keep` "
         "leaves them in the checkpoint for the next start.",
         default="wait",

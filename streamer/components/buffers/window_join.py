@@ -125,8 +125,8 @@ SPEC: Final = Spec(
         ),
         duration_field(
             WITHIN,
-            "How far apart the times of a pair may be, either way. Either this is needed, or "
-            "`before` and `after`, of which one that is left out is 0s.",
+            "Maximum distance of the times of a pair, in both directions. Set this, or "
+            "`before` and `after` (default 0s each).",
             optional=True,
             examples=("1h",),
         ),
@@ -154,9 +154,10 @@ SPEC: Final = Spec(
         Field(
             CLOCK,
             "string",
-            "What a message without a partner waits for: `stream`, the largest event time that "
-            "has been seen on both sides, so that a replay of old messages gives the same; or "
-            "`system`, the time of day, so that it comes out in time though nothing follows.",
+            "The clock for messages without a partner. `stream` is the largest event time of "
+            "both sides, so that a replay of old messages gives the same result. `system` is "
+            "the time of day, so that the message is emitted in time even if no other "
+            "follows.",
             default="stream",
             options=("stream", "system"),
         ),

@@ -76,18 +76,18 @@ SPEC: Final = Spec(
         Field(
             PREFIX,
             "string",
-            "What every key begins with, so that it stays apart from others' keys.",
+            "Prefix of every key, to separate it from other keys.",
             optional=True,
         ),
         duration_field(
             DEFAULT_TTL,
-            "How long a value is kept, where who stores it does not say.",
+            "Default lifetime of a value.",
             default="300s",
         ),
         Field(
             RETRIES,
             "object",
-            "How a command that has failed is tried again; the pauses grow by half each time.",
+            "Retries of a failed command; the pauses grow by half each time.",
             advanced=True,
             children=pause_fields("1s", "5s", "30s"),
         ),

@@ -32,12 +32,10 @@ SPEC: Final = Spec(
         "time; until then `add` still finds their keys, though `get` does not."
     ),
     fields=(
-        duration_field(
-            DEFAULT_TTL, "How long a value is kept, where who stores it does not say.", default="5m"
-        ),
+        duration_field(DEFAULT_TTL, "Default lifetime of a value.", default="5m"),
         duration_field(
             COMPACTION_INTERVAL,
-            "How much time lies between two removals of old values; empty to keep all for ever.",
+            "Interval between removals of expired values; empty to keep all for ever.",
             default="60s",
         ),
         Field(

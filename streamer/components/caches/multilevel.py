@@ -27,8 +27,8 @@ SPEC: Final = Spec(
     "multilevel",
     "Combines caches to levels: reads go through them in turn, writes go to all.",
     description=(
-        "What is found at one level is stored in all before it. `add` looks into all levels but "
-        "the last, adds to the last, and then to the others."
+        "A value found at one level is stored in all levels before it. `add` looks into all "
+        "levels but the last, adds to the last, and then to the others."
     ),
     config=Field(
         "",

@@ -40,19 +40,19 @@ SPEC: Final = Spec(
         Field(
             PREFIX,
             "string",
-            "What every key begins with in Redis, so that it stays apart from others' keys.",
+            "Prefix of every key in Redis, to separate it from other keys.",
             optional=True,
         ),
         duration_field(
             DEFAULT_TTL,
-            "How long a value is kept, where who stores it does not say; for ever without it.",
+            "Default lifetime of a value; no limit without it.",
             optional=True,
             advanced=True,
         ),
         Field(
             RETRIES,
             "object",
-            "How a command that has failed is tried again; the pauses grow by half each time.",
+            "Retries of a failed command; the pauses grow by half each time.",
             advanced=True,
             children=pause_fields("500ms", "1s", "5s"),
         ),

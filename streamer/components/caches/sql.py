@@ -54,7 +54,7 @@ SPEC: Final = Spec(
         Field(
             SET_SUFFIX,
             "string",
-            "What stands at the end of the statement that sets a value, and lets it replace one.",
+            "Suffix of the statement that sets a value, so that it replaces an existing one.",
             optional=True,
             examples=(
                 "ON CONFLICT (foo) DO UPDATE SET bar=excluded.bar",

@@ -47,9 +47,7 @@ SPEC: Final = Spec(
     ),
     fields=(
         Field(CAP, "int", "The most values there may be.", default=1024),
-        duration_field(
-            DEFAULT_TTL, "How long a value is kept after it was written.", default="5m0s"
-        ),
+        duration_field(DEFAULT_TTL, "Lifetime of a value after it was written.", default="5m0s"),
         duration_field(
             TTL,
             "The old name of `default_ttl`, which it overrides.",

@@ -46,7 +46,7 @@ SPEC: Final = Spec(
         Field(
             COPIES,
             "int",
-            "How often each of the inputs is there.",
+            "Number of copies of each input.",
             default=1,
             advanced=True,
             check=lambda copies: None if copies >= 1 else f"is {copies}; expected 1 or more",

@@ -62,7 +62,7 @@ SPEC: Final = Spec(
         Field(
             PARSE_HEADER_ROW,
             "bool",
-            "Whether the first row of each file has the names of the fields. Then messages are "
+            "True if the first row of each file has the names of the fields. Then messages are "
             "objects, otherwise arrays.",
             default=True,
         ),
@@ -72,7 +72,7 @@ SPEC: Final = Spec(
         Field(
             LAZY_QUOTES,
             "bool",
-            "Whether a quote may stand in a field that is not quoted, and a single one in a field "
+            "True if a quote may stand in a field that is not quoted, and a single one in a field "
             "that is.",
             default=False,
         ),

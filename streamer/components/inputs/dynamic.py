@@ -43,19 +43,19 @@ SPEC: Final = Spec(
     "dynamic",
     "Reads inputs that can be added, changed and removed over HTTP.",
     description=(
-        "The stream's own HTTP server has `GET /inputs` (all of them), `GET`, `POST` and `DELETE "
-        "/inputs/{id}` (the config of one, as YAML or JSON) and `GET /inputs/{id}/uptime`. They "
-        "are read on the driver with their processors. How far those of the config were read is in "
-        "the checkpoint; what was added over HTTP is gone at the next start, as in Benthos, and "
-        "cannot refer to resources. The input does not end when all of its inputs have. Whoever "
-        "reaches the server can run commands with it: set `http.basic_auth`, or keep it to this "
-        "machine."
+        "The stream's own HTTP server has `GET /inputs` (all of them), `GET`, `POST` and "
+        "`DELETE /inputs/{id}` (the config of one, as YAML or JSON) and `GET "
+        "/inputs/{id}/uptime`. They are read on the driver with their processors. The "
+        "checkpoint has the positions of the inputs in the config. Inputs added over HTTP are "
+        "gone at the next start, as in Benthos, and cannot refer to resources. The input does "
+        "not end when all of its inputs have. Every client of the server can run commands "
+        "with it: set `http.basic_auth`, or restrict it to this machine."
     ),
     fields=(
         Field(
             INPUTS, "input", "The inputs that are there from the start.", default={}, shape="map"
         ),
-        Field(PREFIX, "string", "What the paths begin with.", default=""),
+        Field(PREFIX, "string", "Prefix of the paths.", default=""),
     ),
     categories=("Utility",),
     takes_configs=True,

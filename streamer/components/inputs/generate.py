@@ -79,8 +79,8 @@ SPEC = Spec(
         Field(
             FIELD_COUNT,
             "int",
-            "Messages to make before the input ends; 0: no end. What the mapping deletes, or "
-            "throws an error for, does not count.",
+            "Messages to make before the input ends; 0: no end. Messages that the mapping "
+            "deletes, or fails on, do not count.",
             default=0,
             check=lambda count: None if count >= 0 else f"is {count}; expected 0 or more",
         ),

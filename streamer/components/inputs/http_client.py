@@ -50,12 +50,14 @@ SPEC: Final = Spec(
     "http_client",
     "Makes requests over and over, and a message of each answer.",
     description=(
-        "The next request is made when the answer to the last one is safe on disk; a `rate_limit` "
-        "says how often. `url`, `headers` and `payload` may look at the answer before, which is "
-        "how pages are requested one after another; without a `payload` it is also the body of "
-        "the request, as in Benthos. The parts of a multipart answer are a batch.\n\n"
-        "With `stream.enabled` the body of one answer is read for as long as it goes on, and a "
-        "scanner cuts it into messages. What was sent and not yet received at a crash is lost."
+        "The next request is made when the answer to the last one is safe on disk; a "
+        "`rate_limit` says how often. `url`, `headers` and `payload` may look at the answer "
+        "before, which is how pages are requested one after another; without a `payload` it "
+        "is also the body of the request, as in Benthos. The parts of a multipart answer are "
+        "a batch.\n"
+        "\n"
+        "With `stream.enabled` the body of one answer is read for as long as it goes on, and "
+        "a scanner cuts it into messages. Messages in transit during a crash are lost."
     ),
     fields=(
         *client_fields("GET"),
@@ -78,7 +80,7 @@ SPEC: Final = Spec(
             "object",
             "Reading an answer that goes on.",
             children=(
-                Field(ENABLED, "bool", "Whether answers are read so.", default=False),
+                Field(ENABLED, "bool", "True to read responses as streams.", default=False),
                 Field(
                     RECONNECT,
                     "bool",

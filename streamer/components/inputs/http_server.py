@@ -95,36 +95,36 @@ SPEC: Final = Spec(
         Field(
             WS_WELCOME_MESSAGE,
             "string",
-            "What a new WebSocket is sent first.",
+            "First message to a new WebSocket.",
             default="",
             advanced=True,
         ),
         Field(
             WS_RATE_LIMIT_MESSAGE,
             "string",
-            "What a WebSocket is sent for a message that the rate limit does not let in.",
+            "Answer to a WebSocket for a message above the rate limit.",
             default="",
             advanced=True,
         ),
         Field(
             ALLOWED_VERBS,
             "string",
-            "The methods of requests that are taken.",
+            "Accepted methods of requests.",
             default=("POST",),
             shape="array",
         ),
         duration_field(
             TIMEOUT,
-            "How long a request may take. After it the sender gets a 408; what it sent is not "
-            "taken then, unless it waits for a `sync_response`.",
+            "Maximum duration of a request. After it the sender gets a 408. The request is "
+            "discarded, unless it waits for a `sync_response`.",
             default="5s",
         ),
         Field(
             MAX_BODY_SIZE,
             "int",
-            "How many bytes the body of a request, or a message of a WebSocket with what it "
-            "inflates to, may have. A larger request is answered with 413, and a WebSocket is "
-            "closed with 1009; nothing of it is taken. Ours, not in Benthos.",
+            "Maximum size of the body of a request, or of a decompressed message of a "
+            "WebSocket, in bytes. A larger request is answered with 413, and a WebSocket is "
+            "closed with 1009; nothing of it is taken. Not in Benthos.",
             default=64 << 20,
             check=_positive_problem,
             advanced=True,
@@ -132,8 +132,8 @@ SPEC: Final = Spec(
         Field(
             MAX_PARTS,
             "int",
-            "How many parts a multipart body may have; one with more is answered with 413. Ours, "
-            "not in Benthos.",
+            "Maximum number of parts of a multipart body; a request with more is answered "
+            "with 413. Not in Benthos.",
             default=10_000,
             check=_positive_problem,
             advanced=True,
@@ -149,7 +149,7 @@ SPEC: Final = Spec(
         Field(
             SYNC_RESPONSE,
             "object",
-            "How the messages of a `sync_response` are sent back.",
+            "Format of the response to a `sync_response`.",
             advanced=True,
             children=(
                 Field(

@@ -78,7 +78,7 @@ SPEC: Final = Spec(
         Field(
             START_FROM_OLDEST,
             "bool",
-            "Whether a partition that the group has not read begins with its oldest message; "
+            "True if a partition that the group has not read begins with its oldest message; "
             "otherwise with the next that comes.",
             default=True,
             advanced=True,

@@ -60,7 +60,7 @@ SPEC: Final = Spec(
         Field(
             CLEAN_SESSION,
             "bool",
-            "Whether the broker forgets the client when it is gone. Otherwise, with a `client_id`, "
+            "True if the broker forgets the client when it is gone. Otherwise, with a `client_id`, "
             "it keeps what is published meanwhile.",
             default=True,
             advanced=True,

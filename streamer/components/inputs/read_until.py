@@ -70,7 +70,7 @@ SPEC: Final = Spec(
         ),
         duration_field(
             IDLE_TIMEOUT,
-            "How long nothing may come before the input ends.",
+            "The input ends after this time without a message.",
             optional=True,
             examples=("5s",),
         ),

@@ -54,14 +54,14 @@ SPEC: Final = Spec(
         ),
         duration_field(
             TIMEOUT,
-            "How long Redis waits for messages before it is polled again.",
+            "Time for which Redis waits for messages in one request.",
             default="5s",
             advanced=True,
         ),
         Field(
             COMMAND,
             "string",
-            "Whether messages are popped from the list's begin (`blpop`) or end (`brpop`).",
+            "`blpop` takes messages from the beginning of the list, `brpop` from its end.",
             access=Access.REMOTE,
             default="blpop",
             options=("blpop", "brpop"),

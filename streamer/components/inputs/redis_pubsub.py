@@ -24,8 +24,8 @@ SPEC: Final = Spec(
     "redis_pubsub",
     "Receives messages that are published in channels of Redis.",
     description=(
-        "The driver listens, and what it receives is safe on its disk before it is processed. "
-        "What is published while it does not listen is lost."
+        "The driver listens, and messages are safe on its disk before they are processed. "
+        "Messages that are published while it does not listen are lost."
     ),
     fields=(
         *CLIENT_FIELDS,
@@ -33,7 +33,7 @@ SPEC: Final = Spec(
         Field(
             USE_PATTERNS,
             "bool",
-            "Whether the channels are patterns: `h?llo`, `h*llo`, `h[ae]llo`.",
+            "True if the channels are patterns: `h?llo`, `h*llo`, `h[ae]llo`.",
             default=False,
         ),
         AUTO_REPLAY_NACKS,

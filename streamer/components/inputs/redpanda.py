@@ -85,7 +85,7 @@ SPEC: Final = Spec(
                 Field(
                     ENABLED,
                     "bool",
-                    f"Whether `{CHECKPOINT_LIMIT}` is looked at.",
+                    f"True if `{CHECKPOINT_LIMIT}` is used.",
                     default=False,
                 ),
                 checkpoint_limit_field(),

@@ -51,12 +51,13 @@ SPEC: Final = Spec(
     "sequence",
     "Reads inputs one after another.",
     description=(
-        "An input is opened when the one before it has ended, and they are read on the driver, in "
-        "order, with their processors. How far they were read is in the checkpoint.\n\n"
-        "With a `sharded_join` messages that share an identifier become one, in the memory of the "
-        "driver: a part of all identifiers in each of the `iterations`, for which everything is "
-        "read again. An iteration that was not finished begins anew after a crash. On a stream "
-        "without end `window_join` joins."
+        "An input is opened when the one before it has ended, and they are read on the "
+        "driver, in order, with their processors. The checkpoint has their positions.\n"
+        "\n"
+        "With a `sharded_join` messages that share an identifier become one, in the memory of "
+        "the driver: a part of all identifiers in each of the `iterations`, for which "
+        "everything is read again. An unfinished iteration starts again after a crash. On a "
+        "stream without end `window_join` joins."
     ),
     fields=(
         Field(
@@ -92,7 +93,7 @@ SPEC: Final = Spec(
                 Field(
                     MERGE_STRATEGY,
                     "string",
-                    "What becomes of two values of one field: both in an `array`, the new one "
+                    "Treatment of two values of one field: both in an `array`, the new one "
                     "(`replace`) or the old one (`keep`).",
                     default="array",
                     options=("array", "replace", "keep"),

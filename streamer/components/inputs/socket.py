@@ -37,9 +37,9 @@ SPEC: Final = Spec(
     "socket",
     "Connects to a socket and cuts what comes from it into messages.",
     description=(
-        "A connection that ends or cannot be made is made again after a short pause. What was "
-        "received is on disk before it is processed; what the other side has sent and a crash kept "
-        "from being received is lost, since a socket cannot be asked again."
+        "A connection that ends or cannot be made is made again after a short pause. Received "
+        "messages are on disk before they are processed. Messages in transit during a crash "
+        "are lost, because a socket cannot repeat them."
     ),
     fields=(
         Field(
@@ -48,7 +48,7 @@ SPEC: Final = Spec(
         Field(
             ADDRESS,
             "string",
-            "What to connect to.",
+            "Address of the server.",
             access=Access.ADDRESS,
             examples=("/tmp/benthos.sock", "127.0.0.1:6000"),
         ),

@@ -74,11 +74,11 @@ SPEC: Final = Spec(
     "socket_server",
     "Listens on a socket and cuts what is sent to it into messages.",
     description=(
-        "Every connection is cut by itself; datagrams are cut as if they were one stream, so one "
-        "that does not end with a line break is joined with the next. What was received is on disk "
-        "before it is processed; when too much waits to be read, nothing is read from the "
-        "connections until there is room again. Senders over a socket get no answer: what is on "
-        "its way when the program is killed is lost."
+        "Every connection is cut by itself; datagrams are cut as if they were one stream, so "
+        "one that does not end with a line break is joined with the next. Received messages "
+        "are on disk before they are processed. If too many messages wait, connections are "
+        "not read until space is free. Senders over a socket get no answer: messages in "
+        "transit when the program is killed are lost."
     ),
     fields=(
         Field(
@@ -91,7 +91,7 @@ SPEC: Final = Spec(
         Field(
             ADDRESS,
             "string",
-            "Where it listens.",
+            "Address of the server.",
             access=Access.ADDRESS,
             examples=("/tmp/benthos.sock", "0.0.0.0:6000"),
         ),
@@ -129,7 +129,7 @@ SPEC: Final = Spec(
                 Field(
                     "client_auth",
                     "string",
-                    "Whether clients show certificates: `no` and `request` ask for none, "
+                    "Client certificates: `no` and `request` ask for none, "
                     "`verify_if_given` and `require_valid` check them.",
                     default="no",
                     options=("no", "request", "require_any", "require_valid", "verify_if_given"),

@@ -40,10 +40,10 @@ SPEC: Final = Spec(
     "subprocess",
     "Runs a command and makes a message of each line that it prints.",
     description=(
-        "The command runs on the driver, once; the input ends with it, unless `restart_on_exit` is "
-        "set. What it prints to its standard error is logged. It has the program's environment and "
-        "working directory. A command that was cut off by a crash is run again from its beginning "
-        "at the next start, one that had ended is not."
+        "The command runs on the driver, once; the input ends with it, unless "
+        "`restart_on_exit` is set. Its standard error is logged. It has the program's "
+        "environment and working directory. A command that was cut off by a crash is run "
+        "again from its beginning at the next start, one that had ended is not."
     ),
     status="beta",
     fields=(
@@ -54,7 +54,7 @@ SPEC: Final = Spec(
         Field(
             CODEC,
             "string",
-            "How what it prints is cut into messages.",
+            "Division of its output into messages.",
             default="lines",
             options=("lines",),
         ),

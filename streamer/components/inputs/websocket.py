@@ -52,9 +52,9 @@ SPEC: Final = Spec(
     "websocket",
     "Connects to a WebSocket and takes each message that it sends.",
     description=(
-        "A connection that ends or cannot be made is made again after a short pause. What was "
-        "received is on disk before it is processed; what the server has sent and a crash kept "
-        "from being received is lost, since a WebSocket cannot be asked again."
+        "A connection that ends or cannot be made is made again after a short pause. Received "
+        "messages are on disk before they are processed. Messages in transit during a crash "
+        "are lost, because a WebSocket cannot repeat them."
     ),
     fields=(
         Field(
@@ -77,14 +77,14 @@ SPEC: Final = Spec(
         Field(
             OPEN_MESSAGE,
             "string",
-            "What is sent when a connection is made.",
+            "Message that is sent on a new connection.",
             optional=True,
             advanced=True,
         ),
         Field(
             OPEN_MESSAGE_TYPE,
             "string",
-            "Whether that is sent as bytes or as text.",
+            "Type of this message: `binary` or `text`.",
             default="binary",
             options=("binary", "text"),
             advanced=True,
@@ -92,8 +92,8 @@ SPEC: Final = Spec(
         Field(
             MAX_MESSAGE_SIZE,
             "int",
-            "How many bytes a message may have, with what it inflates to. For a larger one the "
-            "connection is closed with 1009, and made again. Ours, not in Benthos.",
+            "Maximum size of a decompressed message in bytes. For a larger one the connection "
+            "is closed with 1009 and opened again. Not in Benthos.",
             default=64 << 20,
             check=lambda size: None if size > 0 else f"is {size}; expected 1 or more",
             advanced=True,
@@ -103,15 +103,15 @@ SPEC: Final = Spec(
         Field(
             CONNECTION,
             "object",
-            "How connections are made.",
+            "Settings of connections.",
             optional=True,
             advanced=True,
             children=(
                 Field(
                     "max_retries",
                     "int",
-                    "How often in a row a connection that cannot be made is tried again before the "
-                    "input ends; without it, or below zero, for ever.",
+                    "Maximum number of consecutive failed connections before the input ends; "
+                    "without it, or below zero, no limit.",
                     optional=True,
                     advanced=True,
                     examples=(-1, 10),

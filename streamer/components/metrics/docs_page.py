@@ -12,8 +12,8 @@ def format_tables() -> str:
     """Return the tables as Markdown, one for each group."""
     parts = []
     for title, metrics in METRIC_GROUPS.items():
-        rows = ["| metric | type, unit | meaning | what to do |", "|---|---|---|---|"]
-        parts.append("\n".join([f"### {title}\n", *rows, *map(_format_row, metrics)]))
+        rows = ["| metric | type, unit | meaning | remedy |", "|---|---|---|---|"]
+        parts.append("\n".join([f"## {title}\n", *rows, *map(_format_row, metrics)]))
     return "\n\n".join(parts)
 
 

@@ -21,6 +21,6 @@ SPEC: Final = Spec(
             optional=True,
             examples=("30s",),
         ),
-        Field(FLUSH_METRICS, "bool", "Whether counters go back to 0 after a print.", default=False),
+        Field(FLUSH_METRICS, "bool", "True if counters go back to 0 after a print.", default=False),
     ),
 )

@@ -12,21 +12,21 @@ PROCESS_METRICS: Final = (
         MetricKind.GAUGE,
         ("version", "python", "spark"),
         "1",
-        "The versions that run.",
+        "The running versions.",
     ),
     Metric(
         "jvm_heap_used_bytes",
         MetricKind.GAUGE,
         (),
         "bytes",
-        "The driver's Java heap that is in use.",
+        "Used Java heap of the driver.",
     ),
     Metric(
         "jvm_heap_max_bytes",
         MetricKind.GAUGE,
         (),
         "bytes",
-        "How large it may become.",
+        "Maximum of the heap.",
         "spark.conf.spark.driver.memory sets it.",
     ),
     Metric(
@@ -34,7 +34,7 @@ PROCESS_METRICS: Final = (
         MetricKind.COUNTER,
         (),
         "seconds",
-        "How long the driver's JVM has collected garbage.",
+        "Time of garbage collection in the driver's JVM.",
         "More than a tenth of the time: a larger heap, or less state.",
     ),
     Metric("jvm_threads", MetricKind.GAUGE, (), "threads", "Threads of the driver's JVM."),
@@ -43,24 +43,24 @@ PROCESS_METRICS: Final = (
         MetricKind.GAUGE,
         (),
         "executors",
-        "Executors that work; 0 on a single machine.",
+        "Active executors; 0 on a single machine.",
     ),
     Metric(
         "spark_executors_lost_total",
         MetricKind.COUNTER,
         (),
         "executors",
-        "Executors that are gone since the start, by Spark's memory of them.",
-        "The log says why each has gone.",
+        "Executors lost since the start, as far as Spark remembers them.",
+        "The log has the reason for each.",
     ),
     Metric(
         "spark_unforked_python_total",
         MetricKind.COUNTER,
         (),
         "processes",
-        "Python processes of Spark's on this machine that were started whole, where they are forked"
-        " from one that has imported all: each takes a second of CPU more.",
-        "The log says why the first was; memory or process limits that are reached, or another "
+        "Spark's Python processes on this machine that were started without a fork from the "
+        "prepared process: each takes a second of CPU more.",
+        "The log has the reason for the first one: limits of memory or processes, or another "
         "PySpark.",
     ),
     Metric(
@@ -68,8 +68,8 @@ PROCESS_METRICS: Final = (
         MetricKind.COUNTER,
         (),
         "modules",
-        "Modules that Spark's Python processes import ahead and that are not there, so that workers"
-        " start more slowly.",
+        "Missing modules that Spark's Python processes import in advance; workers start more "
+        "slowly.",
         "Install the version of PySpark that streamer requires.",
     ),
     Metric(
@@ -77,8 +77,8 @@ PROCESS_METRICS: Final = (
         MetricKind.COUNTER,
         (),
         "times",
-        "How often the threads that Spark leaves behind a stream were not found to be ended: the "
-        "JVM's heap grows with each start of a stream.",
+        "Failures to check that the threads of a stopped stream have ended: the JVM's heap "
+        "grows with each start of a stream.",
         "Install the version of PySpark that streamer requires.",
     ),
 )

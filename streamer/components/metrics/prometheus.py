@@ -24,7 +24,7 @@ _AUTH: Final = (
 )
 _OBJECTIVE: Final = (
     Field("quantile", "float", "The quantile, from 0 to 1.", default=0.0),
-    Field("error", "float", "How far off it may be, from 0 to 1.", default=0.0),
+    Field("error", "float", "Maximum error, from 0 to 1.", default=0.0),
 )
 
 SPEC: Final = Spec(
@@ -35,7 +35,7 @@ SPEC: Final = Spec(
         Field(
             USE_HISTOGRAM_TIMING,
             "bool",
-            "Whether times are histograms instead of summaries, in seconds.",
+            "True if times are histograms instead of summaries, in seconds.",
             default=False,
             advanced=True,
         ),
@@ -63,7 +63,7 @@ SPEC: Final = Spec(
         Field(
             ADD_PROCESS_METRICS,
             "bool",
-            "Whether metrics of the process (CPU, memory) are served too.",
+            "True if metrics of the process (CPU, memory) are served too.",
             default=False,
             advanced=True,
         ),

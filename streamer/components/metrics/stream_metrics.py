@@ -15,7 +15,8 @@ WINDOW_METRICS: Final = (
         (),
         "windows",
         "Windows that are open.",
-        "With keys: are there ever more of them? Sessions and idle_timeout drop old ones.",
+        "With keys: check whether the number grows for ever. Sessions and idle_timeout remove "
+        "old windows.",
     ),
     Metric(
         "window_messages",
@@ -23,16 +24,16 @@ WINDOW_METRICS: Final = (
         (),
         "messages",
         "Messages in open windows.",
-        "A pipeline with pre-aggregation keeps aggregates, not messages; see state_bytes.",
+        "A pre-aggregated pipeline stores aggregates instead of messages; see state_bytes.",
     ),
     Metric(
         "window_closed",
         _C,
         (),
         "windows",
-        "Windows that came out; with `emit: changes` each time. Those of keys are counted since "
-        "the checkpoint began.",
-        "When none closes though window_open is above 0: does the clock go on? An event-time "
+        "Windows that were emitted; with `emit: changes` each time. Windows of keys count "
+        "since the checkpoint began.",
+        "If none closes although window_open is above 0, check the clock. An event-time "
         "window waits for newer events.",
     ),
     Metric(
@@ -40,10 +41,10 @@ WINDOW_METRICS: Final = (
         _C,
         ("reason",),
         "messages",
-        "Messages that no window got, or that were in a window that was dropped, by reason: `late`,"
-        " `timestamp`, `key`, `gap`, `future`, `expired`, `incomplete`, `deploy`. Since the "
+        "Messages that no window accepted, or in a dropped window, by reason: `late`, "
+        "`timestamp`, `key`, `gap`, `future`, `expired`, `incomplete`, `deploy`. Since the "
         "checkpoint began.",
-        "late: raise allowed_lateness, or take them by late_output. timestamp, key, gap: mend the "
+        "late: increase allowed_lateness, or set late_output. timestamp, key, gap: fix the "
         "mapping. expired: the output is too slow.",
     ),
     Metric(
@@ -51,74 +52,74 @@ WINDOW_METRICS: Final = (
         _H,
         (),
         "seconds",
-        "How long after its end and lateness a window was delivered, by the wall clock. Of many "
-        "windows of keys that come out together, the first 16 of a shard are timed.",
-        "Look at batch_duration_seconds and output_latency_ns. Of events that are replayed it is "
-        "their age.",
+        "Time from the end of a window plus its lateness to its delivery, by the wall clock. "
+        "Of many windows of keys that close together, the first 16 of a shard are measured.",
+        "Check batch_duration_seconds and output_latency_ns. For replayed events it is their age.",
     ),
     Metric(
         "window_next_close_timestamp_seconds",
         _G,
         (),
         "Unix seconds",
-        "When the next window closes; not there when none is open or events decide.",
+        "Time at which the next window closes; absent if none is open or events decide.",
     ),
     Metric(
         "window_watermark_timestamp_seconds",
         _G,
         (),
         "Unix seconds",
-        "Every window that ends at or before it has closed; not there before the first.",
-        "Of an event-time window it stands still when no newer events come.",
+        "All windows that end at or before this time have closed; absent before the first.",
+        "For event-time windows it stands still without newer events.",
     ),
     Metric(
         "window_clock_held_seconds",
         _G,
         ("source",),
         "seconds",
-        "How far the partition or input that is the furthest ahead is beyond the windows' clock; "
-        "`source` is the one that the clock waits for (`clock_scope: partition` or `input`).",
-        "Look why that one is behind, or silent: source_idle_timeout leaves it out.",
+        "Distance from the windows' clock to the fastest partition or input. `source` is the "
+        "slowest one, which holds the clock (`clock_scope: partition` or `input`).",
+        "Find the reason why that source is slow or silent; source_idle_timeout ignores "
+        "silent ones.",
     ),
     Metric(
         "event_time_lag_seconds",
         _G,
         (),
         "seconds",
-        "How old the newest event was when its micro-batch was delivered. It stands still while "
-        "nothing comes, and grows while an input or an output is not connected.",
-        "If backlog is high too, the stream is slow; if not, the events come late.",
+        "Age of the newest event when its micro-batch was delivered. It is constant without "
+        "messages, and grows while an input or output is not connected.",
+        "If backlog is high too, the stream is slow; otherwise the events arrive late.",
     ),
     Metric(
         "state_bytes",
         _G,
         (),
         "bytes",
-        "What open windows hold: their payloads, or the aggregates of these; and the state by key.",
-        "Shorter windows, fewer keys, a pipeline that pre-aggregates; see spark.conf for the heap.",
+        "Size of the contents of open windows (payloads or aggregates), and of the state by key.",
+        "Shorter windows, fewer keys, a pre-aggregated pipeline; see spark.conf for the heap.",
     ),
     Metric(
         "state_keys",
         _G,
         (),
         "keys",
-        "Keys of which the pipeline keeps state (lag, accumulate, throttle, …).",
-        "Set state_ttl of the buffer: it grows with every new key without it.",
+        "Keys with state of the pipeline (lag, accumulate, throttle, …).",
+        "Set state_ttl of the buffer; otherwise it grows with every new key.",
     ),
     Metric(
         "table_age_seconds",
         _G,
         (),
         "seconds",
-        "How long ago the lookup table that is the oldest was last found to be as its source is.",
-        "Far above its refresh_interval: it cannot be loaded, and the log says why.",
+        "Time since the last successful check of the oldest lookup table.",
+        "Far above its refresh_interval: it cannot be loaded, and the log has the reason.",
     ),
     Metric(
         "retention_rows",
         _G,
         (),
         "results",
-        "Results of windows that are kept for queries.",
+        "Results of windows stored for queries.",
         "A shorter retention.",
     ),
     Metric("retention_bytes", _G, (), "bytes", "Their size on the disk.", "A shorter retention."),
@@ -127,8 +128,8 @@ WINDOW_METRICS: Final = (
         _G,
         (),
         "files",
-        "The files that they are in.",
-        "More than some dozens: compaction fails, which the log says.",
+        "Number of their files.",
+        "More than some dozens: compaction fails, and the log has the reason.",
     ),
     Metric(
         "retention_removed",
@@ -144,7 +145,7 @@ STREAM_METRICS: Final = (
         _H,
         (),
         "seconds",
-        "How long a micro-batch took, from its start to its delivery.",
+        "Duration of a micro-batch, from its start to its delivery.",
         "Compare processor_latency_ns and output_latency_ns; a large backlog makes large "
         "micro-batches.",
     ),
@@ -153,24 +154,24 @@ STREAM_METRICS: Final = (
         _C,
         (),
         "micro-batches",
-        "Micro-batches that failed and were tried again.",
-        "The log says which component failed and why. After five in a row the stream stops.",
+        "Micro-batches that failed and were retried.",
+        "The log has the component and the reason. After five failures in a row the stream stops.",
     ),
     Metric(
         "micro_batch",
         _G,
         (),
         "number",
-        "The number of the newest micro-batch; -1 before the first.",
+        "Number of the newest micro-batch; -1 before the first.",
     ),
     Metric(
         "backlog",
         _G,
         (),
         "messages",
-        "Messages that waited when the input was last looked at, those of the micro-batch in hand "
-        "included; of inputs other than Kafka as many as one micro-batch takes at most. Not there "
-        "while no broker answers.",
+        "Waiting messages at the last poll of the input, including the current micro-batch. "
+        "For inputs other than Kafka, at most the size of a micro-batch. Absent while no "
+        "broker answers.",
         "If it grows: more cores, fewer processors, or a faster output.",
     ),
     Metric(
@@ -178,42 +179,42 @@ STREAM_METRICS: Final = (
         _G,
         (),
         "seconds",
-        "For how long the micro-batch in hand is under way; 0 between two.",
-        "When it grows and grows, /ready says what it waits for.",
+        "Time since the start of the current micro-batch; 0 between two.",
+        "If it grows without end, /ready has the reason.",
     ),
     Metric(
         "last_delivery_timestamp_seconds",
         _G,
         (),
         "Unix seconds",
-        "When the newest micro-batch was delivered; not there before the first of a start.",
+        "Time of the newest delivery; absent before the first of a start.",
     ),
-    Metric("stream_running", _G, (), "0 or 1", "Whether the stream runs."),
+    Metric("stream_running", _G, (), "0 or 1", "1 if the stream runs."),
     Metric(
         "stream_ready",
         _G,
         (),
         "0 or 1",
-        "Whether messages flow, as /ready says: all inputs and outputs are connected, and the "
-        "stream neither stops nor lets its windows out for a deploy.",
-        "input_connected and output_connected say which is not; /ready says why.",
+        "1 if messages flow, as in /ready: all inputs and outputs are connected, and the "
+        "stream neither stops nor drains its windows.",
+        "input_connected and output_connected show which one is not; /ready has the reason.",
     ),
     Metric(
         "checkpoint_bytes",
         _G,
         (),
         "bytes",
-        "The size of the checkpoint on this machine, spools and results included; measured once a "
-        "minute at most. Not there where the checkpoint is elsewhere.",
-        "Compare state_bytes and retention_bytes; the rest is what waits in spools.",
+        "Size of the checkpoint on this machine, including spools and results; measured at "
+        "most once a minute. Absent if the checkpoint is elsewhere.",
+        "Compare state_bytes and retention_bytes; the rest is in spools.",
     ),
     Metric(
         "checkpoint_free_bytes",
         _G,
         (),
         "bytes",
-        "What is free on the disk that it is on.",
-        "Make room before it is 0: then nothing is delivered any more.",
+        "Free space on the disk of the checkpoint.",
+        "Free space before it is 0: then nothing is delivered.",
     ),
     Metric(
         "stream_state",
@@ -222,7 +223,7 @@ STREAM_METRICS: Final = (
         "0 or 1",
         "Of a stream of the service, 1 for the state that it is in: `starting`, `running`, "
         "`restarting`, `waiting`, `paused`, `ended`, `failed` or `stopped`.",
-        "failed: /streams says why; mend it, then `streamer resume`.",
+        "failed: /streams has the reason; fix it, then run `streamer resume`.",
     ),
     Metric(
         "stream_condition",
@@ -242,16 +243,18 @@ STREAM_METRICS: Final = (
         "seconds",
         "For how long the stream has been failing: since its first failed try, or since its "
         "oldest rejected message came. 0 while it is not.",
-        "/ready says what fails, how often it was tried, and when it is tried again.",
+        "/ready has the failing component, the number of attempts and the time of the next one.",
     ),
     Metric(
         "stream_restarts",
         _C,
         (),
         "times",
-        "How often the service started it again after a failure.",
-        "The log says why.",
+        "Restarts by the service after a failure.",
+        "The log has the reason.",
     ),
-    Metric("stream_revision", _G, (), "number", "The revision that is deployed."),
-    Metric("stream_uptime_seconds", _G, (), "seconds", "For how long it runs; 0 when it does not."),
+    Metric("stream_revision", _G, (), "number", "Number of the deployed revision."),
+    Metric(
+        "stream_uptime_seconds", _G, (), "seconds", "Time since its start; 0 if it does not run."
+    ),
 )

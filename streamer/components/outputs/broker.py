@@ -74,7 +74,7 @@ SPEC: Final = Spec(
         Field(
             COPIES,
             "int",
-            "How often each of the outputs is there.",
+            "Number of copies of each output.",
             default=1,
             advanced=True,
             check=lambda copies: None if copies >= 1 else f"is {copies}; expected 1 or more",
@@ -82,7 +82,7 @@ SPEC: Final = Spec(
         Field(
             PATTERN,
             "string",
-            "How messages are shared out.",
+            "Distribution of messages.",
             access=Access.NONE,
             default=FAN_OUT,
             options=(

@@ -23,8 +23,8 @@ SPEC: Final = Spec(
     "cache",
     "Stores each message in a cache.",
     description=(
-        "A batch is stored at once, where the cache can. A cache in memory is each worker's own: "
-        "nobody else sees what is stored there."
+        "A batch is stored at once, where the cache can. Each worker has its own cache in "
+        "memory, which others cannot read."
     ),
     fields=(
         Field(TARGET, "string", "The label of the cache.", refers=Kind.CACHE),
@@ -39,7 +39,7 @@ SPEC: Final = Spec(
         Field(
             TTL,
             "string",
-            "How long a message is kept, as a duration; the cache's own time without it.",
+            "Lifetime of a message; default is the cache's own.",
             optional=True,
             advanced=True,
             interpolated=True,

@@ -43,7 +43,7 @@ SPEC: Final = Spec(
         Field(
             ERROR,
             "bool",
-            "Whether what fails is dropped, for whatever reason.",
+            "True if failed messages are dropped, for any reason.",
             default=False,
         ),
         Field(
@@ -58,7 +58,7 @@ SPEC: Final = Spec(
         ),
         duration_field(
             BACK_PRESSURE,
-            "How long an output may take for a batch before it is dropped; without `error` it "
+            "Maximum time of an output for a batch before it is dropped; without `error` it "
             "counts as not sent instead.",
             optional=True,
             examples=("30s", "1m"),

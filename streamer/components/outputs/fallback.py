@@ -29,17 +29,21 @@ SPEC: Final = Spec(
     "fallback",
     "Sends messages to the first output of a list that takes them.",
     description=(
-        "What an output does not take goes to the next one, with the reason in its metadata "
-        "(`fallback_error`). When only some messages of a batch have failed, only they go on. A "
-        "message that no output takes is sent again from the first one on, and one that the last "
-        "output rejects is dealt with by itself, as the page on delivery says.\n\n"
-        "Where all outputs send one batch at a time (`max_in_flight: 1`), what one has not taken "
-        "is sent to the next one before anything that comes later is sent. An output with "
-        "`batching` does not: there what has failed goes on when all that is at hand was tried.\n\n"
-        "An output that looks for its connection, such as `websocket`, waits until it is there "
-        "and does not fail: wrap it in a `drop_on` with `back_pressure` to go on without it. "
-        "Files and the standard output are written by the driver when a micro-batch is done; they "
-        "are tried again until they can be written, so nothing falls back from them."
+        "Messages that an output does not accept go to the next one, with the error in the "
+        "metadata `fallback_error`. When only some messages of a batch have failed, only they "
+        "go on. A message that no output takes is sent again from the first one on, and one "
+        "that the last output rejects is dealt with by itself, as the page on delivery says.\n"
+        "\n"
+        "Where all outputs send one batch at a time (`max_in_flight: 1`), what one has not "
+        "taken is sent to the next one before anything that comes later is sent. An output "
+        "with `batching` does not: there what has failed goes on when all that is at hand was "
+        "tried.\n"
+        "\n"
+        "An output that looks for its connection, such as `websocket`, waits until it is "
+        "there and does not fail: wrap it in a `drop_on` with `back_pressure` to go on "
+        "without it. Files and the standard output are written by the driver when a "
+        "micro-batch is done; they are tried again until they can be written, so nothing "
+        "falls back from them."
     ),
     config=Field(
         "",

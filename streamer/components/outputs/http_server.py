@@ -60,7 +60,8 @@ SPEC: Final = Spec(
         ),
         duration_field(
             TIMEOUT,
-            "How long a request to `path` waits for a message, before it is answered with 408.",
+            "Time for which a request to `path` waits for a message before it is answered "
+            "with 408.",
             default="5s",
             advanced=True,
         ),

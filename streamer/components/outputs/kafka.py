@@ -122,9 +122,10 @@ SPEC: Final = Spec(
         Field(
             PARTITIONER,
             "string",
-            "How the partition of a record is chosen: by a hash of its key, FNV-1a as the client "
-            "Sarama or murmur2 as Java's client, and without a key at random; at `random` in any "
-            "case; one after the other (`round_robin`); or by the field `partition` (`manual`).",
+            "Choice of the partition of a record: by a hash of its key, FNV-1a as the client "
+            "Sarama or murmur2 as Java's client, and without a key at random; at `random` in "
+            "any case; one after the other (`round_robin`); or by the field `partition` "
+            "(`manual`).",
             default=FNV1A,
             options=(FNV1A, MURMUR2, RANDOM, ROUND_ROBIN, MANUAL),
         ),
@@ -139,20 +140,20 @@ SPEC: Final = Spec(
         Field(
             NEW_TOPICS,
             "object",
-            "How topics are created that are not there.",
+            "Settings of created topics.",
             advanced=True,
             children=(
-                Field("enabled", "bool", "Whether they are created.", default=False),
+                Field("enabled", "bool", "True to create missing topics.", default=False),
                 Field(
                     "partitions",
                     "int",
-                    "How many partitions they have; -1 for what the broker says.",
+                    "Number of partitions; -1 for the broker's default.",
                     default=-1,
                 ),
                 Field(
                     "replication_factor",
                     "int",
-                    "How often they are kept, an odd number; -1 for what the broker says.",
+                    "Number of replicas, an odd number; -1 for the broker's default.",
                     default=-1,
                 ),
             ),
@@ -160,7 +161,7 @@ SPEC: Final = Spec(
         Field(
             COMPRESSION,
             "string",
-            "How records are compressed.",
+            "Compression of records.",
             default="none",
             options=("none", "snappy", "lz4", "gzip", "zstd"),
         ),
@@ -192,7 +193,7 @@ SPEC: Final = Spec(
         Field(
             IDEMPOTENT,
             "bool",
-            "Whether brokers leave out what a producer sends again; with `ack_replicas`. It takes "
+            "True if brokers leave out what a producer sends again; with `ack_replicas`. It takes "
             "the right IDEMPOTENT_WRITE of brokers before Kafka 3.0.",
             default=False,
             advanced=True,
@@ -200,7 +201,7 @@ SPEC: Final = Spec(
         Field(
             ACK_REPLICAS,
             "bool",
-            "Whether all replicas that are in sync must have a record before it counts as sent, "
+            "True if all replicas that are in sync must have a record before it counts as sent, "
             "and not the leader alone.",
             default=False,
             advanced=True,
@@ -215,7 +216,7 @@ SPEC: Final = Spec(
         ),
         duration_field(
             TIMEOUT,
-            "How long a broker may take to have what was sent. A record has failed after four "
+            "Maximum time until a broker has stored a record. A record has failed after four "
             "times that.",
             default="5s",
             advanced=True,
@@ -224,7 +225,7 @@ SPEC: Final = Spec(
         Field(
             RETRY_AS_BATCH,
             "bool",
-            "Whether the whole batch is sent again when some of its messages fail, what keeps "
+            "True if the whole batch is sent again when some of its messages fail, what keeps "
             "their order with a `max_in_flight` of 1, and writes others twice.",
             default=False,
             advanced=True,

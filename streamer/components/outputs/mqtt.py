@@ -61,12 +61,12 @@ SPEC: Final = Spec(
         Field(TOPIC, "string", "The topic.", interpolated=True, examples=("sensors/${! @id }",)),
         Field(QOS, "int", "The quality of service: 0, 1 or 2.", default=1, check=qos_problem),
         duration_field(
-            WRITE_TIMEOUT, "How long the broker may take to take a message.", default="3s"
+            WRITE_TIMEOUT, "Maximum time of the broker to accept a message.", default="3s"
         ),
         Field(
             RETAINED,
             "bool",
-            "Whether the broker keeps the message as the topic's last.",
+            "True if the broker keeps the message as the topic's last.",
             default=False,
         ),
         Field(

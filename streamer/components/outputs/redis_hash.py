@@ -50,11 +50,11 @@ SPEC: Final = Spec(
             interpolated=True,
             examples=("${! @.kafka_key }", "${! this.doc.id }"),
         ),
-        Field(WALK_METADATA, "bool", "Whether all metadata become fields.", default=False),
+        Field(WALK_METADATA, "bool", "True if all metadata become fields.", default=False),
         Field(
             WALK_JSON_OBJECT,
             "bool",
-            "Whether the keys and values of the message become fields.",
+            "True if the keys and values of the message become fields.",
             default=False,
         ),
         Field(FIELDS, "string", "Further fields.", default={}, shape="map", interpolated=True),

@@ -42,7 +42,7 @@ SPEC: Final = Spec(
         Field(
             COMMAND,
             "string",
-            "Whether messages go to the list's end (`rpush`) or to its begin (`lpush`).",
+            "`rpush` appends messages to the list, `lpush` prepends them.",
             access=Access.REMOTE,
             default="rpush",
             options=("rpush", "lpush"),

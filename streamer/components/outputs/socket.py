@@ -38,9 +38,10 @@ SPEC: Final = Spec(
     "socket",
     "Connects to a tcp, udp or unix socket and sends messages as a stream of bytes.",
     description=(
-        "Each worker has a connection of its own, which lasts; with the codec `all-bytes` each "
-        "message has one. Over udp each message is a datagram, its delimiter included. What a "
-        "server has not read when it goes away is lost, for a socket tells nobody of it."
+        "Each worker has a connection of its own, which lasts; with the codec `all-bytes` "
+        "each message has one. Over udp each message is a datagram, its delimiter included. "
+        "Messages that a server has not read when it ends are lost, because a socket does not "
+        "report them."
     ),
     fields=(
         Field(
@@ -53,7 +54,7 @@ SPEC: Final = Spec(
         Field(
             ADDRESS,
             "string",
-            "Where it is: host and port, or the path of a unix socket.",
+            "Address: host and port, or the path of a unix socket.",
             access=Access.ADDRESS,
             examples=("/tmp/benthos.sock", "127.0.0.1:6000"),
         ),

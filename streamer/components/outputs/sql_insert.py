@@ -56,12 +56,14 @@ SPEC: Final = Spec(
     "Inserts a row into a database for each message.",
     description=(
         "Rows are inserted in the order of their messages. All batches at hand, such as the "
-        "groups of a window, go together: some 2,000 rows are a transaction, with a statement for "
-        "all that follow one another, so `batching` is not needed for speed. A batch is there "
-        "as a whole or not at all. What the database refuses is found by halving, and rejected by "
-        "itself; the others are inserted.\n\n"
+        "groups of a window, go together: some 2,000 rows are a transaction, with a statement "
+        "for all that follow one another, so `batching` is not needed for speed. A batch is "
+        "inserted completely or not at all. Rows that the database refuses are found by "
+        "halving and rejected alone; the others are inserted.\n"
+        "\n"
         "A row that was inserted may be inserted again after a failure of the program: let "
-        "`upsert_by`, or a `suffix` such as `ON CONFLICT (id) DO NOTHING`, take care of that.\n\n"
+        "`upsert_by`, or a `suffix` such as `ON CONFLICT (id) DO NOTHING`, take care of that.\n"
+        "\n"
         "With `delete_when` the table follows a stream of changes, such as that of Debezium: "
         "upserts and deletes stay in their order."
     ),

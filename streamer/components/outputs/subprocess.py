@@ -50,7 +50,7 @@ SPEC: Final = Spec(
         Field(
             CODEC,
             "string",
-            "How messages are written: `lines`, a line break after each.",
+            "Separation of messages: `lines` writes a line break after each.",
             default="lines",
             options=("lines",),
         ),

@@ -75,21 +75,21 @@ SPEC: Final = Spec(
         Field(
             RETRY_UNTIL_SUCCESS,
             "bool",
-            "Whether each output is tried again by itself until it takes a message. Where a "
+            "True if each output is tried again by itself until it takes a message. Where a "
             "message may go to several outputs, this saves the others from getting it again.",
             default=False,
         ),
         Field(
             STRICT_MODE,
             "bool",
-            "Whether a message that meets no case counts as not sent, and is rejected.",
+            "True if a message that meets no case counts as not sent, and is rejected.",
             default=False,
             advanced=True,
         ),
         Field(
             KEEP_ORDER,
             "bool",
-            "Whether cases whose outputs send one batch at a time keep the order among each other. "
+            "True if cases whose outputs send one batch at a time keep the order among each other. "
             "They don't where a case has `continue`, and cases whose outputs send several batches "
             "at once never do.",
             default=True,
@@ -118,11 +118,11 @@ SPEC: Final = Spec(
                         'this.contents.urls.contains("https://example.com/")',
                     ),
                 ),
-                Field(OUTPUT, "output", "Where messages go that meet the case."),
+                Field(OUTPUT, "output", "Output for the messages of the case."),
                 Field(
                     CONTINUE,
                     "bool",
-                    "Whether a message that meets the case is shown to the next one too.",
+                    "True if a message that meets the case is shown to the next one too.",
                     default=False,
                     advanced=True,
                 ),

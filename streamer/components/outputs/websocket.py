@@ -33,14 +33,14 @@ SPEC: Final = Spec(
     "websocket",
     "Sends messages over a WebSocket, each as a binary message.",
     description=(
-        "Each worker has a connection of its own, which lasts. What the server sends is left "
-        "aside. A message counts as sent when it is written to the connection."
+        "Each worker has a connection of its own, which lasts. Messages from the server are "
+        "ignored. A message counts as sent when it is written to the connection."
     ),
     fields=(
         Field(
             URL,
             "string",
-            "Where to connect to.",
+            "URL of the server.",
             access=Access.ADDRESS,
             check=lambda url: (
                 url_problem(url)

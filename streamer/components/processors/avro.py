@@ -67,12 +67,12 @@ SPEC: Final = Spec(
         "Values of logical types are what they are stored as."
     ),
     fields=(
-        Field(OPERATOR, "string", "What is done.", options=("to_json", "from_json")),
+        Field(OPERATOR, "string", "Operation.", options=("to_json", "from_json")),
         Field(
             ENCODING,
             "string",
-            "How Avro is encoded: as JSON (`textual`), as bytes (`binary`), or as bytes after the "
-            "schema's fingerprint (`single`).",
+            "Encoding of Avro: as JSON (`textual`), as bytes (`binary`), or as bytes after "
+            "the schema's fingerprint (`single`).",
             default=TEXTUAL,
             options=(TEXTUAL, BINARY, SINGLE),
         ),

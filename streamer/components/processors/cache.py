@@ -47,7 +47,7 @@ SPEC: Final = Spec(
         Field(
             OPERATOR,
             "string",
-            "What to do.",
+            "Operation.",
             options=("set", "add", "get", "delete", "exists"),
         ),
         Field(KEY, "string", "The key.", interpolated=True),
@@ -55,8 +55,8 @@ SPEC: Final = Spec(
         Field(
             TTL,
             "string",
-            "How long the value is kept, for `set` and `add`; the cache's own time when it is "
-            "empty. Some caches keep all values equally long.",
+            "Lifetime of the value, for `set` and `add`; empty for the cache's default. Some "
+            "caches have one lifetime for all values.",
             optional=True,
             interpolated=True,
             advanced=True,

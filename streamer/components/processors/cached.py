@@ -37,10 +37,10 @@ SPEC: Final = Spec(
     "cached",
     "Runs processors on a message, or takes what they have made before from a cache.",
     description=(
-        "What the processors make of a message is stored under its key; a message whose key is "
-        "stored gets that content instead, and keeps its own metadata. The stored form is the "
-        "processor's own: do not let it read keys that something else has written. When the "
-        "result cannot be stored, that is logged, and the message goes on."
+        "The result of the processors for a message is stored under its key. A message with a "
+        "stored key gets the stored content and keeps its own metadata. The stored form is "
+        "the processor's own: do not let it read keys that something else has written. When "
+        "the result cannot be stored, that is logged, and the message goes on."
     ),
     fields=(
         Field(CACHE, "string", "The label of the cache.", refers=Kind.CACHE),
@@ -62,8 +62,8 @@ SPEC: Final = Spec(
         Field(
             TTL,
             "string",
-            "How long a result is kept; without it the cache's own time. Some caches keep all "
-            "values equally long.",
+            "Lifetime of a result; default is the cache's own. Some caches have one lifetime "
+            "for all values.",
             optional=True,
             interpolated=True,
         ),

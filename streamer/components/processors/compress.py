@@ -29,7 +29,7 @@ SPEC: Final = Spec(
         Field(
             LEVEL,
             "int",
-            "How hard to try, for the algorithms that have levels; -1 is their own default.",
+            "Compression level, for algorithms with levels; -1 is their default.",
             default=-1,
         ),
     ),

@@ -53,8 +53,8 @@ SPEC: Final = Spec(
         Field(
             DROP_ON_ERR,
             "bool",
-            "Drop messages when the cache cannot be reached; else they pass, marked as failed. "
-            "What is dropped is in the log and in the metric `processor_error`.",
+            "Drop messages when the cache cannot be reached; else they pass, marked as "
+            "failed. Dropped messages are in the log and in the metric `processor_error`.",
             default=True,
         ),
     ),

@@ -34,21 +34,22 @@ SPEC: Final = Spec(
     "deduplicate",
     "Lets the first message of a key pass, and drops the others, exactly also across restarts.",
     description=(
-        "The first message of a key that comes passes. Those that follow are dropped, for `ttl` "
-        "after the first by event time; then the next one is a first one again.\n\n"
-        "It needs a key: the buffer `keyed_state` with a `key_mapping`, or a window. Time is the "
-        "buffer's event time, and never runs backwards. What it knows is in the checkpoint: a "
-        "message whose micro-batch is tried again is not taken for seen, and after a restart "
-        "nothing comes twice. See [State by key](../../state.md). `dedupe` does the same with a "
-        "cache, which streams can share and which is not exact."
+        "The first message of a key passes. Later ones are dropped, for `ttl` after the first "
+        "by event time; the next message after it counts as a first one.\n"
+        "\n"
+        "It needs a key: the buffer `keyed_state` with a `key_mapping`, or a window. Time is "
+        "the buffer's event time, and never runs backwards. Its state is in the checkpoint: a "
+        "message of a repeated micro-batch does not count as seen, and after a restart no "
+        "message passes twice. See [State by key](../../state.md). `dedupe` does the same "
+        "with a cache, which streams can share and which is not exact."
     ),
     status="beta",
     fields=(
         KEY_FIELD,
         duration_field(
             TTL,
-            "How long a key is remembered after the message that passed. Left out, as long as "
-            "`state_ttl` of the buffer says, which is for ever without one.",
+            "Time for which a key is remembered after the message that passed. Default: "
+            "`state_ttl` of the buffer, or for ever.",
             default="",
             check=_find_ttl_problem,
             examples=("24h",),

@@ -36,7 +36,7 @@ SPEC: Final = Spec(
         Field(
             VALUE,
             "string",
-            "What to group by.",
+            "Key of the groups.",
             interpolated=True,
             examples=('${! meta("kafka_key") }', '${! json("foo.bar") }-${! meta("baz") }'),
         ),

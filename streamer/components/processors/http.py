@@ -39,14 +39,14 @@ SPEC: Final = Spec(
         Field(
             BATCH_AS_MULTIPART,
             "bool",
-            "Whether a batch is sent as one request whose body has a part for each message.",
+            "True if a batch is sent as one request whose body has a part for each message.",
             default=False,
             advanced=True,
         ),
         Field(
             PARALLEL,
             "bool",
-            "Whether the requests of a batch are made at once, and not one after the other. The "
+            "True if the requests of a batch are made at once, and not one after the other. The "
             "messages keep their order.",
             default=False,
         ),

@@ -31,14 +31,14 @@ SPEC: Final = Spec(
         Field(
             INDEX,
             "int",
-            "Where the new message stands. A negative number counts from the end: -1 is behind the "
-            "last message. Beyond either end it is the end.",
+            "Position of the new message. A negative number counts from the end: -1 is behind "
+            "the last message. Beyond either end it is the end.",
             default=-1,
         ),
         Field(
             CONTENT,
             "string",
-            "What the new message is.",
+            "Content of the new message.",
             default="",
             interpolated=True,
         ),

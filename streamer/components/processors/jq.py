@@ -78,14 +78,14 @@ SPEC: Final = Spec(
         Field(
             RAW,
             "bool",
-            "Whether the query sees the payload as a text instead of as JSON.",
+            "True if the query sees the payload as a text instead of as JSON.",
             default=False,
             advanced=True,
         ),
         Field(
             OUTPUT_RAW,
             "bool",
-            "Whether texts that the query emits are written as they are, without quotes, one after "
+            "True if texts that the query emits are written as they are, without quotes, one after "
             "the other.",
             default=False,
             advanced=True,

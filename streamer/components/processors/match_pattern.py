@@ -121,14 +121,14 @@ SPEC: Final = Spec(
                 Field(
                     REPEAT,
                     "bool",
-                    "Whether the step may come several times (`+`): all until the next step.",
+                    "True if the step may come several times (`+`): all until the next step.",
                     default=False,
                 ),
             ),
         ),
         duration_field(
             WITHIN,
-            "How long after the first step the last one may be, inclusive; any time when left out.",
+            "Maximum time between the first and the last step, inclusive; default is no limit.",
             optional=True,
             examples=("1h",),
         ),
@@ -153,24 +153,24 @@ SPEC: Final = Spec(
         Field(
             CONTIGUOUS,
             "bool",
-            "Whether a step must be the very next message after the one before.",
+            "True if a step must be the very next message after the one before.",
             default=False,
         ),
         Field(
             AFTER_MATCH,
             "string",
-            "Where to go on behind a whole match: `skip_past_last`, behind its last message, so "
-            "that matches have no message in common; or `skip_to_next`, at the message behind its "
-            "first.",
+            "Position of the search after a complete match: `skip_past_last`, behind its last "
+            "message, so that matches have no message in common; or `skip_to_next`, at the "
+            "message behind its first.",
             default="skip_past_last",
             options=("skip_past_last", "skip_to_next"),
         ),
         Field(
             EMIT,
             "string",
-            "What comes out: `matches`, those with all steps; `attempts`, these and those that "
-            "got a part of the way; or `furthest`, of each key and batch the one that got the "
-            "furthest, the earliest of several.",
+            "Output: `matches` (complete ones), `attempts` (complete and partial ones), or "
+            "`furthest` (for each key and batch the attempt with the most steps, the earliest "
+            "of several).",
             default="matches",
             options=("matches", "attempts", "furthest"),
         ),

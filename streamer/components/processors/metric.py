@@ -41,7 +41,7 @@ SPEC: Final = Spec(
         "gauges that the tasks of one micro-batch set, the last in the order of the input stays."
     ),
     fields=(
-        Field(TYPE, "string", "What kind of metric it is.", options=TYPES),
+        Field(TYPE, "string", "Type of the metric.", options=TYPES),
         Field(
             NAME,
             "string",

@@ -28,7 +28,7 @@ SPEC: Final = Spec(
         Field(
             OPERATOR,
             "string",
-            "What is done.",
+            "Operation.",
             options=("to_json", "from_json"),
         ),
     ),

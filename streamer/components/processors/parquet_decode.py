@@ -30,7 +30,7 @@ SPEC: Final = Spec(
         Field(
             HANDLE_LOGICAL_TYPES,
             "string",
-            "Whether times are the numbers that they are stored as (`v1`), or timestamps (`v2`).",
+            "Form of times: the stored numbers (`v1`), or timestamps (`v2`).",
             default="v1",
             options=("v1", "v2"),
         ),

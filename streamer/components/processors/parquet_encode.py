@@ -106,8 +106,8 @@ SPEC: Final = Spec(
                     "3339, `JSON` as any value.",
                     optional=True,
                 ),
-                Field(REPEATED, "bool", "Whether it holds an array.", default=False),
-                Field(OPTIONAL, "bool", "Whether it may be missing.", default=False),
+                Field(REPEATED, "bool", "True if it holds an array.", default=False),
+                Field(OPTIONAL, "bool", "True if it may be missing.", default=False),
                 Field(
                     FIELDS,
                     "unknown",
@@ -128,14 +128,14 @@ SPEC: Final = Spec(
         Field(
             DEFAULT_COMPRESSION,
             "string",
-            "How columns are compressed.",
+            "Compression of columns.",
             default="uncompressed",
             options=tuple(_COMPRESSIONS),
         ),
         Field(
             DEFAULT_ENCODING,
             "string",
-            "How columns of texts and bytes are encoded.",
+            "Encoding of columns with text and bytes.",
             default=_DELTA,
             options=(_DELTA, "PLAIN"),
             advanced=True,

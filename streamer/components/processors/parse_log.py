@@ -61,7 +61,7 @@ SPEC: Final = Spec(
         Field(
             BEST_EFFORT,
             "bool",
-            "Whether a line of `syslog_rfc3164` that goes wrong after its time gives what stands "
+            "True if a line of `syslog_rfc3164` that goes wrong after its time gives what stands "
             "before. Other faults mark the message as failed, whatever is set.",
             default=True,
             advanced=True,
@@ -69,7 +69,7 @@ SPEC: Final = Spec(
         Field(
             ALLOW_RFC3339,
             "bool",
-            "Whether lines of `syslog_rfc3164` may have times as RFC 3339 has them.",
+            "True if lines of `syslog_rfc3164` may have times as RFC 3339 has them.",
             default=True,
             advanced=True,
         ),

@@ -36,20 +36,20 @@ SPEC: Final = Spec(
     "retry",
     "Runs processors on each message, again and again until they succeed.",
     description=(
-        "Each message of a batch is tried by itself, and each time as it came in: what a failed "
-        "try has made of it is lost. When a try makes several messages, an error on one of them is "
-        "enough. When the tries are used up, what the last one has made goes on, with its error. "
-        "What comes out is one batch; its messages have the metadata `retry_count`, the number of "
-        "tries that failed, and `backoff_duration`, the nanoseconds waited. To retry a whole "
-        "batch, make one message of it before, with `archive`. While it waits, the micro-batch "
-        "that it is in waits too."
+        "Each message of a batch is tried by itself, and each time as it came in: what a "
+        "failed try has made of it is lost. When a try makes several messages, an error on "
+        "one of them is enough. When the tries are used up, what the last one has made goes "
+        "on, with its error. The result is one batch; its messages have the metadata "
+        "`retry_count`, the number of tries that failed, and `backoff_duration`, the "
+        "nanoseconds waited. To retry a whole batch, make one message of it before, with "
+        "`archive`. While it waits, the micro-batch that it is in waits too."
     ),
     status="beta",
     fields=(
         Field(
             BACKOFF,
             "object",
-            "How long to wait between tries; the pauses grow by half each time.",
+            "Pause between attempts; it grows by half each time.",
             children=pause_fields("500ms", "10s", "1m"),
         ),
         Field(PROCESSORS, "processor", "Processors to run on each message.", shape="array"),
@@ -62,7 +62,7 @@ SPEC: Final = Spec(
         Field(
             MAX_RETRIES,
             "int",
-            "How many tries may fail before it is given up; 0 for any number.",
+            "Maximum number of failed attempts; 0 for no limit.",
             default=0,
         ),
     ),

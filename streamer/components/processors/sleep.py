@@ -42,7 +42,7 @@ SPEC: Final = Spec(
         Field(
             DURATION,
             "string",
-            "How long to wait.",
+            "Duration of the pause.",
             interpolated=True,
             check=_duration_problem,
             examples=("100ms", '${! json("pause") }'),

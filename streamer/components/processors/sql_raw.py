@@ -21,7 +21,7 @@ from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, 
 _EXEC_ONLY_FIELD: Final = Field(
     EXEC_ONLY,
     "bool",
-    "Whether the statement's rows, if it has any, are left alone. Without it, the message becomes "
+    "True if the statement's rows, if it has any, are left alone. Without it, the message becomes "
     "the rows of the last statement, and those of all others are left alone.",
     optional=True,
 )

@@ -27,11 +27,11 @@ SPEC: Final = Spec(
     "subprocess",
     "Keeps a program running that answers each message with another.",
     description=(
-        "The program gets a line for each line of a message, and must write one line for each and "
-        "flush it. What it writes to its standard error is an error: the message stays as it is, "
+        "The program gets a line for each line of a message, and must write one line for each "
+        "and flush it. Output on its standard error is an error: the message stays as it is, "
         "marked as failed. Each worker has a process of its own, which lasts as long as the "
-        "worker, and is started again when it has ended. The program must be installed wherever "
-        "workers are."
+        "worker, and is started again when it has ended. The program must be installed "
+        "wherever workers are."
     ),
     fields=(
         Field(
@@ -57,7 +57,7 @@ SPEC: Final = Spec(
         Field(
             CODEC_SEND,
             "string",
-            "How messages are parted that the program gets.",
+            "Separation of the messages for the program.",
             default=LINES,
             options=CODECS,
             advanced=True,
@@ -65,7 +65,7 @@ SPEC: Final = Spec(
         Field(
             CODEC_RECV,
             "string",
-            "How messages are parted that the program writes.",
+            "Separation of the messages from the program.",
             default=LINES,
             options=CODECS,
             advanced=True,

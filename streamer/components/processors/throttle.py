@@ -61,15 +61,15 @@ SPEC: Final = Spec(
     fields=(
         duration_field(
             PERIOD,
-            "How long a period is, from the message that begins it.",
+            "Length of a period, from its first message.",
             check=_find_period_problem,
             examples=("1h", "1s"),
         ),
         Field(
             MAX,
             "string",
-            "How many messages pass in a period; by interpolation it may be another number for "
-            "each message.",
+            "Number of messages that pass in a period; an interpolation may set it for each "
+            "message.",
             default="1",
             interpolated=True,
             check=_find_max_problem,

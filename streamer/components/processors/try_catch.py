@@ -27,10 +27,11 @@ SPEC: Final = Spec(
     "Runs processors on each message until one fails, and others on the messages that failed.",
     description=(
         "Each message is a batch by itself inside. One that fails skips what is left of "
-        "`processors`. Then its error is put into a metadata object (`what`, `name`, `label` and "
-        "`path`: `@error.what`) and cleared, and `catch` runs on it. Since it is no longer marked, "
-        "`error()` gives nothing there, and an error in `catch` is a new one. What comes out is "
-        "one batch again. With `error_handling.strict` this is the way to recover from errors."
+        "`processors`. Then its error is put into a metadata object (`what`, `name`, `label` "
+        "and `path`: `@error.what`) and cleared, and `catch` runs on it. Since it is no "
+        "longer marked, `error()` gives nothing there, and an error in `catch` is a new one. "
+        "The result is one batch again. With `error_handling.strict` this is the way to "
+        "recover from errors."
     ),
     status="beta",
     fields=(

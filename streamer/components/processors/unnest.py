@@ -70,7 +70,7 @@ SPEC: Final = Spec(
         Field(
             KEEP_EMPTY,
             "bool",
-            "Whether a message without items goes on as one message, whose item is null (LEFT "
+            "True if a message without items goes on as one message, whose item is null (LEFT "
             "JOIN UNNEST, EXPLODE_OUTER).",
             default=False,
         ),

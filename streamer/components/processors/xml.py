@@ -34,7 +34,7 @@ SPEC: Final = Spec(
         Field(
             OPERATOR,
             "string",
-            "What is done: `to_json`.",
+            "Operation: `to_json`.",
             default="",
             check=lambda text: (
                 None if text == TO_JSON else f"operator not recognised: {text}; set {TO_JSON}"
@@ -44,7 +44,7 @@ SPEC: Final = Spec(
         Field(
             CAST,
             "bool",
-            "Whether texts that are numbers or booleans become such values.",
+            "True if texts that are numbers or booleans become such values.",
             default=False,
         ),
     ),

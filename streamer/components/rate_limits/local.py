@@ -26,8 +26,9 @@ SPEC: Final = Spec(
     "local",
     "Allows a number of accesses in a time, for all workers of a machine together.",
     description=(
-        "The time begins with the first access, and anew with the first one after it is over. On a "
-        "cluster each machine has a limit of its own; use `redis` for one of all machines."
+        "An interval begins with the first access, and the next one with the first access "
+        "after its end. On a cluster each machine has its own limit; use `redis` for one "
+        "limit of all machines."
     ),
     fields=(*LIMIT_FIELDS,),
     examples=(

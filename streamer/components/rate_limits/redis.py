@@ -38,8 +38,8 @@ SPEC: Final = Spec(
     "redis",
     "Allows a number of accesses in a time, for all workers of all machines together.",
     description=(
-        "Redis counts accesses under a key that ends with the interval. Whoever uses the same "
-        "key, another stream or Redpanda Connect itself, shares the limit."
+        "Redis counts accesses under a key that ends with the interval. Another stream, or "
+        "Redpanda Connect itself, shares the limit if it uses the same key."
     ),
     status="experimental",
     fields=(

@@ -47,28 +47,28 @@ SPEC: Final = Spec(
         Field(
             CUSTOM_DELIMITER,
             "string",
-            "What stands between fields instead of a comma; the first letter counts.",
+            "Separator of fields instead of a comma; the first letter counts.",
             optional=True,
             check=_delimiter_problem,
         ),
         Field(
             PARSE_HEADER_ROW,
             "bool",
-            "Whether the first row has the names of the fields. Then messages are objects, "
+            "True if the first row has the names of the fields. Then messages are objects, "
             "otherwise arrays.",
             default=True,
         ),
         Field(
             LAZY_QUOTES,
             "bool",
-            "Whether a quote may stand in a field that is not quoted, and a single one in a field "
+            "True if a quote may stand in a field that is not quoted, and a single one in a field "
             "that is.",
             default=False,
         ),
         Field(
             CONTINUE_ON_ERROR,
             "bool",
-            "Whether a row that is wrong becomes a message marked with the error, and reading goes "
+            "True if a row that is wrong becomes a message marked with the error, and reading goes "
             "on. Otherwise the rest of the stream is left out.",
             default=False,
         ),

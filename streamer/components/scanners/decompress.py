@@ -33,8 +33,8 @@ SPEC: Final = Spec(
         "be, each micro-batch unpacks it from its beginning and leaves out what came before."
     ),
     fields=(
-        Field(ALGORITHM, "string", "What the stream is packed with.", options=ALGORITHMS),
-        Field(INTO, "scanner", "What cuts the unpacked stream.", default={"to_the_end": {}}),
+        Field(ALGORITHM, "string", "Compression of the stream.", options=ALGORITHMS),
+        Field(INTO, "scanner", "Scanner for the decompressed stream.", default={"to_the_end": {}}),
     ),
     limits="a packed file is entered at its beginning alone",
     examples=(

@@ -50,7 +50,7 @@ SPEC: Final = Spec(
         Field(
             CUSTOM_DELIMITER,
             "string",
-            "What ends a line, instead of a line break.",
+            "End of a line, instead of a line break.",
             optional=True,
         ),
         Field(

@@ -39,7 +39,7 @@ SPEC: Final = Spec(
     "skip_bom",
     "Leaves out a byte order mark, and lets another scanner cut what follows.",
     fields=(
-        Field(INTO, "scanner", "What cuts the rest of the stream.", default={"to_the_end": {}}),
+        Field(INTO, "scanner", "Scanner for the rest of the stream.", default={"to_the_end": {}}),
     ),
 )
 

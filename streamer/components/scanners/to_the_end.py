@@ -37,8 +37,8 @@ SPEC: Final = Spec(
         Field(
             MAX_SIZE,
             "int",
-            "How many bytes the stream may have. A longer one is an error, and nothing of it is "
-            "kept: whoever may send could fill the memory. Ours, not in Benthos.",
+            "Maximum size of the stream in bytes. A longer stream is an error and is "
+            "discarded, because a sender could otherwise fill the memory. Not in Benthos.",
             default=MAX_BYTES,
             check=lambda size: None if size > 0 else f"is {size}; expected 1 or more",
             advanced=True,

@@ -42,8 +42,8 @@ SPEC: Final = Spec(
         Field(
             FORMAT,
             "string",
-            "What the answer is: `json` for an array of objects, `json_lines` for an object on "
-            "each line, `csv` for rows below a header.",
+            "Format of the response: `json` for an array of objects, `json_lines` for an "
+            "object on each line, `csv` for rows below a header.",
             default="json",
             options=("json", "json_lines", "csv"),
         ),

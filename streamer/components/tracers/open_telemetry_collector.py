@@ -33,7 +33,7 @@ def _collector_field(name: str, port: int) -> Field:
                 default=f"localhost:{port}",
                 check=address_problem,
             ),
-            Field("secure", "bool", "Whether the connection is by TLS.", default=False),
+            Field("secure", "bool", "True if the connection is by TLS.", default=False),
         ),
     )
 
@@ -66,7 +66,7 @@ SPEC: Final = Spec(
             "object",
             "Which traces are sent.",
             children=(
-                Field("enabled", "bool", "Whether only some are.", default=False),
+                Field("enabled", "bool", "True to enable sampling.", default=False),
                 Field(
                     "ratio",
                     "float",

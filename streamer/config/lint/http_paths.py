@@ -45,26 +45,30 @@ _ClaimedPlaces = dict[tuple[str, str], ParsedComponent]
 
 
 def check_http_paths(
-    context: ReadContext, root: Mapping, parsed: ParsedFields, resources: Resources
+    context: ReadContext, root: Mapping, views: Iterable[ParsedFields], resources: Resources
 ) -> None:
     """Add a finding for each component that wants what another one serves.
 
     Args:
         context: has the components that serve, and gets the findings.
         root: the config's tree.
-        parsed: its top level.
+        views: the top level; of several buffers, as it is for each of them.
         resources: by kind and label.
     """
-    buffer, claimed = parsed["buffer"], _ClaimedPlaces()
+    claimed = _ClaimedPlaces()
     walk = _ComponentWalk(context, root, resources)
-    late = (
-        buffer.config.get("late_output")
-        if buffer and isinstance(buffer.config, ParsedFields)
-        else ""
-    )
-    for one in (parsed["input"], parsed["output"], resources.get((Kind.OUTPUT, late or ""))):
-        if one is not None:
-            walk.visit(one, claimed, frozenset())
+    for number, parsed in enumerate(views):
+        buffer = parsed["buffer"]
+        late = (
+            buffer.config.get("late_output")
+            if buffer and isinstance(buffer.config, ParsedFields)
+            else ""
+        )
+        # All buffers read one input.
+        ends = (parsed["input"] if number == 0 else None, parsed["output"])
+        for one in (*ends, resources.get((Kind.OUTPUT, late or ""))):
+            if one is not None:
+                walk.visit(one, claimed, frozenset())
 
 
 class _ComponentWalk:

@@ -65,9 +65,9 @@ def _codec_problem(text: str) -> str | None:
 CODEC_FIELD: Final = Field(
     CODEC,
     "string",
-    "How messages follow one another: `lines` (a line break after each), `append` (nothing "
-    "between), `delim:x` (x after each) or `all-bytes` (each message replaces the file's content). "
-    "A message that ends with the delimiter gets no second one.",
+    "Separation of messages: `lines` (a line break after each), `append` (nothing between), "
+    "`delim:x` (x after each) or `all-bytes` (each message replaces the file's content). A "
+    "message that ends with the delimiter gets no second one.",
     default="lines",
     examples=("lines", "delim:\t", "delim:foobar"),
     check=_codec_problem,

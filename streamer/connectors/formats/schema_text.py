@@ -65,8 +65,8 @@ def schema_fields(
         Field(
             SCHEMA_PATH,
             "string",
-            "Where the schema is, as a URL that begins with `file://` or `http://`; it is read "
-            "when the stream starts, and wins over `schema`.",
+            "URL of the schema, with `file://` or `http://`. It is read when the stream "
+            "starts and overrides `schema`.",
             access=Access.SCHEMA_URL,
             check=schema_url_problem,
             examples=(example,),

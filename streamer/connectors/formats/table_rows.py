@@ -48,7 +48,7 @@ def _check_types(types: Mapping[str, str]) -> str | None:
 
 
 CSV_FIELDS: Final = (
-    Field(DELIMITER, "string", "What stands between fields.", default=",", check=_check_delimiter),
+    Field(DELIMITER, "string", "Separator of fields.", default=",", check=_check_delimiter),
     Field(
         TYPES,
         "string",

@@ -23,7 +23,7 @@ def _text_field(
 
 
 def _toggled_field(name: str, description: str, *fields: Field) -> Field:
-    toggle = Field(ENABLED, "bool", "Whether it is used.", default=False)
+    toggle = Field(ENABLED, "bool", "True to enable it.", default=False)
     return Field(
         name, "object", description, optional=True, advanced=True, children=(toggle, *fields)
     )
@@ -45,21 +45,21 @@ def _method_problem(name: str) -> str | None:
 OAUTH_FIELD: Final = _toggled_field(
     OAUTH,
     "Signs requests by OAuth 1.",
-    _text_field("consumer_key", "Who the client is."),
-    _text_field("consumer_secret", "What proves it.", secret=True),
+    _text_field("consumer_key", "Identifier of the client."),
+    _text_field("consumer_secret", "Secret of the client.", secret=True),
     _text_field("access_token", "The owner of the resources that are requested."),
-    _text_field("access_token_secret", "What proves that they may be.", secret=True),
+    _text_field("access_token_secret", "Secret of the access token.", secret=True),
 )
 
 OAUTH2_FIELD: Final = _toggled_field(
     OAUTH2,
     "Fetches a token by OAuth 2 (client credentials, or a refresh token) and sends it along.",
-    _text_field("client_key", "Who the client is."),
-    _text_field("client_secret", "What proves it.", secret=True),
+    _text_field("client_key", "Identifier of the client."),
+    _text_field("client_secret", "Secret of the client.", secret=True),
     Field(
         "token_url",
         "string",
-        "Where tokens come from.",
+        "URL that issues tokens.",
         access=Access.ADDRESS,
         default="",
         check=url_problem,
@@ -97,10 +97,10 @@ JWT_FIELD: Final = _toggled_field(
     Field(
         "signing_method",
         "string",
-        "How it is signed: RS256, RS384, RS512 or EdDSA.",
+        "Signing algorithm: RS256, RS384, RS512 or EdDSA.",
         default="",
         check=_method_problem,
     ),
-    Field("claims", "unknown", "What it claims.", default={}, shape="map", advanced=True),
+    Field("claims", "unknown", "Claims of the token.", default={}, shape="map", advanced=True),
     Field("headers", "unknown", "Its headers.", default={}, shape="map", advanced=True),
 )

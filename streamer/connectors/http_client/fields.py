@@ -60,14 +60,20 @@ _RETRY_FIELDS: Final = (
         optional=True,
         refers=Kind.RATE_LIMIT,
     ),
-    _duration_field(TIMEOUT, "How long a request may take.", "5s", advanced=False),
+    _duration_field(TIMEOUT, "Maximum duration of a request.", "5s", advanced=False),
     _duration_field(RETRY_PERIOD, "The pause before a failed request is repeated.", "1s"),
     _duration_field(MAX_RETRY_BACKOFF, "The longest such pause.", "300s"),
-    Field(RETRIES, "int", "How often a failed request is repeated.", default=3, advanced=True),
+    Field(
+        RETRIES,
+        "int",
+        "Maximum number of repetitions of a failed request.",
+        default=3,
+        advanced=True,
+    ),
     Field(
         FOLLOW_REDIRECTS,
         "bool",
-        "Whether answers of 300 to 399 that say where to go are followed; otherwise they are "
+        "True if answers of 300 to 399 that say where to go are followed; otherwise they are "
         "taken as they are.",
         default=True,
         advanced=True,
@@ -76,7 +82,7 @@ _RETRY_FIELDS: Final = (
     _codes_field(DROP_ON, "Codes after which a request is not repeated: it has failed."),
     _codes_field(SUCCESSFUL_ON, "Codes beyond 2XX that are a success."),
     PROXY_FIELD,
-    Field(DISABLE_HTTP2, "bool", "Whether to keep to HTTP/1.1.", default=False, advanced=True),
+    Field(DISABLE_HTTP2, "bool", "True to use only HTTP/1.1.", default=False, advanced=True),
 )
 
 
@@ -91,9 +97,9 @@ def client_fields(verb: str, extracted: str = "messages") -> tuple[Field, ...]:
         Field(
             URL,
             "string",
-            "The URL to send requests to. What an expression in it brings must not have segments "
-            "`.` or `..`, which lead elsewhere: such a message fails. An expression that is the "
-            "whole URL is taken as it is.",
+            "The URL to send requests to. The result of an expression in it must not contain "
+            "segments `.` or `..`: such a message fails. An expression that is the whole URL "
+            "is taken as it is.",
             access=Access.ADDRESS,
             interpolated=True,
             check=lambda url: (

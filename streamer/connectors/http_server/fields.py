@@ -39,7 +39,7 @@ SERVER_FIELDS: Final = (
         "Requests of the pages of other origins.",
         advanced=True,
         children=(
-            Field(ENABLED, "bool", "Whether they are allowed.", default=False),
+            Field(ENABLED, "bool", "True to allow them.", default=False),
             Field(
                 ALLOWED_ORIGINS,
                 "string",
@@ -57,7 +57,7 @@ def address_field(example: str) -> Field:
     return Field(
         ADDRESS,
         "string",
-        "Where it listens; empty for the stream's own server.",
+        "Address of the server; empty for the stream's own server.",
         access=Access.ADDRESS,
         default="",
         check=lambda text: address_problem(text) if text else None,

@@ -47,8 +47,8 @@ CLIENT_FIELDS: Final = (
     Field(
         URL,
         "string",
-        "Where Redis is; the number of a database may follow. With `cluster` and `failover` there "
-        "may be several URLs, separated by commas.",
+        "URL of Redis, optionally with the number of a database. With `cluster` and "
+        "`failover` there may be several URLs, separated by commas.",
         access=Access.ADDRESS,
         check=_url_problem,
         secret=True,
@@ -57,8 +57,7 @@ CLIENT_FIELDS: Final = (
     Field(
         KIND,
         "string",
-        "Whether Redis is one server, a cluster, or watched by sentinels, whose URLs are then "
-        "given.",
+        "`simple` for one server, `cluster`, or `failover` with the URLs of sentinels.",
         default=SIMPLE,
         options=(SIMPLE, CLUSTER, FAILOVER),
         advanced=True,

@@ -20,7 +20,7 @@ RETRY_FIELDS: Final = (
     Field(
         RETRIES,
         "int",
-        "How often a command that has failed is tried again after the first repetition.",
+        "Maximum number of retries of a failed command after the first repetition.",
         default=3,
         advanced=True,
     ),

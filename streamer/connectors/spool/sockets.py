@@ -17,7 +17,7 @@ TCP: Final = "tcp"
 TCP_FIELD: Final = Field(
     TCP,
     "object",
-    "How the address is listened on.",
+    "Settings of the listening socket.",
     optional=True,
     advanced=True,
     children=(

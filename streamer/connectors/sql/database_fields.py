@@ -60,8 +60,8 @@ TARGET_FIELDS: Final = (
     Field(
         DSN,
         "string",
-        "Where the database is: `postgres://user:password@host:port/name?sslmode=disable` (TLS is "
-        "required by default), `user:password@tcp(host:port)/name` for MySQL, or "
+        "URL of the database: `postgres://user:password@host:port/name?sslmode=disable` (TLS "
+        "is required by default), `user:password@tcp(host:port)/name` for MySQL, or "
         "`file:path/to/file.db` for SQLite.",
         access=Access.DATABASE_URL,
         secret=True,
@@ -93,23 +93,23 @@ CONNECTION_FIELDS: Final = (
     ),
     duration_field(
         CONN_MAX_IDLE_TIME,
-        "How long a connection is kept while nobody uses it. It counts from when the connection "
-        "was made, and is looked at when the connection is wanted again: a `conn_max_life_time`.",
+        "Maximum idle time of a connection. It is measured from its creation and checked at "
+        "its next use, like `conn_max_life_time`.",
         optional=True,
         advanced=True,
     ),
     duration_field(
         CONN_MAX_LIFE_TIME,
-        "How long a connection is used. One that is older is made anew when it is wanted again; "
-        "until then it stays open.",
+        "Maximum age of a connection. An older one is replaced at its next use; until then it "
+        "stays open.",
         optional=True,
         advanced=True,
     ),
     Field(
         CONN_MAX_IDLE,
         "int",
-        "How many connections each worker keeps while nobody uses them; 0 for none (for one, where "
-        "`conn_max_open` is set). One that the server has closed meanwhile is made anew.",
+        "Maximum number of idle connections of each worker; 0 for none (or one, if "
+        "`conn_max_open` is set). A connection that the server has closed is replaced.",
         default=2,
         optional=True,
         advanced=True,
@@ -117,7 +117,7 @@ CONNECTION_FIELDS: Final = (
     Field(
         CONN_MAX_OPEN,
         "int",
-        "How many connections each worker has at once; 0 for no bound.",
+        "Maximum number of connections of each worker; 0 for no limit.",
         optional=True,
         advanced=True,
     ),
@@ -125,7 +125,7 @@ CONNECTION_FIELDS: Final = (
 
 TABLE_FIELD: Final = Field(TABLE, "string", "The table.", examples=("things",))
 PREFIX_FIELD: Final = Field(
-    PREFIX, "string", "What stands before the statement.", optional=True, advanced=True
+    PREFIX, "string", "Text before the statement.", optional=True, advanced=True
 )
 
 
@@ -145,7 +145,7 @@ def _suffix_field(example: str) -> Field:
     return Field(
         SUFFIX,
         "string",
-        "What stands at the end of the statement.",
+        "Text after the statement.",
         optional=True,
         advanced=True,
         examples=(example,),

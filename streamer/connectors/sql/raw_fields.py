@@ -18,7 +18,7 @@ EXEC_ONLY: Final = "exec_only"
 UNSAFE_FIELD: Final = Field(
     UNSAFE_DYNAMIC_QUERY,
     "bool",
-    "Whether `${! … }` in statements is replaced for each message. Whatever is put there becomes a "
+    "True if `${! … }` in statements is replaced for each message. Whatever is put there becomes a "
     "part of the statement: never a text that others may choose; use arguments.",
     default=False,
     advanced=True,

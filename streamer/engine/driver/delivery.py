@@ -203,7 +203,8 @@ class Delivery:
         windows: Mapping[str, Window | None] = self._stream.windows or {"": self._stream.window}
         for label, window in windows.items():
             mine = [one for one in statuses if one.get("buffer", "") == label]
-            count_closed_windows(self.metrics, window, mine, self._clocks.wall_clock)
+            labels = self._stream.endpoint_labels.buffers.get(label, {})
+            count_closed_windows(self.metrics, window, mine, self._clocks.wall_clock, labels)
 
     def absorb_frames(self, frames: Sequence[Frame]) -> None:
         """Log, count and time what was done beside the micro-batches."""
@@ -338,6 +339,9 @@ class Delivery:
         """
         metrics = self.metrics
         named: Counter[str] = Counter()
+        buffers = self._stream.endpoint_labels.buffers.values()
+        keys = [series_key("buffer_sent", labels) for labels in buffers]
+        before = [metrics.counts[key] for key in keys]
         for frame in frames:
             if frame.kind == FrameKind.COUNT:
                 named.update(metrics.add_counts(frame.body))
@@ -351,7 +355,10 @@ class Delivery:
             metrics.set(LAG_METRIC, {}, round(lag / SECOND, 3))
         if named["input_received"] or named["buffer_received"]:
             metrics.time("input_latency_ns", self._stream.endpoint_labels.input, took)
-        if named["buffer_sent"] and self._stream.endpoint_labels.buffer is not None:
+        for labels, key, count in zip(buffers, keys, before, strict=True):
+            if metrics.counts[key] > count:
+                metrics.time("buffer_latency_ns", labels, took)
+        if named["buffer_sent"] and not keys and self._stream.endpoint_labels.buffer is not None:
             metrics.time("buffer_latency_ns", self._stream.endpoint_labels.buffer, took)
         return named["output_sent"]
 

@@ -6,9 +6,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from streamer.core.log_format import LogLine
 from streamer.sdk.input.replayable import FileExtent
 
 _RATE_WINDOW_S: Final = 30.0
@@ -50,12 +51,17 @@ class BatchProgress:
 
         What matters most stands first: a narrow terminal cuts the end off.
         """
+        return ", ".join(filter(None, [self.file_text, f"{self.messages:,} messages read"]))
+
+    @property
+    def file_text(self) -> str:
+        """The share of the files and the time left; empty where nothing is known of their size."""
         parts = []
         if self.share is not None:
             parts.append(f"{int(self.share * 100)} % of {self.name}")
         if self.seconds_left is not None:
             parts.append(f"about {_format_rough_duration(self.seconds_left)} left")
-        return ", ".join([*parts, f"{self.messages:,} messages read"])
+        return ", ".join(parts)
 
     @property
     def fields(self) -> Mapping[str, Any]:
@@ -183,6 +189,30 @@ class ProgressLog:
             return False
         self._next = progress.seconds * 2
         return True
+
+
+class ReadingLog:
+    """Logs how far files are read that take many micro-batches: ever more seldom."""
+
+    def __init__(self, log: LogLine, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to count the time.
+
+        Args:
+            log: takes log lines.
+            clock: never runs backwards, seconds.
+        """
+        self._log = log
+        self._clock = clock
+        self._began = clock()
+        self._schedule = ProgressLog()
+
+    def log(self, batch: BatchProgress) -> None:
+        """Log the micro-batch in hand, if a line is due and it is not known to be the last one."""
+        if batch.share is None or batch.share >= 1:
+            return
+        whole = replace(batch, seconds=self._clock() - self._began)
+        if self._schedule.is_due(whole):
+            self._log("INFO", "The files are being read", whole.fields)
 
 
 def _format_rough_duration(seconds: float) -> str:

@@ -27,6 +27,9 @@ MAX_SINGLE_COLUMNS: Final = 80
 FINE_STEP_S, FINE_SLOTS = 5, 180
 COARSE_STEP_S, COARSE_SLOTS = 20, 180
 
+_MAX_LONG_SLOTS: Final = 24
+"""Slots that have the number of the micro-batch that ends after them, at most."""
+
 _COVERED: Final = "covered"
 _BATCHES: Final = "batches"
 _NAN: Final = float("nan")
@@ -210,8 +213,26 @@ class _Ring:
             value = before
         column[index] = value
 
-    def read(self, name: str, slots: range) -> Iterator[float | None]:
-        """Give the numbers of a figure in slots."""
+    def read(self, name: str, slots: range) -> list[float | None]:
+        """Return the numbers of a figure in slots.
+
+        Slots that lie in a micro-batch which is longer than they are have its number.
+        """
+        values = [*self._read_slots(name, slots)]
+        covered = self.columns.get(_COVERED)
+        if covered is None or kind_of(name) in (FigureKind.RATE, FigureKind.SHARE):
+            return values
+        later, distance = None, 0
+        for index in range(len(values) - 1, -1, -1):
+            if values[index] is not None:
+                later, distance = values[index], 0
+            elif covered[slots[index] % self.slots] > 0 and distance < _MAX_LONG_SLOTS:
+                values[index], distance = later, distance + 1
+            else:
+                later = None
+        return values
+
+    def _read_slots(self, name: str, slots: range) -> Iterator[float | None]:
         column, kind = self.columns.get(name), kind_of(name)
         spread = kind in (FigureKind.RATE, FigureKind.SHARE)
         divisors = self.columns.get(_COVERED if spread else _BATCHES)
@@ -329,7 +350,7 @@ class FigureHistory:
             known = range(max(first, newest - ring.slots + 1), min(newest, last) + 1)
             before, after = known.start - first, len(shown)
             values = {
-                name: ([None] * before + [*ring.read(name, known)] + [None] * after)[: len(shown)]
+                name: ([None] * before + ring.read(name, known) + [None] * after)[: len(shown)]
                 for name in names
                 if select(name)
             }

@@ -25,7 +25,8 @@ class FlowRates:
     """Remembers counters as of the newest micro-batches. Threads may ask while it is added to.
 
     Attributes:
-        is_known: whether the rates are those of now; false while a micro-batch takes very long.
+        is_known: whether the rates are those of now; false while a micro-batch takes very long, and
+            while nothing runs.
     """
 
     def __init__(self) -> None:
@@ -35,7 +36,7 @@ class FlowRates:
 
     def reset(self, at: float) -> None:
         """Begin anew: all counters are zero."""
-        self._points = deque([(at, {})])
+        self._points, self.is_known = deque([(at, {})]), True
 
     def add(self, since: float, until: float, totals: Totals) -> None:
         """Add the counters after a micro-batch.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from streamer.plan import Plan
@@ -20,11 +20,13 @@ class EndpointLabels:
         input: the input's.
         buffer: the buffer's; None when there is none.
         outputs: those of what the driver writes, by number.
+        buffers: those of several buffers, by the buffer's label; empty for one buffer.
     """
 
     input: Labels
     buffer: Labels | None
     outputs: tuple[Labels, ...]
+    buffers: Mapping[str, Labels] = field(default_factory=dict)
 
     @property
     def state(self) -> Labels:
@@ -38,6 +40,7 @@ class EndpointLabels:
             ComponentRef(plan.input).fields,
             None if plan.buffer.name == "none" else ComponentRef(plan.buffer).fields,
             tuple(ComponentRef(output).fields for output in plan.driver_outputs),
+            {one.label: ComponentRef(one.component).fields for one in plan.buffers},
         )
 
 

@@ -115,6 +115,7 @@ class Snapshot:
             none.
         clock_ahead: how far the source that is the furthest is beyond the clock, ns.
         state_keys: keys of which the pipeline keeps something.
+        by_buffer: of several buffers, the state of each by its label; empty for one buffer.
     """
 
     messages: int = 0
@@ -130,6 +131,7 @@ class Snapshot:
     clock_source: str = ""
     clock_ahead: int = 0
     state_keys: int = 0
+    by_buffer: Mapping[str, Snapshot] = field(default_factory=dict)
 
     @classmethod
     def of(cls, statuses: Iterable[Mapping[str, Any]], counts: Counts, batch: int) -> Snapshot:
@@ -176,7 +178,18 @@ class Snapshot:
             clock_source=holder.get("source", ""),
             clock_ahead=holder.get("ahead", 0),
             state_keys=sum(status.get("state_keys", 0) for status in statuses),
+            by_buffer=_split_by_buffer(statuses, batch),
         )
+
+
+def _split_by_buffer(statuses: list[Mapping[str, Any]], batch: int) -> dict[str, Snapshot]:
+    """Return the state of each of several buffers, by its label."""
+    by_label: dict[str, list[Mapping[str, Any]]] = {}
+    for status in statuses:
+        if label := status.get("buffer"):
+            unlabelled = {name: status[name] for name in status if name != "buffer"}
+            by_label.setdefault(label, []).append(unlabelled)
+    return {label: Snapshot.of(mine, {}, batch) for label, mine in by_label.items()}
 
 
 def _open_windows(statuses: Iterable[Mapping[str, Any]]) -> int:

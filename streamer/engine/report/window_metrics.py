@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
+from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.window.settings.window import Window
 
@@ -20,6 +22,7 @@ def count_closed_windows(
     window: Window | None,
     statuses: Iterable[Mapping[str, Any]],
     clock: Callable[[], int],
+    labels: Labels = MappingProxyType({}),
 ) -> None:
     """Count and time the windows that closed in a micro-batch, once it is delivered.
 
@@ -31,6 +34,7 @@ def count_closed_windows(
         window: the windows' settings; None without.
         statuses: of the shards, after the micro-batch.
         clock: the wall clock, ns.
+        labels: those of the windows' buffer, where there are several.
     """
     if window is None:
         return
@@ -43,8 +47,10 @@ def count_closed_windows(
         else:
             ends += windows
     if grid:
-        metrics.count(CLOSED_METRIC, {}, len({end for end, reason in grid if reason != "expired"}))
+        metrics.count(
+            CLOSED_METRIC, labels, len({end for end, reason in grid if reason != "expired"})
+        )
     for end, reason in (*grid, *ends):
         if reason not in _UNTIMED_REASONS:
             # The end of an input lets windows out before they are due.
-            metrics.time(CLOSE_DELAY_METRIC, {}, max(clock() - window.due_time(end), 0))
+            metrics.time(CLOSE_DELAY_METRIC, labels, max(clock() - window.due_time(end), 0))

@@ -229,8 +229,7 @@ def max_in_flight_field(default: int = 64) -> Field:
     return Field(
         MAX_IN_FLIGHT,
         "int",
-        "How many batches may be on their way at once, in each worker. With more than one, what "
-        "is sent keeps no order.",
+        "Maximum number of batches in flight per worker. Above 1, the order is not kept.",
         default=default,
         check=lambda number: None if number >= 1 else f"is {number}; expected 1 or more",
     )

@@ -41,8 +41,8 @@ POLICY_FIELDS: Final = (
     ),
     duration_field(
         PERIOD,
-        "How long to collect messages: at least this long lies between two micro-batches. An "
-        "incomplete batch is closed at the end of a micro-batch.",
+        "Time to collect messages; the minimum distance of two micro-batches. An incomplete "
+        "batch is closed at the end of a micro-batch.",
         default="",
         examples=("1s", "1m", "500ms"),
     ),
@@ -69,8 +69,8 @@ BATCHING: Final = "batching"
 BATCHING_FIELD: Final = Field(
     BATCHING,
     "object",
-    "How messages are put together into batches before they are sent. A batch is never cut, and "
-    "what is left at the end of a micro-batch is sent as it is.",
+    "Combines messages into batches before they are sent. Existing batches are never divided, "
+    "and the rest at the end of a micro-batch is sent as it is.",
     children=POLICY_FIELDS,
     advanced=True,
 )

@@ -11,7 +11,7 @@ AUTO_REPLAY_NACKS: Final = "auto_replay_nacks"
 AUTO_REPLAY_NACKS_FIELD: Final = Field(
     AUTO_REPLAY_NACKS,
     "bool",
-    "Whether a message that an output rejects is kept and sent again; otherwise it is dropped, "
+    "True if a message that an output rejects is kept and sent again; otherwise it is dropped, "
     "counted and logged.",
     default=True,
 )

@@ -13,10 +13,10 @@ RESTART: Final = "restart"
 REPLACED_FIELD: Final = Field(
     FIELD_ON_REPLACED,
     "string",
-    "What to do when a file that was read in part stands no longer where it stood: another one has "
-    "its name, or it was cut short. `stop` ends the stream with an error, since what was not read "
-    "yet would be lost; `restart` reads the new file from its beginning, and logs a warning. A "
-    "file to which something was appended is the same file.",
+    "Reaction when a partly read file has been replaced or truncated. `stop` ends the stream "
+    "with an error, since what was not read yet would be lost; `restart` reads the new file "
+    "from its beginning, and logs a warning. A file to which something was appended is the "
+    "same file.",
     default=STOP,
     options=(STOP, RESTART),
     advanced=True,

@@ -28,8 +28,8 @@ SCANNER_FIELDS: Final = (
     Field(
         FIELD_CODEC,
         "string",
-        "The old way to say how the bytes are cut, such as `lines`, `delim:x`, `gzip/csv` or "
-        "`auto`, which chooses by the file's name; it wins over `scanner`, which to use instead.",
+        "Deprecated form of `scanner`, such as `lines`, `delim:x`, `gzip/csv` or `auto`, "
+        "which depends on the file's name. It overrides `scanner`.",
         optional=True,
         deprecated=True,
         check=_codec_problem,
@@ -44,7 +44,7 @@ SCANNER_FIELDS: Final = (
     Field(
         FIELD_SCANNER,
         "scanner",
-        "How the stream of bytes is cut into messages.",
+        "The scanner that divides the bytes into messages.",
         default={"lines": {}},
         optional=True,
     ),

@@ -91,9 +91,9 @@ LATE_OUTPUT_FIELD: Final = Field(
 )
 LATENESS_FIELD: Final = duration_field(
     ALLOWED_LATENESS,
-    "How long a window waits, by its clock, for messages that are out of order after its end "
-    "(grace period, tolerance). A message whose windows have all closed is late: it is dropped, "
-    'logged and counted (reason "late").',
+    "Time for which a window waits after its end for out-of-order messages, by its clock "
+    "(grace period, tolerance). A message whose windows have all closed is late: it is "
+    'dropped, logged and counted (reason "late").',
     default="0s",
     examples=("10s", "2h"),
 )
@@ -108,8 +108,8 @@ MAX_AHEAD_FIELD: Final = duration_field(
 END_FIELD: Final = Field(
     END_OF_INPUT,
     "string",
-    "What becomes of open windows when the input ends (a file, a closed pipe): `flush` closes and "
-    "emits them; `keep` leaves them in the checkpoint for the next start.",
+    "Treatment of open windows when the input ends (a file, a closed pipe): `flush` closes "
+    "and emits them; `keep` leaves them in the checkpoint for the next start.",
     default="flush",
     options=("flush", "keep"),
     advanced=True,
@@ -117,9 +117,9 @@ END_FIELD: Final = Field(
 
 SOURCE_IDLE_FIELD: Final = duration_field(
     SOURCE_IDLE_TIMEOUT,
-    "With `clock_scope: partition` or `input`: how long a partition or input may be silent before "
-    "the clock goes on without it, by the time of day; `0s` waits for ever. Time while the program "
-    "is down or catches up does not count. What comes from it later may be late.",
+    "With `clock_scope: partition` or `input`: how long a partition or input may be silent "
+    "before the clock goes on without it, by the time of day; `0s` waits for ever. Time while "
+    "the program is down or catches up does not count. Its later messages may be late.",
     default="1m",
     advanced=True,
     examples=("5m",),
@@ -128,8 +128,8 @@ _CLOCK_FIELDS: Final = (
     Field(
         CLOCK,
         "string",
-        "What closes windows: `stream`, the largest event time that has been seen, so that a "
-        "replay of old messages gives the same windows; or `system`, the time of day.",
+        "The clock that closes windows. `stream` is the largest event time so far, so that a "
+        "replay of old messages gives the same windows. `system` is the time of day.",
         default="stream",
         options=("stream", "system"),
         advanced=True,
@@ -149,8 +149,7 @@ _CLOCK_FIELDS: Final = (
     SOURCE_IDLE_FIELD,
     duration_field(
         KEY_RETENTION,
-        "How long a key's own clock is kept after its last message (`clock_scope: key`); then the "
-        "key begins afresh.",
+        "Time for which a key's own clock is kept after its last message (`clock_scope: key`).",
         default="7d",
         advanced=True,
     ),
@@ -192,18 +191,18 @@ EMIT_ALSO_FIELD: Final = Field(
 ORDER_FIELD: Final = Field(
     ORDER,
     "string",
-    "In which order a window's messages stand in its batch: `arrival`, as they came; or "
-    "`event_time`, sorted by `timestamp_mapping`, those of one time as they came. By it `having` "
-    "and a mapping see which message is the first (`this` at `batch_index() == 0`, `.index(0)`) "
-    "and which the last (`.index(-1)`). Sorting needs a window's messages, so that `event_time` "
+    "Order of a window's messages in its batch: `arrival`, as they came; or `event_time`, "
+    "sorted by `timestamp_mapping`, those of one time as they came. By it `having` and a "
+    "mapping see which message is the first (`this` at `batch_index() == 0`, `.index(0)`) and "
+    "which the last (`.index(-1)`). Sorting needs a window's messages, so that `event_time` "
     "keeps them all until the window closes, and nothing is pre-aggregated.",
     default="arrival",
     options=("arrival", "event_time"),
 )
 RETENTION_FIELD: Final = duration_field(
     RETENTION,
-    "How long what comes out of the pipeline is kept for queries (`streamer query`), by window and "
-    "key, after the end of its window; not at all when empty. It lies beside the checkpoint.",
+    "Lifetime of results for queries (`streamer query`), by window and key, after the end of "
+    "their window. Empty keeps no results. They are stored beside the checkpoint.",
     default="",
     advanced=True,
     examples=("7d",),
@@ -213,8 +212,8 @@ RETENTION_PACKAGES: Final = (Package("duckdb", RETENTION),)
 
 STATE_TTL_FIELD: Final = duration_field(
     STATE_TTL,
-    "How long the pipeline's state by key is kept (`lag`, `accumulate`, …) after it was last "
-    "written: by the ends of windows, without windows by event time, and by the time of day where "
+    "Lifetime of the pipeline's state by key (`lag`, `accumulate`, …) after its last write: "
+    "by the ends of windows, without windows by event time, and by the time of day where "
     "there is neither. For ever when empty.",
     default="",
     advanced=True,

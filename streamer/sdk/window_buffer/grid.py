@@ -92,18 +92,19 @@ EMPTY_WINDOWS_FIELD: Final = Field(
         Field(
             f.FILL,
             "string",
-            "What stands in for the messages: `none`; `previous`, the key's last message before "
+            "Replacement for the messages: `none`; `previous`, the key's last message before "
             "the window (last observation carried forward); `linear`, that message with each "
             "number between its own and that of the next message, as of the window's middle, "
-            "which comes out once the next message is there. It is the only message of the batch.",
+            "which comes out once the next message is there. It is the only message of the "
+            "batch.",
             default="none",
             options=("none", "previous", "linear"),
         ),
         duration_field(
             f.FOR,
-            "How long a silent key still has windows, from the end of the window with its last "
-            "message on; then it is forgotten until it sends again. A thousand windows by default, "
-            "and a hundred thousand at most.",
+            "Time for which a silent key has windows, from the end of the window with its "
+            "last message. Then the key is forgotten until its next message. A thousand "
+            "windows by default, and a hundred thousand at most.",
             default="",
             examples=("24h",),
         ),

@@ -37,6 +37,7 @@ class Authenticator:
     Attributes:
         is_required: whether anybody has to say who they are.
         challenge: the `WWW-Authenticate` header of a refusal.
+        console_challenge: the same for the console: all schemes, and none that a browser asks for.
     """
 
     def __init__(self, http: Mapping[str, Any]) -> None:
@@ -50,6 +51,9 @@ class Authenticator:
         }
         self.is_required = self._basic is not None or bool(bearer["enabled"])
         self.challenge = self._basic.challenge if self._basic else "Bearer"
+        # The console has a form of its own; a browser would ask before it could.
+        basic_challenge = [f"x{self._basic.challenge}"] if self._basic else []
+        self.console_challenge = ", ".join(basic_challenge + ["Bearer"] * bool(bearer["enabled"]))
         # A password's hash takes long on purpose, and who has been right once is known for a
         # while: by a hash with a key that nobody else has.
         self._key = secrets.token_bytes(32)

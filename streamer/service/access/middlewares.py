@@ -196,10 +196,8 @@ def _make_authentication(
         if author is not None:
             request[AUTHOR_KEY] = author
             return await handler(request)
-        challenge = access.challenge
-        if "X-Requested-With" in request.headers:
-            # The console has a form of its own; a browser would ask before it could.
-            challenge = challenge.replace("Basic ", "xBasic ")
+        is_console = "X-Requested-With" in request.headers
+        challenge = access.console_challenge if is_console else access.challenge
         headers = {hdrs.WWW_AUTHENTICATE: challenge}
         return web.Response(status=401, text="Unauthorized\n", headers=headers)
 

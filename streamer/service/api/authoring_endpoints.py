@@ -64,7 +64,7 @@ class AuthoringEndpoints:
             *("POST", "/lint", "lint_config", "Return the findings about a config."),
             *(self._lint, s.object_schema(lints=s.list_schema(_FINDING_SCHEMA))),
             parameters=(
-                Parameter("stream", "The stream that marks for secrets are of.", s.STRING),
+                Parameter("stream", "The stream whose secrets the marks stand for.", s.STRING),
             ),
             body=_CONFIG_ABOUT,
             codes=_UNKNOWN_STREAM_CODES,
@@ -73,7 +73,7 @@ class AuthoringEndpoints:
         path = "/streams/{id}"
         yield Endpoint(
             *("GET", f"{path}/config", "read_config"),
-            "Return a stream's config as it was typed, comments and all, but for its secrets.",
+            "Return a stream's config as it was written, with comments, without secrets.",
             *(self._config, _TEXT_SCHEMA),
             codes=_UNKNOWN_STREAM_CODES,
         )
@@ -91,16 +91,16 @@ class AuthoringEndpoints:
             *(self._judge_revision, _JUDGEMENT_SCHEMA),
             codes={
                 **_UNKNOWN_STREAM_CODES,
-                400: "There is no such revision, or it is not right any more.",
+                400: "There is no such revision, or its config has findings today.",
             },
         )
         yield Endpoint(
             *("GET", f"{path}/revisions/{{number}}/config", "read_revision_config"),
-            "Return a revision's config as it was typed, comments and all, but for its secrets.",
+            "Return a revision's config as it was written, with comments, without secrets.",
             *(self._config_of_revision, _TEXT_SCHEMA),
             codes={
                 **_UNKNOWN_STREAM_CODES,
-                400: "There is no such revision, or it is not right any more.",
+                400: "There is no such revision, or its config has findings today.",
             },
         )
 

@@ -64,7 +64,7 @@ class FailedMessageEndpoints:
                 Parameter("node", "The path of a component, such as `root.output`.", s.STRING),
                 Parameter("limit", f"How many messages at most, 1 to {MAX_MESSAGES}.", s.INTEGER),
             ),
-            codes={400: "A number is none.", 404: "There is no such stream."},
+            codes={400: "A parameter is no number.", 404: "There is no such stream."},
         )
 
     def _read(self, request: ApiRequest) -> web.Response:

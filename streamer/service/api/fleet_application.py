@@ -43,13 +43,16 @@ from streamer.service.api.read_endpoints import ReadEndpoints
 from streamer.service.api.request_parsing import BodyTooLargeError, parse_change_options, read_body
 from streamer.service.api.responses import error_response, json_response, text_response
 from streamer.service.api.result_endpoints import ResultEndpoints
+from streamer.service.api.service_endpoints import ServiceEndpoints
 from streamer.service.api.stream_application import debug_endpoints
 from streamer.service.api.stream_endpoints import StreamEndpoints
 from streamer.service.api.tap_endpoints import TapEndpoints
 from streamer.service.api.trial_endpoints import TrialEndpoints
 from streamer.service.api.window_endpoints import WindowEndpoints
 from streamer.service.console.pages import ConsolePages
+from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.manager import Manager
+from streamer.service.fleet.service_facts import StartOptions
 from streamer.service.monitoring.exposition import Exposition, make_fleet_exposition
 
 _STARTING_TEXT: Final = "Spark is starting\n"
@@ -58,8 +61,8 @@ _RETRY_AFTER_S: Final = "2"
 _SERVICE: Final = "service"
 _READY_PARAMETER: Final = Parameter(
     "of",
-    "`service`: only whether the API answers and what it was left with has been started, whether "
-    "its streams flow or not.",
+    "`service`: whether the API answers and the streams of the last run have been started, "
+    "with or without messages.",
     {"type": "string", "enum": [_SERVICE]},
 )
 
@@ -85,6 +88,8 @@ class FleetApi:
         streams_available: set when streams can be asked for; before, Spark is starting.
         streams_restored: set when all streams that should run have been tried once.
         stopping: set when the service stops; nothing is ready from then on.
+        service_log: the newest lines of the service's own log.
+        options: how it was started.
     """
 
     manager: Manager
@@ -101,6 +106,8 @@ class FleetApi:
     streams_available: threading.Event = field(default_factory=_make_set_event, repr=False)
     streams_restored: threading.Event = field(default_factory=_make_set_event, repr=False)
     stopping: threading.Event = field(default_factory=threading.Event, repr=False)
+    service_log: LogTail = field(default_factory=LogTail, repr=False)
+    options: StartOptions = field(default_factory=StartOptions, repr=False)
 
     @cached_property
     def results(self) -> ResultEndpoints:
@@ -116,6 +123,11 @@ class FleetApi:
     def trials(self) -> TrialEndpoints:
         """The endpoints that try configs, of which there is one: it has processes."""
         return TrialEndpoints(self.manager)
+
+    @cached_property
+    def service(self) -> ServiceEndpoints:
+        """The endpoints of the service itself: they remember how large checkpoints are."""
+        return ServiceEndpoints(self.manager, self.root, self.service_log, self.options)
 
     def make_application(self, host: str | None) -> web.Application:
         """Return the application, for the address that is listened on (None for all)."""
@@ -133,6 +145,8 @@ class FleetApi:
         for endpoint in self.list_endpoints():
             by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
         early = {endpoint.path for endpoint in self._base_endpoints()}
+        # What a start waits for stands in the log.
+        early |= {endpoint.path for endpoint in self.service.list_endpoints()}
         for path, methods in by_path.items():
             handler = self._make_handler(methods)
             handler = handler if path in early else self._when_available(handler)
@@ -151,6 +165,7 @@ class FleetApi:
         """Return the table."""
         endpoints = [*self._base_endpoints()]
         if self.enabled:
+            endpoints += self.service.list_endpoints()
             endpoints += StreamEndpoints(self.manager).list_endpoints()
             endpoints += ReadEndpoints(self.manager).list_endpoints()
             endpoints += GraphEndpoints(self.manager).list_endpoints()
@@ -192,7 +207,7 @@ class FleetApi:
             get(
                 "/endpoints",
                 "endpoints",
-                "Return all paths with what they are for.",
+                "Return all paths with a sentence about each.",
                 lambda _: json_response(self._describe_paths()),
                 anything,
             ),

@@ -39,7 +39,7 @@ class GraphEndpoints:
         )
         yield Endpoint(
             *("GET", f"{path}/components", "read_components"),
-            "Return what each component of a stream has counted since the program's start.",
+            "Return the counters of each component of a stream since the program's start.",
             *(self._components, s.COMPONENTS),
             codes=_UNKNOWN_STREAM_CODES,
         )

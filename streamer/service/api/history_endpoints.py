@@ -57,7 +57,7 @@ class HistoryEndpoints:
                 _FROM,
                 Parameter("figures", f"Names, separated by commas (all): {names}.", s.STRING),
             ),
-            codes={404: "There is no such stream.", 400: "A parameter is something else."},
+            codes={404: "There is no such stream.", 400: "A parameter has a wrong value."},
         )
 
     def _history(self, request: ApiRequest) -> web.Response:

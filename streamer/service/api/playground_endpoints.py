@@ -27,7 +27,7 @@ MAX_MEMORY_BYTES: Final = 512 << 20
 _PROCESSES: Final = 2
 _MAX_WAITING: Final = 8
 _IDLE_TIMEOUT_S: Final = 60.0
-_BUSY_TEXT: Final = "Too many mappings are tried at the moment; ask again."
+_BUSY_TEXT: Final = "Too many mappings run at the moment; try again."
 _PROBLEM_SCHEMA: Final = s.object_schema(
     text=s.STRING, shown=s.STRING, line=s.INTEGER, column=s.INTEGER, length=s.INTEGER
 )
@@ -59,7 +59,7 @@ class PlaygroundEndpoints:
         """Return the endpoint."""
         yield Endpoint(
             *("POST", "/bloblang", "try_mapping"),
-            "Apply a Bloblang mapping to documents: what comes out, or what is wrong and where.",
+            "Apply a Bloblang mapping to documents: return results, or the error and its place.",
             *(self._try_mapping, _ANSWER_SCHEMA),
             body="An object: `mapping`, `input` (JSON documents, or a text where `raw` is true), "
             "`metadata` (an object), `batch` (whether the documents, a line each, are one batch), "

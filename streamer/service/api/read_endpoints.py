@@ -14,12 +14,11 @@ from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import make_plan
 from streamer.plan.explain import explain
 from streamer.service.api import schemas as s
-from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
+from streamer.service.api.endpoint import ApiRequest, Endpoint
+from streamer.service.api.log_lines import LOG_PARAMETERS, select_log_lines
 from streamer.service.api.request_parsing import parse_number
 from streamer.service.api.responses import json_response
-from streamer.service.api.truncation import CUT_FIELD, CUT_PARAMETER, truncate_line
 from streamer.service.fleet.errors import BadRequestError
-from streamer.service.fleet.log_tail import MAX_LINES
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.exposition import metrics_by_name
@@ -42,8 +41,18 @@ class ReadEndpoints:
         path = "/streams/{id}"
         for name, about, handler, schema in (
             ("stats", "Return the metrics of a stream.", self._stats, s.map_schema(s.ANYTHING)),
-            ("progress", "Return how far a stream is.", self._progress, s.PROGRESS),
-            ("plan", "Return how a stream runs on Spark.", self._plan, s.map_schema(s.ANYTHING)),
+            (
+                "progress",
+                "Return the condition, position and figures of a stream.",
+                self._progress,
+                s.PROGRESS,
+            ),
+            (
+                "plan",
+                "Return the plan of a stream: its stages, shards and windows.",
+                self._plan,
+                s.map_schema(s.ANYTHING),
+            ),
             ("lint", "Return the findings about a stream's config.", self._lint, _LINT_SCHEMA),
             (
                 "revisions",
@@ -65,13 +74,8 @@ class ReadEndpoints:
         yield Endpoint(
             *("GET", f"{path}/logs", "read_logs", "Return the newest lines of a stream's log."),
             *(self._logs, s.list_schema(s.LOG_LINE)),
-            parameters=(
-                Parameter("after", "The number of a line: only those after it.", s.INTEGER),
-                Parameter("lines", "How many, at most.", s.INTEGER),
-                Parameter("number", "The number of a line: only this one.", s.INTEGER),
-                CUT_PARAMETER,
-            ),
-            codes={**_UNKNOWN_STREAM_CODES, 400: "A number is none."},
+            parameters=LOG_PARAMETERS,
+            codes={**_UNKNOWN_STREAM_CODES, 400: "A parameter is no number."},
         )
         yield Endpoint(
             *("GET", "/{id}/ready", "read_ready"),
@@ -164,20 +168,7 @@ class ReadEndpoints:
 
     def _logs(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)
-        after = parse_number(request.query.get("after", "0"), "after")
-        limit = parse_number(request.query.get("lines", str(MAX_LINES)), "lines")
-        if "number" in request.query:
-            number = parse_number(request.query["number"], "number")
-            entries = [
-                one for one in managed.log_tail.lines_after(number - 1) if one.number == number
-            ]
-        else:
-            entries = managed.log_tail.lines_after(after, limit)
-        lines = [line.as_dict() for line in entries]
-        if CUT_FIELD in request.query:
-            max_characters = parse_number(request.query[CUT_FIELD], CUT_FIELD)
-            lines = [truncate_line(line, max_characters) for line in lines]
-        return json_response(lines)
+        return json_response(select_log_lines(managed.log_tail, request.query))
 
     def _ready(self, request: ApiRequest) -> web.Response:
         managed = self._get_stream(request)

@@ -30,7 +30,7 @@ QUERY_TIMEOUT_S: Final = 5.0
 """How long one may take."""
 
 _ACQUIRE_TIMEOUT_S: Final = 1.0
-_BUSY_TEXT: Final = "Too many ask at a time; ask again."
+_BUSY_TEXT: Final = "Too many queries run at the moment; try again."
 _PARAMETER_SCHEMAS: Final = {
     "limit": s.INTEGER,
     "order": {"type": "string", "enum": ["oldest", "newest"]},
@@ -72,7 +72,7 @@ class ResultEndpoints:
         yield from self._downloads.list_endpoints(parameters)
         yield Endpoint(
             *("GET", "/streams/{id}/results", "read_results"),
-            "Return what came out of a stream's windows, of those that it keeps (`retention`).",
+            "Return the kept results of a stream's windows (`retention`).",
             *(self._results, _PAGE_SCHEMA),
             parameters=(*parameters, _ONLY_PARAMETER, CUT_PARAMETER),
             codes={

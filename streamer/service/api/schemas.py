@@ -99,7 +99,7 @@ WINDOWS: Final = object_schema(
     open=MAYBE_INTEGER,
     messages=MAYBE_INTEGER,
     bytes=MAYBE_INTEGER,
-    as_of=MAYBE_STRING,
+    checkpoint_as_of=MAYBE_STRING,
     now=STRING,
 )
 GRAPH: Final = object_schema(
@@ -157,21 +157,19 @@ READY: Final = object_schema(
     statuses=list_schema(object_schema(label=STRING, path=STRING, connected=BOOLEAN)),
 )
 
-CHILLED: Final = Parameter(
-    "chilled", "Whether a config runs in spite of findings that it can run with.", BOOLEAN
-)
+CHILLED: Final = Parameter("chilled", "Whether a config runs in spite of minor findings.", BOOLEAN)
 TIMEOUT: Final = Parameter(
     "timeout",
-    "How long the micro-batch in hand may take, such as `10s`; if it takes longer, it is replayed.",
+    "How long the current micro-batch may take, such as `10s`; a longer one is repeated later.",
     STRING,
 )
 ON_RESET: Final = Parameter(
     "on_reset",
-    "What becomes of open windows that the change cannot keep: let out first, or dropped.",
+    "The treatment of open windows that the change cannot keep: emitted first, or dropped.",
     {"type": "string", "enum": ["drain", "discard"]},
 )
 ROLLBACK: Final = Parameter(
     "rollback_on_failure",
-    "Whether the former revision comes back when this one fails within its first minutes.",
+    "Whether to return to the former revision if this one fails in its first minutes.",
     BOOLEAN,
 )

@@ -20,7 +20,7 @@ from streamer.service.monitoring.history_document import describe_slots
 
 _CONFIG_ABOUT: Final = "The config, YAML or JSON."
 _KINDS: Final = ("cache", "input", "output", "processor", "rate_limit")
-_FILE_STREAM_TEXT: Final = "The stream is that of a file, or the change would lose what it keeps."
+_FILE_STREAM_TEXT: Final = "The stream belongs to a file, or the change would lose open windows."
 _CREATE_CODES: Final = {
     400: "The config has findings, or the id is taken.",
     502: "It does not start.",
@@ -49,10 +49,10 @@ class StreamEndpoints:
     def list_endpoints(self) -> Iterator[Endpoint]:
         """Return the endpoints."""
         yield Endpoint(
-            *("GET", "/streams", "list_streams", "List all streams with what they do."),
+            *("GET", "/streams", "list_streams", "List all streams with condition and figures."),
             *(self._list_streams, s.map_schema(s.STREAM_SUMMARY)),
             parameters=(_HISTORY,),
-            codes={400: "`history` is something else."},
+            codes={400: "`history` is no duration."},
         )
         yield Endpoint(
             *("POST", "/streams", "replace_streams"),
@@ -69,7 +69,7 @@ class StreamEndpoints:
         yield from self._lifecycle_endpoints(path)
         yield Endpoint(
             *("POST", "/resources/{type}/{id}", "put_resource"),
-            "Make a resource that all streams may refer to, or another one of it. Types are "
+            "Create or replace a resource that all streams may use. Types are "
             f"{', '.join(_KINDS)}.",
             self._put_resource,
             parameters=(s.CHILLED, s.TIMEOUT, s.ON_RESET),
@@ -90,7 +90,7 @@ class StreamEndpoints:
             codes={404: "There is no such stream."},
         )
         yield Endpoint(
-            *("POST", path, "create_stream", "Make a stream and start it.", self._create),
+            *("POST", path, "create_stream", "Create a stream and start it.", self._create),
             s.CHANGE_RESULT,
             parameters=(s.CHILLED, s.TIMEOUT),
             body=_CONFIG_ABOUT,
@@ -100,7 +100,7 @@ class StreamEndpoints:
         )
         more = (s.TIMEOUT, s.ON_RESET, s.ROLLBACK)
         yield Endpoint(
-            *("PUT", path, "update_stream", "Let a stream run another config.", self._update),
+            *("PUT", path, "update_stream", "Replace the config of a stream.", self._update),
             s.CHANGE_RESULT,
             parameters=(s.CHILLED, *more),
             body=_CONFIG_ABOUT,
@@ -109,10 +109,10 @@ class StreamEndpoints:
             is_slow=True,
         )
         yield Endpoint(
-            *("PATCH", path, "patch_stream", "Merge an object into a stream's config."),
+            *("PATCH", path, "patch_stream", "Merge an object into the config of a stream."),
             *(self._patch, s.CHANGE_RESULT),
             parameters=(s.CHILLED, *more),
-            body="The part of the config that is another, YAML or JSON.",
+            body="The changed part of the config, YAML or JSON.",
             codes=_CHANGE_CODES,
             is_change=True,
             is_slow=True,
@@ -122,7 +122,7 @@ class StreamEndpoints:
             "Stop a stream, and remove it with its checkpoint and its revisions.",
             self._delete,
             parameters=(s.TIMEOUT,),
-            codes={404: "There is no such stream.", 409: "The stream is that of a file."},
+            codes={404: "There is no such stream.", 409: "The stream belongs to a file."},
             is_change=True,
             is_slow=True,
         )
@@ -131,7 +131,7 @@ class StreamEndpoints:
         unknown = {404: "There is no such stream."}
         yield Endpoint(
             *("POST", f"{path}/pause", "pause_stream"),
-            "Stop a stream for now; its open windows and offsets stay.",
+            "Pause a stream; its open windows and offsets are kept.",
             self._pause,
             parameters=(s.TIMEOUT,),
             codes=unknown,
@@ -153,8 +153,8 @@ class StreamEndpoints:
             parameters=(
                 Parameter(
                     "revision",
-                    "Its number; when left out, the newest that is another than what runs and has "
-                    "not failed on probation.",
+                    "Its number; without it, the newest that differs from the running one and "
+                    "has not been rolled back.",
                     s.INTEGER,
                 ),
                 *(s.TIMEOUT, s.ON_RESET, s.ROLLBACK),

@@ -38,7 +38,7 @@ class TapEndpoints:
             parameters=(
                 Parameter("seconds", f"For how long, at most {MAX_OPEN_S:.0f}.", s.INTEGER),
             ),
-            codes={**_UNKNOWN_STREAM_CODES, 400: "A number is none."},
+            codes={**_UNKNOWN_STREAM_CODES, 400: "A parameter is no number."},
             is_change=True,
         )
         yield Endpoint(
@@ -49,7 +49,7 @@ class TapEndpoints:
                 Parameter("node", "The path of a component, such as `root.input`.", s.STRING),
                 Parameter("after", "The number of a sample: only those after it.", s.INTEGER),
             ),
-            codes={**_UNKNOWN_STREAM_CODES, 400: "A number is none."},
+            codes={**_UNKNOWN_STREAM_CODES, 400: "A parameter is no number."},
         )
 
     def _open(self, request: ApiRequest) -> web.Response:

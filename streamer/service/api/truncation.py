@@ -12,7 +12,7 @@ from streamer.service.api.endpoint import Parameter
 CUT_FIELD: Final = "cut"
 CUT_PARAMETER: Final = Parameter(
     CUT_FIELD,
-    "The most characters of a value; what is longer is cut, and `cut` says so.",
+    "The largest number of characters of a value; longer ones are cut, and `cut` is true.",
     s.INTEGER,
 )
 

@@ -23,7 +23,7 @@ from streamer.window.inspect.window_query import MAX_ROWS, ORDERS, WindowQuery
 MAX_QUERY_KEY_CHARS: Final = 1_000
 """Characters that a search for keys may have."""
 
-_CODES: Final = {404: "There is no such stream.", 400: "A parameter makes no sense."}
+_CODES: Final = {404: "There is no such stream.", 400: "A parameter has a wrong value."}
 _PARAMETERS: Final = (
     Parameter("key", "Lists only windows whose key contains this text.", s.STRING),
     Parameter("exact", "Whether `key` is the whole key.", s.BOOLEAN),
@@ -34,6 +34,7 @@ _PARAMETERS: Final = (
         {"type": "string", "enum": list(ORDERS)},
     ),
     Parameter("limit", f"How many windows, at most {MAX_ROWS}.", s.INTEGER),
+    Parameter("keys", "Whether each key in windows that all keys share has a row.", s.BOOLEAN),
     Parameter("start", "Lists only windows that begin then, RFC 3339.", s.STRING),
     Parameter(
         "content",
@@ -82,7 +83,7 @@ class WindowEndpoints:
         query = parse_window_query(request)
         windows = managed.run.list_windows(query) if managed.run is not None else _NO_WINDOWS
         figures = shown_figures(managed.view, managed.view.current_state())
-        known: dict[str, Any] = {"as_of": figures.as_of_text}
+        known: dict[str, Any] = {"checkpoint_as_of": figures.as_of_text}
         if figures.as_of is not None or managed.run is None:
             # No shard has said anything yet, or does so no more.
             known |= {"open": figures.open_windows, "messages": figures.held, "bytes": figures.size}
@@ -134,4 +135,5 @@ def parse_window_query(request: ApiRequest) -> WindowQuery:
         only_key=given.get("exact") == "true",
         start=start,
         has_content=given.get("content") == "true",
+        lists_keys=given.get("keys") == "true",
     )

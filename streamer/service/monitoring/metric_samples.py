@@ -13,7 +13,7 @@ from streamer.components.metrics.metric import Metric, MetricKind
 from streamer.components.metrics.metric_names import METRICS
 from streamer.core.durations import SECOND
 from streamer.engine.report.latency import LatencySnapshot
-from streamer.engine.report.stream_metrics import SeriesKey, series_key
+from streamer.engine.report.stream_metrics import SeriesKey, Snapshot, series_key
 from streamer.sdk.spec import Kind
 from streamer.service.monitoring.metric_components import MetricComponent
 from streamer.service.monitoring.readiness import end_states, unready_reason
@@ -35,6 +35,8 @@ _SPECIAL_METRICS: Final = frozenset(
         *("window_close_delay_seconds", "batch_duration_seconds"),
     }
 )
+
+_LISTED_BUFFER_PATH: Final = "root.buffers."
 
 STREAM_STATES: Final = (
     "starting",
@@ -146,24 +148,40 @@ def _window_figures(view: StreamView, now: StreamState) -> _Figures:
         elif name == "input_dropped":
             # It is told as the input's.
             dropped.pop(dict(labels)["reason"], None)
+    components = [one for one in view.metric_components if one.kind == Kind.BUFFER]
+    listed = [one for one in components if one.path.startswith(_LISTED_BUFFER_PATH)]
+    for one in listed:
+        own = {"label": one.label, "path": one.path}
+        state = snapshot.by_buffer.get(one.label, Snapshot())
+        for reason, number in sorted(state.dropped.items()):
+            dropped[reason] -= number
+            yield "window_dropped", {**own, "reason": reason}, number
+        yield from _buffer_figures(state, now, own)
     for reason, number in sorted(dropped.items()):
-        yield "window_dropped", {"reason": reason}, number
-    if not makes_windows(view.config.buffer):
-        return
-    yield "window_open", {}, snapshot.open_windows
-    yield "window_messages", {}, snapshot.held
-    yield "window_closed", {}, snapshot.closed + counts.get(series_key("window_closed", {}), 0)
-    yield "state_bytes", {}, snapshot.size
-    yield "state_keys", {}, snapshot.state_keys
+        if number > 0 or not listed:
+            yield "window_dropped", {"reason": reason}, number
+    if makes_windows(view.config.buffer) and not listed:
+        yield from _buffer_figures(snapshot, now, {})
+
+
+def _buffer_figures(snapshot: Snapshot, now: StreamState, labels: Mapping[str, str]) -> _Figures:
+    """Give the figures of a buffer's windows; `labels` are its own, where there are several."""
+    counts = now.counts
+    yield "window_open", labels, snapshot.open_windows
+    yield "window_messages", labels, snapshot.held
+    closed = counts.get(series_key("window_closed", labels), 0)
+    yield "window_closed", labels, snapshot.closed + closed
+    yield "state_bytes", labels, snapshot.size
+    yield "state_keys", labels, snapshot.state_keys
     if snapshot.closed_until is not None:
-        yield "window_watermark_timestamp_seconds", {}, snapshot.closed_until / SECOND
+        yield "window_watermark_timestamp_seconds", labels, snapshot.closed_until / SECOND
     if snapshot.clock_source:
-        source = {"source": snapshot.clock_source}
+        source = {**labels, "source": snapshot.clock_source}
         yield "window_clock_held_seconds", source, snapshot.clock_ahead / SECOND
     if snapshot.next_close is not None:
-        yield "window_next_close_timestamp_seconds", {}, snapshot.next_close / SECOND
+        yield "window_next_close_timestamp_seconds", labels, snapshot.next_close / SECOND
     name = "window_close_delay_seconds"
-    yield name, {}, now.times.get(series_key(name, {}), LatencySnapshot())
+    yield name, labels, now.times.get(series_key(name, labels), LatencySnapshot())
 
 
 def _stream_figures(view: StreamView, now: StreamState) -> _Figures:

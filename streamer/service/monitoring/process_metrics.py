@@ -20,11 +20,10 @@ def process_samples() -> Iterator[Sample]:
     labels = {
         "version": __version__,
         "python": platform.python_version(),
-        "spark": _package_version("pyspark"),
+        "spark": package_version("pyspark"),
     }
     yield Sample.create("streamer_build_info", labels, 1)
-    # Nobody is to wait for the import before there is a Spark.
-    if _SPARK_MODULE not in sys.modules:
+    if not is_spark_loaded():
         return
     from streamer.spark.session.runtime_metrics import read_runtime_metrics
 
@@ -32,4 +31,9 @@ def process_samples() -> Iterator[Sample]:
         yield Sample.create(name, {}, value)
 
 
-_package_version = cache(version)
+def is_spark_loaded() -> bool:
+    """Return whether Spark was started, or is about to be: nobody is to wait for its import."""
+    return _SPARK_MODULE in sys.modules
+
+
+package_version = cache(version)

@@ -52,7 +52,7 @@ def list_windows_of_buffers(
         **first,
         "kind": "; ".join(f"{label}: {one['kind']}" for label, one in listed.items()),
         "buffers": {
-            label: {name: one[name] for name in ("kind", "clock", *_SUMS)}
+            label: {name: one[name] for name in ("kind", "clock", "keyed", *_SUMS)}
             for label, one in listed.items()
         },
         "complete": all(one["complete"] for one in listed.values()),
@@ -100,7 +100,7 @@ def list_open_windows(
         "bytes": sum(status.get("held_bytes", 0) for status in known),
         "matches": selected.total,
         "complete": selected.is_complete,
-        "as_of": _format_time(selected.at),
+        "answered_at": _format_time(selected.at),
         "contents": [content_document(one) for one in selected.contents],
         "keyed": window.keyed or window.spreads_groups,
         **_recent_events(window, recent or WindowHistory()),

@@ -93,7 +93,7 @@ def _usual_windows(
     ]
     if window.strategy == "panes":
         # Which keys are in them is known only when somebody asks.
-        total, is_complete = len(rows), query.key is None
+        total, is_complete = len(rows), query.key is None and not query.lists_keys
     elif query.key is not None or query.start is not None:
         total = len(rows)
     return SelectedWindows(rank_rows(rows, query.by, query.limit), total, is_complete, None, [])

@@ -95,6 +95,12 @@ class RunRecorder:
         is_first = not self._figures.markers()
         self.mark(MarkerKind.START if is_first else MarkerKind.RESTART)
 
+    def close(self) -> None:
+        """End: nothing flows any more."""
+        self._figures.rates.is_known = False
+        self.mark(MarkerKind.STOP)
+        self.save()
+
     def save(self) -> None:
         """Save what there is, if it can be."""
         self._saved_at = self._figures.clock()

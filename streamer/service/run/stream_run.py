@@ -450,8 +450,7 @@ class StreamRun:
         """End the run: report it, and release the checkpoint."""
         self.on_close()
         if self.is_opened:
-            self._recorder.mark(MarkerKind.STOP)
-            self._recorder.save()
+            self._recorder.close()
         self._view.set_ended()
         if self._tracer is not None:
             self._tracer.flush()

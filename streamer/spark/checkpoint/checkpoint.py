@@ -45,6 +45,7 @@ from streamer.engine.planner.checkpoint_path import (
 )
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.plan.checkpoint_dir import is_remote
+from streamer.plan.state_words import compare_states
 from streamer.plan.stream_buffers import extends_state
 from streamer.spark.checkpoint.directory_lock import DirectoryLock, acquire_within
 from streamer.spark.checkpoint.lease import Lease
@@ -408,19 +409,38 @@ class Checkpoint:
         bound = self.read_record().get("fingerprint")
         if bound is None:
             return dict(fingerprint)
-        for name, what in (("input", "input"), ("window", "buffer"), ("key", "grouping")):
+        for name in ("input", "window", "key"):
             if _is_compatible(bound.get(name), fingerprint.get(name)):
                 continue
             if name != "input" and _has_more_buffers(bound, fingerprint):
                 continue
             if self.is_resumable or name == "input":
-                raise CheckpointError(
-                    f"the checkpoint {self} was made with the {what} {bound.get(name)}, "
-                    f"the config has {fingerprint.get(name)}, and open windows cannot be moved; "
-                    f"change the {what} back, name another directory with --checkpoint, or delete "
-                    "this one to start from the beginning of the input (its open windows are lost)"
-                )
+                raise self._make_mismatch_error(name, bound, fingerprint)
         return {**fingerprint, "shards": bound["shards"]}
+
+    def _make_mismatch_error(
+        self, name: str, bound: Mapping[str, Any], current: Mapping[str, Any]
+    ) -> CheckpointError:
+        """Return why a config cannot go on with this checkpoint; the safest remedy comes first."""
+        before, now = compare_states(name, bound.get(name), current.get(name))
+        if name == "input" and (
+            not self.is_resumable or str(bound.get("window")) in _STATELESS_BUFFERS
+        ):
+            remedy = "change it back, or name another directory with --checkpoint"
+            return CheckpointError(
+                f"the checkpoint {self} was made with {before}, the config has {now}; {remedy}"
+            )
+        drain = "-w --on-reset drain"
+        if (self.directory / "running.plan").exists():
+            drain = f"start with {drain}"
+        else:
+            drain = f"start the earlier config once with {drain}, stop it, then start this one so"
+        return CheckpointError(
+            f"the checkpoint {self} was made with {before}, the config has {now}, which cannot go "
+            f"on with its open windows; to lose nothing, {drain}: these windows come out first. Or "
+            "change it back; or name another directory with --checkpoint to start from the "
+            "beginning of the input, without the open windows"
+        )
 
     def close(self) -> None:
         """Give the lock back; a JVM that inherited it holds it until it ends."""

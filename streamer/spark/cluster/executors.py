@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -113,3 +113,35 @@ def list_executors(context: SparkContext) -> list[Executor]:
             )
         )
     return result
+
+
+def describe_executors(context: SparkContext, limit: int) -> list[dict[str, Any]]:
+    """Return the executors that work, for JSON: cores, tasks, and memory in bytes.
+
+    Without a cluster it is the driver that works.
+
+    Args:
+        context: Spark's.
+        limit: how many at most.
+    """
+    is_local = context.master.startswith("local[") or context.master == "local"
+    listed = java_spark(context).statusStore().executorList(True)
+    described = []
+    for number in range(min(listed.size(), limit)):
+        one = listed.apply(number)
+        if one.id() == _DRIVER_ID and not is_local:
+            continue
+        described.append(
+            {
+                "name": one.id(),
+                "host": one.hostPort().rpartition(":")[0],
+                "cores": one.totalCores(),
+                "active_tasks": one.activeTasks(),
+                "failed_tasks": one.failedTasks(),
+                "task_seconds": round(one.totalDuration() / 1e3, 1),
+                "memory_used": one.memoryUsed(),
+                "memory_max": one.maxMemory(),
+                "excluded": one.isExcluded(),
+            }
+        )
+    return described

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
-from streamer.spark.cluster.executors import list_executors
+from streamer.core.redaction import redact_urls
+from streamer.spark.cluster.executors import describe_executors, list_executors
 from streamer.spark.compat import FALLBACKS, java_packages
 
 _READ_LOCK: Final = threading.Lock()
+_MAX_EXECUTORS: Final = 200
 
 
 def read_runtime_metrics() -> dict[str, float]:
@@ -25,6 +27,26 @@ def read_runtime_metrics() -> dict[str, float]:
     try:
         with _READ_LOCK:
             return _read_metrics(context)
+    except (Py4JError, OSError, AttributeError):
+        return {}
+
+
+def read_runtime_facts() -> dict[str, Any]:
+    """Return facts of Spark for people: Java, master, heap, and executors; none without Spark."""
+    context = SparkContext._active_spark_context
+    if context is None or context._jsc is None:
+        return {}
+    try:
+        with _READ_LOCK:
+            jvm = java_packages(context)
+            heap = jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage()
+            return {
+                "java": jvm.java.lang.System.getProperty("java.version"),
+                "master": redact_urls(context.master),
+                "heap_used": heap.getUsed(),
+                "heap_max": heap.getMax(),
+                "executors": describe_executors(context, _MAX_EXECUTORS),
+            }
     except (Py4JError, OSError, AttributeError):
         return {}
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from streamer.config.echo import ConfigRedactor
 from streamer.plan import Plan
 from streamer.plan.buffer_chain import find_readers, level_count
+from streamer.plan.window_plan import mapping_index
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
@@ -44,6 +45,8 @@ class Node:
         branches: what is inside of it.
         aside: it gets only what leaves the way (`late_output`).
         path: where it stands in the config, as the labels of metrics say it.
+        pre_aggregates: whether windows aggregate their messages by it as they come, so that no
+            message passes it one by one.
     """
 
     kind: str
@@ -53,6 +56,7 @@ class Node:
     branches: tuple[Branch, ...] = ()
     aside: bool = False
     path: str = ""
+    pre_aggregates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class _GraphBuilder:
         self._plan = plan
         self._redactor = redactor
         self._open: list[ParsedComponent] = []
+        self._aggregated = [*_find_aggregated(plan)]
 
     def make_stages(self) -> Iterator[Stage]:
         plan = self._plan
@@ -217,7 +222,9 @@ class _GraphBuilder:
         kind = str(component.kind)
         label = self._redactor.redact_text(component.label)
         return Node(
-            kind, component.name, label, detail, branches, aside, _get_component_path(component)
+            *(kind, component.name, label, detail, branches, aside),
+            path=_get_component_path(component),
+            pre_aggregates=any(component is one for one in self._aggregated),
         )
 
     def _find_branches(self, component: ParsedComponent) -> Iterator[Branch]:
@@ -263,6 +270,17 @@ class _GraphBuilder:
             if _is_flat(body[name])
         )
         return ", ".join(fact for _, fact in zip(range(_MAX_DETAILS), facts, strict=False))
+
+
+def _find_aggregated(plan: Plan) -> Iterator[ParsedComponent]:
+    """Give the mappings by which windows aggregate their messages."""
+    if plan.buffers:
+        ways = [(one.windows.aggregation, one.windows.key, one.processors) for one in plan.buffers]
+    else:
+        ways = [(plan.aggregation, plan.key, plan.processors)]
+    for aggregation, key, processors in ways:
+        if aggregation.text is not None:
+            yield processors[mapping_index(key)]
 
 
 def _get_component_path(component: ParsedComponent) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypedDict
 import orjson
 
 from streamer.bloblang import BloblangError, Mapping, compile_mapping
-from streamer.bloblang.diagnostics import format_caret
+from streamer.bloblang.carets import find_culprit, format_caret
 from streamer.bloblang.methods.parsing import indent_json
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.execution import Execution
@@ -28,8 +28,6 @@ from streamer.tools.playground.split_documents import Split, split_documents
 
 MAX_SHOWN_BYTES: Final = 1 << 20
 """How many bytes of results are shown; those after them are left out."""
-_NAMED_CALL: Final = re.compile(r"^(?:unrecognised )?(?:function|method) '([^']+)'")
-_WORD: Final = re.compile(r"[\w$@]+|[^\s\w]")
 _LINE_NUMBER: Final = re.compile(r"failed assignment \(line (\d+)\)")
 
 
@@ -246,31 +244,12 @@ def _explain_failure(error: Exception) -> Problem:
 
 
 def _explain_syntax_error(error: BloblangError, text: str) -> Problem:
-    """Return why a mapping cannot be read, and which of its words is meant.
-
-    The place that an error names is where reading stopped, which may be behind the culprit: a name
-    that does not exist is reported at the end of its call.
-    """
-    lines = text.split("\n")
-    number = min(error.line, len(lines))
-    at = error.column - 1
-    while number > 1 and not lines[number - 1].strip():
-        number, at = number - 1, len(lines[number - 2])
-    line = lines[number - 1]
-    at = min(at, len(line))
-    named = _NAMED_CALL.search(error.message)
-    start = line.rfind(named[1], 0, at + len(named[1])) if named else -1
-    if named and start >= 0:
-        end = start + len(named[1])
-    else:
-        # The word at the place; at the end of the line, the last one.
-        words = [word.span() for word in _WORD.finditer(line)]
-        start, end = next((span for span in words if span[1] > at), (words or [(at, at + 1)])[-1])
-        start = max(start, at) if end > at else start
+    """Return why a mapping cannot be read, and which of its words is meant."""
+    culprit = find_culprit(error, text)
     return {
         "text": str(error),
         "shown": format_caret(error, text),
-        "line": number,
-        "column": start + 1,
-        "length": max(end - start, 1),
+        "line": culprit.line,
+        "column": culprit.column,
+        "length": culprit.length,
     }

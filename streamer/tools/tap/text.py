@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from streamer.core.json.dump import dump_json
@@ -13,7 +14,13 @@ from streamer.tools.tap.stages import Stage
 from streamer.tools.text_style import Style, keep_text
 
 
-def format_stage(stage: Stage, limit: int, style: Style = keep_text, width: int = 0) -> str:
+def format_stage(
+    stage: Stage,
+    limit: int,
+    style: Style = keep_text,
+    width: int = 0,
+    has_metadata: bool = True,
+) -> str:
     """Return a stage's lines.
 
     Args:
@@ -21,8 +28,16 @@ def format_stage(stage: Stage, limit: int, style: Style = keep_text, width: int 
         limit: how many messages are shown.
         style: colours.
         width: columns at which lines are cut; 0 to leave them whole.
+        has_metadata: whether the messages' metadata is shown.
     """
+    if not has_metadata:
+        stage = _remove_metadata(stage)
     return "\n".join(_format_lines(stage, limit, style, width)) + "\n"
+
+
+def _remove_metadata(stage: Stage) -> Stage:
+    batches = [[message.with_metadata({}) for message in batch] for batch in stage.batches]
+    return replace(stage, batches=batches)
 
 
 def _format_lines(stage: Stage, limit: int, style: Style, width: int) -> Iterator[str]:
@@ -83,8 +98,10 @@ def _shorten_text(text: str, width: int) -> str:
     return text if not width or len(text) <= width else f"{text[: width - 1]}…"
 
 
-def to_json_document(stage: Stage, limit: int) -> dict[str, Any]:
+def to_json_document(stage: Stage, limit: int, has_metadata: bool = True) -> dict[str, Any]:
     """Return a stage as plain values; messages are written as unit tests write them."""
+    if not has_metadata:
+        stage = _remove_metadata(stage)
     document: dict[str, Any] = {
         "path": stage.path,
         "component": stage.name,

@@ -38,6 +38,7 @@ class WindowQuery:
         start: lists only windows that begin then, ns; None for all.
         has_content: whether to look into the windows: their last messages, and their aggregates.
         max_keys: how many keys a shard may look through.
+        lists_keys: whether each key in windows that all keys share has a row of its own.
     """
 
     by: Order = "age"
@@ -47,6 +48,7 @@ class WindowQuery:
     start: int | None = None
     has_content: bool = False
     max_keys: int = MAX_SCANNED_KEYS
+    lists_keys: bool = False
 
     def to_json(self) -> str:
         """Return the question as a text, which tells it apart from others."""
@@ -56,11 +58,6 @@ class WindowQuery:
     def from_json(cls, text: str) -> WindowQuery:
         """Create a question from what `to_json` returned."""
         return cls(**orjson.loads(text))
-
-    @property
-    def needs_keys(self) -> bool:
-        """Whether the answer is about keys, so that packs of many keys must be opened."""
-        return self.max_keys > _USUAL_KEYS
 
     def matches(self, key: str | None) -> bool:
         """Return whether windows of a key are listed."""

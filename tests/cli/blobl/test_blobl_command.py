@@ -71,7 +71,7 @@ def test_a_mapping_that_cannot_be_parsed_is_shown(blobl: Run) -> None:
     code, out, err = blobl(DOCS, "root.a = 1\nroot.b = nope()")
     assert (code, out) == (1, "")
     assert err.startswith("error: failed to parse mapping: line 2 char 16: ")
-    assert err.endswith("\n  |\n2 | root.b = nope()\n  |                ^---\n")
+    assert err.endswith("\n  |\n2 | root.b = nope()\n  |          ^^^^\n")
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_no_argument_that_names_a_file_or_a_stream_is_left_out() -> None:
 
 
 def test_commands_and_options_are_completed() -> None:
-    assert values("streamer li") == ["list-streams", "lint", "list"]
+    assert values("streamer li") == ["list", "lint", "list-streams"]
     assert values("streamer tap --inp") == ["--input"]
     assert values("streamer tap --format j") == ["json"]
     assert values("streamer completion ") == ["bash", "zsh", "fish"]

@@ -41,6 +41,18 @@ A = "{http_server: {path: /a, ws_path: ''}}"
             "output_resources: [{label: late, http_server: {path: /get}}]",
             "the output http_server at line 2 serves /get",
         ),
+        (
+            "input: {http_server: {path: /a, ws_path: ''}}\nbuffers:\n"
+            "- {label: x, count_window: {count: 2}, output: {http_server: {path: /x}}}\n"
+            "- {label: y, count_window: {count: 3}, output: {http_server: {path: /x}}}",
+            r"\(4,.* field path: the output http_server at line 3 serves /x on the same server",
+        ),
+        (
+            "input: {http_server: {path: /a, ws_path: ''}}\nbuffers:\n"
+            "- {label: x, count_window: {count: 2}, output: {drop: {}}}\n"
+            "- {label: y, count_window: {count: 3}, output: {http_server: {path: /a}}}",
+            r"field path: the input http_server at line 1 serves /a on the same server",
+        ),
         ("input: {http_server: {path: /a, ws_path: /a}}", "field ws_path is /a, as path is"),
         ("output: {http_server: {path: /a, stream_path: /a}}", "field stream_path is /a, as path"),
     ],
@@ -95,3 +107,12 @@ def test_the_paths_that_a_stream_will_serve_are_known_from_its_config():
     )
     found = find_served_paths((config.input, config.output), config.late_outputs, config.resources)
     assert sorted(found) == ["/a/{id}", "/b", "/c", "/d", "/inputs", "/inputs/"]
+
+
+def test_buffers_that_share_an_output_serve_it_once() -> None:
+    parse_config(
+        "input: {http_server: {path: /a, ws_path: ''}}\nbuffers:\n"
+        "- {label: x, count_window: {count: 2}}\n"
+        "- {label: y, count_window: {count: 3}}\n"
+        "output: {http_server: {path: /out, stream_path: /s, ws_path: /w}}"
+    )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
-from streamer.engine.report.batch_progress import BatchMeter, BatchProgress, ProgressLog
+from streamer.engine.report.batch_progress import BatchMeter, BatchProgress, ProgressLog, ReadingLog
 from streamer.sdk.input.replayable import FileExtent
 
 MB = 1_000_000
@@ -175,3 +178,18 @@ def test_the_log_has_a_line_of_it_ever_more_seldom() -> None:
     log = ProgressLog()
     due = [second for second in range(100) if log.is_due(BatchProgress(second, 0))]
     assert due == [10, 20, 40, 80]
+
+
+def test_files_that_take_many_micro_batches_have_lines_by_the_time_that_they_all_take() -> None:
+    lines: list[tuple[str, str, Mapping[str, Any]]] = []
+    now = 100.0
+    log = ReadingLog(lambda *line: lines.append(line), lambda: now)
+    for second in range(50):
+        now = 100.0 + second
+        log.log(BatchProgress(0.5, 10, "a.csv", second / 50, 50.0 - second))
+        log.log(BatchProgress(0.5, 10))
+    log.log(BatchProgress(99.0, 10, "a.csv", 1.0))
+    assert [(level, text) for level, text, _ in lines] == [("INFO", "The files are being read")] * 3
+    assert [fields["seconds"] for _, _, fields in lines] == [10.0, 20.0, 40.0]
+    assert lines[1][2]["share"] == "40 % of a.csv"
+    assert lines[1][2]["seconds_left"] == 30

@@ -85,6 +85,17 @@ def test_kinds_of_figures() -> None:
     assert {one.kind for one in FIGURES} | {FigureKind.SHARE} == set(FigureKind)
 
 
+def test_a_long_micro_batch_has_its_duration_in_all_of_its_slots() -> None:
+    history = FigureHistory()
+    history.record(batch(0, 5, 1, batch_seconds=5, open_windows=1))
+    history.record(batch(5, 30, 1, batch_seconds=25, open_windows=2))
+    assert read(history, 0, 34, "batch_seconds") == [5, 5, 25, 25, 25, 25, 25]
+    history.interrupt(START + 60)
+    history.record(batch(60, 65, 1, batch_seconds=5))
+    # Nothing is known of the time in which the stream was down.
+    assert read(history, 30, 65, "batch_seconds") == [25, *[None] * 5, 5, 5]
+
+
 def test_a_clock_that_is_set_back_or_forward_leaves_no_false_figures() -> None:
     history = FigureHistory()
     history.record(batch(0, 10, 100))

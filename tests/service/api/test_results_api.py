@@ -144,7 +144,10 @@ def test_few_are_answered_at_a_time_and_the_others_told_so(
         for _ in range(endpoint.MAX_CONCURRENT_QUERIES):
             assert places.acquire(timeout=0)
         busy = server.client.get(PATH)
-        assert (busy.status_code, busy.text) == (503, "Error: Too many ask at a time; ask again.\n")
+        assert (busy.status_code, busy.text) == (
+            503,
+            "Error: Too many queries run at the moment; try again.\n",
+        )
         # Whoever asks for something else is answered meanwhile.
         assert server.client.get("/ping").text == "pong"
         places.release()

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from streamer.engine.report.figure_history import BatchFigures
 from streamer.engine.report.stream_metrics import Snapshot, series_key
 from streamer.engine.report.window_history import LAG_METRIC_KEY, WindowHistory
 from streamer.engine.report.window_questions import Answer
+from streamer.service.monitoring.stream_figures import StreamFigures
 from streamer.service.monitoring.stream_view import StreamState
 from streamer.service.monitoring.window_listing import list_open_windows
 from streamer.window import SystemWindow
@@ -78,6 +80,7 @@ output:
     outputs: [ { label: a, drop: {} }, { label: b, drop: {} } ]
 """
 
+CHECK = "root.pipeline.processors.0"
 BEGAN = time.time_ns() - 60 * SECOND
 
 
@@ -168,9 +171,43 @@ def list_sessions(query: WindowQuery, answer: Answer | None) -> Mapping[str, Any
     return list_open_windows(SESSIONS, [status], recent, query, answer)
 
 
+def feed(stream_id: str, figures: StreamFigures) -> None:
+    """Let a stream have figures of the last minutes, until now: of `steady` 50 a second."""
+    at, history = time.time(), figures.history
+    if history.is_empty:
+        figures.counted_since = at - 600
+        figures.node_order = {"root.input": 0, CHECK: 1, "root.output": 2}
+        history.interrupt(at - 600)
+        figures.rates.reset(at - 600)
+    step = 10.0 if at - history.known_until > 20 else 1.0
+    while (since := history.known_until) + step <= at:
+        until = since + step
+        wave = 0.0 if stream_id == "steady" else 0.3 * ((until / 7) % 2)
+        rate = 50.0 if stream_id == "steady" else (sum(map(ord, stream_id)) % 90 + 4) * (1 + wave)
+        figures.received += round(rate * step)
+        figures.rates.add(
+            since,
+            until,
+            {
+                **dict.fromkeys(("in", "out", "root.input received"), figures.received),
+                **dict.fromkeys((f"{CHECK} received", f"{CHECK} sent"), figures.received),
+                "root.output sent": figures.received,
+                "error": 0,
+            },
+        )
+        busy = {f"busy:{CHECK}": 0.1 * step, "busy:root.output": 0.75 * step}
+        amounts = {**dict.fromkeys(("in", "out"), rate * step), **busy}
+        values = {
+            **dict.fromkeys(("batch_seconds", "latency_p50"), 0.4),
+            **{"stage_1_seconds": 0.1, "stage_2_seconds": 0.2, "latency_p99": 0.9},
+            **{"open_windows": 3.0, "held_messages": 412.0, "state_bytes": 88_100.0},
+        }
+        history.record(BatchFigures(since, until, until, amounts, values))
+
+
 def stage() -> Stage:
     """What the streams say."""
-    return Stage(breaks={"it-breaks"}, now=now, windows=windows)
+    return Stage(breaks={"it-breaks"}, now=now, windows=windows, feed=feed)
 
 
 def files(directory: Path, number: int = 2) -> dict[str, str]:

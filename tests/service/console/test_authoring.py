@@ -90,7 +90,7 @@ def test_findings_are_marked_where_they_stand_and_lead_there(page: Page, server:
     expect(field).to_be_focused()
     assert caret(field) == (11, 5)
     expect(items.nth(1).get_by_role("link", name="unknown_field")).to_have_attribute(
-        "href", "#/docs/lint/unknown_field"
+        "href", "#/docs/lint-codes/unknown_field"
     )
     page.get_by_role("button", name="Deploy…").click()
     expect(page.get_by_role("alert")).to_contain_text("Fix the errors first")
@@ -291,7 +291,7 @@ def test_the_documentation_is_read_in_the_console(page: Page, server: Asking) ->
     picture = page.locator(".prose img").first
     picture.scroll_into_view_if_needed()
     page.wait_for_function("() => document.querySelector('.prose img').naturalWidth > 0")
-    go(page, server, "docs/lint/bad_bloblang")
+    go(page, server, "docs/lint-codes/bad_bloblang")
     expect(page.locator("#at-bad_bloblang")).to_be_focused()
     go(page, server, "docs/nope")
     expect(page.get_by_text("there is no such page")).to_be_visible()

@@ -11,6 +11,7 @@ from streamer.service.console.pages import CONTENT_SECURITY_POLICY, ConsolePages
 from tests.service.api.asking import asking
 
 PAGES = ConsolePages()
+TOKEN = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
 TEXTS = {name: text for name, text in PAGES.files.items() if not name.startswith("pictures/")}
 _NAMED = re.compile(r"""(?:src|href)="\{assets\}/([^"]+)"|from "(\.[^"]+)"|import\("(\.[^"]+)"\)""")
 
@@ -49,7 +50,7 @@ def test_without_the_api_there_is_no_console(tmp_path: Path) -> None:
 
 
 def test_the_page_is_seen_before_one_signs_in_and_data_are_not(tmp_path: Path) -> None:
-    tokens = "[ { name: ci, token_hash: 'ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=' } ]"
+    tokens = f"[ {{ name: ci, token_hash: '{TOKEN}' }} ]"
     http = f"bearer_auth: {{ enabled: true, tokens: {tokens} }}"
     with asking(tmp_path, http) as server:
         page = server.ask("GET", "/")
@@ -73,7 +74,13 @@ def test_a_browser_does_not_ask_for_a_password_before_the_page_can(tmp_path: Pat
         assert server.ask("GET", "/streams").headers["www-authenticate"].startswith("Basic ")
         by_page = server.ask("GET", "/streams", X_Requested_With="XMLHttpRequest")
         assert by_page.status_code == 401
-        assert by_page.headers["www-authenticate"].startswith("xBasic ")
+        challenge = by_page.headers["www-authenticate"]
+        assert challenge.startswith("xBasic ") and not challenge.endswith("Bearer")
+    tokens = f"bearer_auth: {{ enabled: true, tokens: [ {{ name: ci, token_hash: '{TOKEN}' }} ] }}"
+    with asking(tmp_path / "both", f"{http}, {tokens}") as server:
+        # The page asks for what there is, and so it has to know both.
+        by_page = server.ask("GET", "/streams", X_Requested_With="XMLHttpRequest")
+        assert by_page.headers["www-authenticate"].endswith('charset="UTF-8", Bearer')
 
 
 def test_all_that_files_refer_to_is_there() -> None:

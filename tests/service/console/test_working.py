@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -12,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from streamer import __version__
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.report.failed_messages import FailureSampler
@@ -174,11 +177,96 @@ def test_failed_messages_are_shown_with_their_error_and_place(page: Page, server
     assert page.evaluate("window.hacked") is None
 
 
+def test_the_service_has_a_page_with_its_log_and_its_settings(
+    page: Page, server: Asking, tmp_path: Path
+) -> None:
+    server.api.service_log.add(1_700_000_000 * SECOND, "INFO", "Listening", {"url": BAD})
+    for number in range(3):
+        server.api.service_log.add(1_700_000_000 * SECOND, "ERROR", f"broke {number}", {})
+    go(page, server, "service")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Service")
+    expect(page.get_by_text(f"streamer {__version__} on")).to_be_visible()
+    facts = page.get_by_role("region", name="Facts")
+    expect(facts).to_contain_text(f"process {os.getpid()}")
+    # Spark does not run here: nothing is said of it, and why.
+    expect(facts.get_by_title("Not known: Spark has not started.").first).to_have_text("–")
+    costs = page.get_by_role("region", name="Streams by cost").last
+    expect(costs.get_by_role("columnheader", name="Busy")).to_have_attribute(
+        "aria-sort", "descending"
+    )
+    expect(costs.get_by_role("link", name="orders")).to_be_visible()
+    checkpoint = page.get_by_role("region", name="Checkpoints").last.get_by_role("row")
+    expect(checkpoint.filter(has_text="orders")).to_contain_text("kB")
+    expect(page.get_by_label("Settings").last).to_contain_text('"bearer_auth"')
+    expect(page.get_by_role("link", name="OpenAPI")).to_have_attribute(
+        "href", f"{server.url}/openapi.json"
+    )
+    log = page.get_by_role("log")
+    expect(log).to_contain_text(f"Listening url={BAD}")
+    jump = page.get_by_role("button", name="Next error")
+    jump.click()
+    expect(log.locator("li").nth(1)).to_be_focused()
+    jump.click()
+    expect(log.locator("li").nth(2)).to_be_focused()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download").click()
+    saved.value.save_as(tmp_path / "log.jsonl")
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["msg"] for line in lines][-1] == "broke 2"
+    server.service.manager.registry.refused_files.refuse("bad", "bad.yaml", [BAD], is_change=False)
+    page.reload()
+    refused = page.get_by_role("region", name="Refused files")
+    expect(refused).to_contain_text("1 file refused: show in the list of streams")
+    server.service.manager.registry.refused_files.accept("bad")
+
+
+def test_several_streams_are_paused_and_resumed_and_the_filter_is_in_the_address(
+    page: Page, server: Asking
+) -> None:
+    go(page, server, "?q=a")
+    rows = page.locator("tbody tr")
+    expect(page.get_by_role("searchbox", name="Filter streams")).to_have_value("a")
+    page.get_by_role("searchbox", name="Filter streams").fill("l")
+    expect(rows).to_have_count(2)
+    assert page.url.endswith("#/?q=l")
+    pause = page.get_by_role("button", name="Pause selected")
+    expect(pause).to_be_disabled()
+    page.get_by_role("checkbox", name="Select all shown").check()
+    expect(page.get_by_text("2 streams selected")).to_be_visible()
+    pause.click()
+    dialog = page.get_by_role("dialog", name="Pause 2 streams?")
+    expect(dialog).to_contain_text("filed, plain")
+    dialog.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("2 streams are paused.")).to_be_visible()
+    assert (server.service.state("filed"), server.service.state("plain")) == ("paused", "paused")
+    assert server.service.state("orders") == "running"
+    # What is filtered out is not selected any more.
+    page.get_by_role("searchbox", name="Filter streams").fill("plain")
+    expect(page.get_by_text("1 stream selected")).to_be_visible()
+    page.get_by_role("button", name="Resume selected").click()
+    expect(page.get_by_text("1 stream is running again.")).to_be_visible()
+    server.service.wait_for("plain", "running")
+    assert server.service.state("filed") == "paused"
+    assert server.ask("POST", "/streams/filed/resume").status_code == 200
+
+
+def test_a_stream_that_is_not_there_leads_to_the_list(page: Page, server: Asking) -> None:
+    go(page, server, "streams/nope/results")
+    expect(page.get_by_role("heading", name="There is no stream nope")).to_be_focused()
+    expect(page).to_have_title("There is no stream nope · streamer")
+    page.get_by_role("link", name="All streams").click()
+    expect(page.get_by_role("heading", name="Streams")).to_be_visible()
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 def test_all_is_named_and_can_be_read(
     browser: Browser, server: Asking, theme: str, width: int
 ) -> None:
     with opened(browser, f"{server.url}/", theme, width) as (page, complaints):
+        expect(page.get_by_role("checkbox", name="Select orders")).to_be_visible()
+        looks(page, "streams")
+        header = page.locator(".top").bounding_box()
+        assert header is not None and header["height"] < 60
         go(page, server, "streams/orders/results")
         rows = page.locator(".results tbody tr")
         expect(rows).to_have_count(50)
@@ -197,4 +285,7 @@ def test_all_is_named_and_can_be_read(
         go(page, server, "streams/orders/failed")
         expect(page.locator(".sample").first).to_be_visible()
         looks(page, "failed messages")
+        go(page, server, "service")
+        expect(page.get_by_role("log")).to_be_visible()
+        looks(page, "service")
         assert complaints == []

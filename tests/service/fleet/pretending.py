@@ -23,6 +23,7 @@ from streamer.service.fleet.manager import Manager
 from streamer.service.fleet.registry import Registry
 from streamer.service.fleet.restart_schedule import RestartPolicy
 from streamer.service.fleet.run_handle import RunRequest
+from streamer.service.monitoring.stream_figures import StreamFigures
 from streamer.service.monitoring.stream_view import StreamState
 from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.service.run.revision_switch import RevisionChange
@@ -53,6 +54,7 @@ class Stage:
         wait: a start waits for it.
         now: what a run says of itself, by its stream and the number of its polls.
         windows: what a run says of its windows, by its stream.
+        feed: gives figures to the history of a stream, at each poll.
     """
 
     fails: set[str] = field(default_factory=set)
@@ -68,6 +70,7 @@ class Stage:
         Snapshot(messages=7, batch=polls), {}
     )
     windows: Callable[[str, WindowQuery, Answer | None], Mapping[str, Any]] = lambda *_: NO_WINDOWS
+    feed: Callable[[str, StreamFigures], None] = lambda _, figures: None
 
 
 class PretendedRun:
@@ -102,11 +105,13 @@ class PretendedRun:
         self.stage.on[self.stream_id] = self.config.text
         self.stage.started.append((self.stream_id, self.config.text))
         self.view.set_running(lambda: self.stage.now(self.stream_id, self.number))
+        self.stage.feed(self.stream_id, self.view.figures)
         return self
 
     def poll(self) -> bool:
         if self._has(self.stage.breaks):
             raise self.stage.error("it broke")
+        self.stage.feed(self.stream_id, self.view.figures)
         self.number += 1
         if self.former is not None and self._has(self.stage.relapses):
             self._take(self.former)

@@ -110,3 +110,36 @@ def test_an_input_inside_of_another_tells_what_it_has_counted() -> None:
         'input_received{label="a",path="root.input.broker.inputs.0"}': 0,
         'input_received{label="b",path="root.input.broker.inputs.1"}': 5,
     }
+
+
+LIST = """
+input: { stdin: {} }
+buffers:
+  - { label: hourly, tumbling_window: { timestamp_mapping: root = this.at, size: 1h } }
+  - { label: daily, from: hourly, tumbling_window: { size: 24h } }
+output: { drop: {} }
+"""
+
+
+def test_figures_of_several_buffers_have_the_label_of_their_buffer() -> None:
+    counters = {"dropped": {"late": 3}}
+    hour = {"buffer": "hourly", "open": [{"end": 1}], "held": 7, "held_bytes": 70}
+    day = {"buffer": "daily", "open": [{"end": 1}, {"end": 2}], "held": 2, "held_bytes": 20}
+    statuses = [{"ended": False, "counters": counters, **hour}, {"ended": False, **day}]
+    made = StreamView(parse_config(LIST, env={}))
+    shot = Snapshot.of(statuses, {}, 4)
+    assert shot.open_windows == 3 and shot.held == 9
+    made.set_running(lambda: StreamState(shot, {}))
+    found = metrics_by_name(made)
+    for label, path, windows, messages in (
+        ("hourly", "root.buffers.0", 1, 7),
+        ("daily", "root.buffers.1", 2, 2),
+    ):
+        labels = f'label="{label}",path="{path}"'
+        assert found[f"window_open{{{labels}}}"] == windows
+        assert found[f"window_messages{{{labels}}}"] == messages
+        assert found[f"state_bytes{{{labels}}}"] == messages * 10
+        assert found[f"window_closed{{{labels}}}"] == 0
+    drops = {name: value for name, value in found.items() if "window_dropped" in name}
+    assert drops == {'window_dropped{label="hourly",path="root.buffers.0",reason="late"}': 3}
+    assert "window_open" not in found

@@ -132,16 +132,36 @@ def test_the_number_of_shards_is_the_checkpoints(held):
 @pytest.mark.parametrize(
     ("name", "value", "what"),
     [
-        ("input", "stdin", "the input file, the config has stdin"),
-        ("window", "none", "the buffer system_window.*, the config has none"),
-        ("key", "${! this.a }", "the grouping None, the config has"),
+        ("input", "stdin", "input file, the config has input stdin"),
+        ("window", "none", "buffer system_window (size: 10s), the config has buffer none"),
+        ("key", "${! this.a }", "grouping none, the config has grouping by ${! this.a }"),
     ],
 )
 def test_another_input_buffer_or_grouping_is_refused(held, name, value, what):
     held.bind(FITS, {})
     begun(held)
-    with pytest.raises(CheckpointError, match=f"was made with {what}.*change the .* back"):
+    with pytest.raises(CheckpointError) as caught:
         held.check_fingerprint({**FITS, name: value})
+    text = str(caught.value)
+    assert f"was made with {what}, which cannot go on with its open windows; " in text
+    # What loses nothing comes before what loses the open windows.
+    first, second = text.index("to lose nothing"), text.index("--checkpoint to start from")
+    assert first < text.index("the earlier config once with -w --on-reset drain") < second
+
+
+def test_where_the_earlier_config_is_known_its_windows_can_come_out_at_once(held):
+    held.bind(FITS, {})
+    begun(held)
+    (held.directory / "running.plan").touch()
+    with pytest.raises(CheckpointError, match="to lose nothing, start with -w --on-reset drain: "):
+        held.check_fingerprint({**FITS, "window": "none"})
+
+
+def test_without_open_windows_nothing_is_to_be_drained(held):
+    held.bind({**FITS, "window": "none"}, {})
+    begun(held)
+    with pytest.raises(CheckpointError, match="input file, the config has input stdin; change it"):
+        held.check_fingerprint({**FITS, "window": "none", "input": "stdin"})
 
 
 def test_a_spark_checkpoint_of_something_else_is_refused(held):

@@ -8,7 +8,7 @@ import pytest
 
 from streamer.components.metrics.metric_names import METRICS
 from streamer.service.monitoring.process_metrics import process_samples
-from streamer.spark.session.runtime_metrics import read_runtime_metrics
+from streamer.spark.session.runtime_metrics import read_runtime_facts, read_runtime_metrics
 
 pytestmark = pytest.mark.spark
 
@@ -25,3 +25,9 @@ def test_the_jvm_tells_its_heap_its_threads_and_its_executors(session: Any) -> N
     samples = {sample.name: sample for sample in process_samples()}
     assert set(found) <= set(samples) <= set(METRICS)
     assert samples["streamer_build_info"].labels["spark"] == session.version
+    facts = read_runtime_facts()
+    assert facts["java"].split(".")[0].isdecimal() and facts["master"].startswith("local")
+    assert 0 < facts["heap_used"] <= facts["heap_max"]
+    session.range(3).count()
+    [driver] = read_runtime_facts()["executors"]
+    assert driver["name"] == "driver" and driver["cores"] >= 1 and driver["task_seconds"] > 0

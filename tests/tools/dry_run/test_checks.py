@@ -152,7 +152,7 @@ def test_a_checkpoint_of_other_windows_is_named_and_left_as_it_is(directory: Pat
         "c: goes on where it was"
     )
     record = (directory / "c" / "streamer.json").read_bytes()
-    with pytest.raises(StreamerError, match=r"was made with the buffer system_window\(10s,"):
+    with pytest.raises(StreamerError, match=r"was made with buffer system_window \(size: 10s"):
         environment_checks.check_checkpoint(
             plan("buffer: { system_window: { size: 9s } }"), f"{directory}/c"
         )

@@ -63,8 +63,8 @@ def _brokers_field(name: str) -> Field:
     return Field(
         name,
         "string",
-        "Brokers that are asked first, as host:port; an item may hold several, separated by "
-        "commas. One that answers is enough.",
+        "Initial brokers as host:port; an item may have several, separated by commas. One "
+        "reachable broker is enough.",
         access=Access.ADDRESS,
         shape="array",
         check=_brokers_problem,
@@ -130,15 +130,18 @@ def seed_connection(metadata_max_age: str) -> tuple[Field, ...]:
         SASL_LIST_FIELD,
         _duration_field(
             METADATA_MAX_AGE,
-            "How old may be what is known of topics and partitions.",
+            "Maximum age of the metadata of topics and partitions.",
             metadata_max_age,
             positive=True,
         ),
         _duration_field(
-            REQUEST_TIMEOUT, "How long a broker may take to answer a request.", "10s", positive=True
+            REQUEST_TIMEOUT, "Maximum time of a broker to answer a request.", "10s", positive=True
         ),
         _duration_field(
-            IDLE_TIMEOUT, "How long an unused connection stays open, about.", "20s", positive=True
+            IDLE_TIMEOUT,
+            "Approximate time for which an unused connection stays open.",
+            "20s",
+            positive=True,
         ),
     )
 
@@ -161,7 +164,7 @@ TCP_FIELD: Final = Field(
     advanced=True,
     children=(
         _duration_field(
-            CONNECT_TIMEOUT, "How long connecting may take; 0s for the client's default.", "0s"
+            CONNECT_TIMEOUT, "Maximum time to connect; 0s for the client's default.", "0s"
         ),
         Field(
             KEEP_ALIVE,

@@ -87,7 +87,7 @@ SEED_TOPICS: Final = (
     Field(
         REGEXP,
         "bool",
-        "Whether `topics` are regular expressions (RE2), of which one is found in a topic's name. "
+        "True if `topics` are regular expressions (RE2), of which one is found in a topic's name. "
         f"`{INCLUDE}` says the same more clearly.",
         default=False,
         advanced=True,
@@ -118,9 +118,9 @@ SEED_READING: Final = (
     Field(
         START_OFFSET,
         "string",
-        "Where a partition is begun that the group has not read: `earliest`, `latest`, "
-        "`committed` (it must have been), or the first message of a time, as RFC 3339 or in Unix "
-        "milliseconds. Times are not in Redpanda Connect.",
+        "Start of a partition without a commit of the group: `earliest`, `latest`, "
+        "`committed` (a missing commit is an error), or the first message of a time, as RFC "
+        "3339 or in Unix milliseconds. Times are not in Redpanda Connect.",
         default="earliest",
         advanced=True,
         check=_start_problem,
@@ -135,7 +135,7 @@ SEED_READING: Final = (
     Field(
         ISOLATION,
         "string",
-        "Whether messages are read whose transactions are open or were given up.",
+        "`read_uncommitted` also reads messages of open and aborted transactions.",
         default="read_uncommitted",
         options=("read_uncommitted", "read_committed"),
     ),
@@ -145,7 +145,7 @@ SEED_READING: Final = (
 def lag_period_field() -> Field:
     """Return the field of how often the lag is measured."""
     return duration_field(
-        LAG_PERIOD, "How often the metric of the lag is set.", default="5s", advanced=True
+        LAG_PERIOD, "Interval of updates of the lag metric.", default="5s", advanced=True
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 READING_DESCRIPTION: Final = """\
 Spark's own source reads the messages. Positions are in the checkpoint; a stream without one begins
-where the consumer group is, else where the config says. The group is told which offsets are safe,
+where the consumer group is, else where the config says. The group receives the safe offsets,
 so that Kafka's tools show the lag; a group that has members of its own takes none, which is logged
 once and changes nothing else. Partitions and topics that come later are read from their beginning.
 

@@ -26,7 +26,7 @@ _DEFAULT_CHECKPOINT_LIMIT: Final = 1024
 RACK: Final = Field(
     RACK_ID,
     "string",
-    "Where the client is, so that Spark reads from the replica that is closest.",
+    "Rack of the client, so that Spark reads from the closest replica.",
     default="",
     advanced=True,
 )
@@ -88,7 +88,7 @@ def commit_period_field(default: str) -> Field:
     """Return the field `commit_period`."""
     return duration_field(
         COMMIT_PERIOD,
-        "How often offsets are committed to the group, at most; and once more at the end.",
+        "Minimum interval of commits to the group; the end of the stream commits too.",
         default=default,
         advanced=True,
     )
@@ -113,7 +113,7 @@ NACKS: Final = (
     Field(
         "auto_replay_nacks",
         "bool",
-        "Whether a message that an output rejects is kept and sent again; otherwise it is dropped, "
+        "True if a message that an output rejects is kept and sent again; otherwise it is dropped, "
         "counted and logged.",
         default=True,
         advanced=True,
@@ -138,7 +138,7 @@ TRACING: Final = Field(
 MULTI: Final = Field(
     MULTI_HEADER,
     "bool",
-    "Whether the metadata of a header is the list of all its values; otherwise the last one.",
+    "True if the metadata of a header is the list of all its values; otherwise the last one.",
     default=False,
     advanced=True,
 )
@@ -155,7 +155,7 @@ OWN_FIELDS: Final = (
     Field(
         MAX_MESSAGES,
         "int",
-        "How many messages a micro-batch takes at most. Not a field of Redpanda Connect's.",
+        "Maximum number of messages of a micro-batch. Not in Redpanda Connect.",
         optional=True,
         advanced=True,
         check=at_least_one_problem,
@@ -164,8 +164,8 @@ OWN_FIELDS: Final = (
         MIN_PARTITIONS,
         "int",
         "Into how many parts a micro-batch is cut at least, so that several tasks read one "
-        "partition of Kafka's; the order within a partition is then lost. Not a field of Redpanda "
-        "Connect's.",
+        "partition of Kafka's; the order within a partition is then lost. Not in Redpanda "
+        "Connect.",
         optional=True,
         advanced=True,
         check=at_least_one_problem,
@@ -173,10 +173,10 @@ OWN_FIELDS: Final = (
     Field(
         FAIL_ON_DATA_LOSS,
         "bool",
-        "Whether the stream ends with an error when messages are gone before they were read: "
-        "expired, or with their topic. Otherwise it goes on with what is there, says what it "
-        "leaves out, and counts it in the metric `kafka_lost` (`redpanda_lost` of `redpanda`). Not "
-        "a field of Redpanda Connect's.",
+        "True if the stream ends with an error when messages are gone before they were read: "
+        "expired, or with their topic. Otherwise it continues with the remaining messages, "
+        "logs the lost ones, and counts them in the metric `kafka_lost` (`redpanda_lost` of "
+        "`redpanda`). Not in Redpanda Connect.",
         default=True,
         advanced=True,
     ),

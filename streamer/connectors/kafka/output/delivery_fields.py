@@ -36,7 +36,7 @@ GUARANTEE_FIELDS: Final = (
     Field(
         DEDUPE_HEADERS,
         "bool",
-        "Whether records have headers by which a reader can drop those that come again after a "
+        "True if records have headers by which a reader can drop those that come again after a "
         "failure: `batch_id`, which names the stream, the micro-batch and the part of it, and "
         "`batch_sequence`, the record's place in that part; the two are the same when a record "
         "comes again. A window's results have `window_id_of` as well, which all that the window "
@@ -46,7 +46,7 @@ GUARANTEE_FIELDS: Final = (
     Field(
         TRANSACTIONAL,
         "bool",
-        "Whether each part of a micro-batch is a transaction of Kafka's, so that readers with "
+        "True if each part of a micro-batch is a transaction of Kafka's, so that readers with "
         "`isolation.level=read_committed` see every record exactly once, whatever is killed. Only "
         "the `output` of a stream can have it, with nothing around it, and a topic without "
         "expressions.",
@@ -54,8 +54,8 @@ GUARANTEE_FIELDS: Final = (
     ),
     duration_field(
         TRANSACTION_TIMEOUT,
-        "How long a transaction may take, which is as long as a worker takes for its part of a "
-        "micro-batch; then brokers take it back. Not more than their "
+        "Maximum duration of a transaction, which is the time of a worker for its part of a "
+        "micro-batch; after it brokers abort the transaction. Not more than their "
         "`transaction.max.timeout.ms`.",
         default="15m",
         advanced=True,

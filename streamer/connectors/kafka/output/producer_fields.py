@@ -53,10 +53,10 @@ PRODUCER_FIELDS: Final = (
     Field(
         PARTITIONER,
         "string",
-        "How the partition of a record is chosen. `murmur2_hash`: by its key as Java's client "
-        "does, and without one any that is kept for a while, which is the default; `round_robin`: "
-        "one after the other; `least_backup`: the one for which the fewest records are on their "
-        "way; `manual`: by the field `partition`.",
+        "Choice of the partition of a record. `murmur2_hash`: by its key as Java's client "
+        "does, and without one any that is kept for a while, which is the default; "
+        "`round_robin`: one after the other; `least_backup`: the one for which the fewest "
+        "records are on their way; `manual`: by the field `partition`.",
         optional=True,
         options=(MURMUR2, ROUND_ROBIN, LEAST_BACKUP, MANUAL),
         advanced=True,
@@ -64,7 +64,7 @@ PRODUCER_FIELDS: Final = (
     Field(
         IDEMPOTENT,
         "bool",
-        "Whether brokers leave out what a producer sends again. It takes the right "
+        "True if brokers leave out what a producer sends again. It takes the right "
         "IDEMPOTENT_WRITE of brokers before Kafka 3.0.",
         default=True,
         advanced=True,
@@ -72,8 +72,8 @@ PRODUCER_FIELDS: Final = (
     Field(
         ACKS,
         "string",
-        "Who has to have a record before it counts as sent: `all` replicas that are in sync, the "
-        "`leader` alone, or `none`, with which records may be lost without a word.",
+        "Replicas that must have a record before it counts as sent: `all` in-sync replicas, "
+        "the `leader` alone, or `none`, with which records may be lost silently.",
         default="all",
         options=tuple(_ACKS),
         advanced=True,
@@ -81,7 +81,7 @@ PRODUCER_FIELDS: Final = (
     Field(
         COMPRESSION,
         "string",
-        "How records are compressed; `snappy` when it is left out.",
+        "Compression of records; default `snappy`.",
         optional=True,
         options=COMPRESSIONS,
         advanced=True,
@@ -89,13 +89,13 @@ PRODUCER_FIELDS: Final = (
     Field(
         ALLOW_CREATION,
         "bool",
-        "Whether brokers may create a topic that is not there, if they are set to.",
+        "True if brokers may create a topic that is not there, if they are set to.",
         default=True,
         advanced=True,
     ),
     duration_field(
         TIMEOUT,
-        "How long replicas may take to have what was sent, before it is sent again.",
+        "Maximum time until replicas have stored a record before it is sent again.",
         default="10s",
         advanced=True,
         check=lambda ns: None if ns > 0 else "must be longer than 0s",
@@ -122,7 +122,7 @@ PRODUCER_FIELDS: Final = (
     Field(
         MAX_RECORDS,
         "int",
-        "How many records may be on their way in each worker.",
+        "Maximum number of records in flight per worker.",
         default=10000,
         advanced=True,
         check=_range_check(1, _MAX_BUFFERED_RECORDS),
@@ -130,7 +130,7 @@ PRODUCER_FIELDS: Final = (
     Field(
         MAX_BYTES,
         "string",
-        "How many bytes may be on their way in each worker; `0` for 1 GiB.",
+        "Maximum number of bytes in flight per worker; `0` for 1 GiB.",
         default="0",
         advanced=True,
         check=size_check(*_BUFFER_BYTES),
@@ -139,8 +139,9 @@ PRODUCER_FIELDS: Final = (
     Field(
         MAX_REQUESTS,
         "int",
-        "How many requests may be on their way to a broker. With `idempotent_write` it must stay "
-        "at 1, as in Redpanda Connect; five may be then, which keep their order all the same.",
+        "Maximum number of requests in flight to a broker. With `idempotent_write` it must be "
+        "1, as in Redpanda Connect; up to five requests are then in flight and keep their "
+        "order.",
         default=1,
         advanced=True,
         check=_range_check(1, _MAX_REQUESTS),
@@ -148,15 +149,15 @@ PRODUCER_FIELDS: Final = (
     Field(
         RECORD_RETRIES,
         "int",
-        "How often a record is sent again before it has failed; 0 for no such limit.",
+        "Maximum number of repetitions of a record before it has failed; 0 for no limit.",
         default=0,
         advanced=True,
         check=_range_check(0, _MAX_RETRIES),
     ),
     duration_field(
         DELIVERY_TIMEOUT,
-        "How long a record may take before it has failed; 0s for no such limit, with which "
-        "messages wait for as long as brokers are away.",
+        "Maximum time of a record before it has failed; 0s for no limit: messages then wait "
+        "while brokers are unavailable.",
         default="0s",
         advanced=True,
         check=lambda ns: None if ns >= 0 else "must not be negative",

@@ -37,13 +37,13 @@ _UNAVAILABLE_MECHANISMS: Final = {
 SASL_FIELD: Final = Field(
     SASL,
     "object",
-    "Who asks.",
+    "Credentials of the client.",
     advanced=True,
     children=(
         Field(
             MECHANISM,
             "string",
-            "How the client says who it is; `none` or nothing for no SASL.",
+            "SASL mechanism; `none` or empty for no SASL.",
             default=NONE,
             options=(*_MECHANISMS, ""),
         ),
@@ -72,7 +72,7 @@ SASL_FIELD: Final = Field(
 SASL_LIST_FIELD: Final = Field(
     SASL,
     "object",
-    "Who asks: one mechanism.",
+    "Credentials of the client, with one mechanism.",
     default=(),
     shape="array",
     advanced=True,
@@ -80,7 +80,7 @@ SASL_LIST_FIELD: Final = Field(
         Field(
             MECHANISM,
             "string",
-            "How the client says who it is.",
+            "SASL mechanism.",
             options=(*_MECHANISMS, *_UNAVAILABLE_MECHANISMS),
             check=_UNAVAILABLE_MECHANISMS.get,
         ),
@@ -90,7 +90,7 @@ SASL_LIST_FIELD: Final = Field(
         Field(
             "extensions",
             "string",
-            "What OAUTHBEARER tells the broker beside the token.",
+            "OAUTHBEARER extensions beside the token.",
             shape="map",
             optional=True,
         ),

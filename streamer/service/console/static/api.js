@@ -36,7 +36,7 @@ export class Api {
   /**
    * @param {URL} base the page's directory
    * @param {(away: boolean) => void} told hears after each request whether the service is away
-   * @param {() => void} refused hears that one has to say who one is
+   * @param {(schemes: string[]) => void} refused hears that one has to say who one is, and how
    */
   constructor(base, told, refused) {
     this.base = base;
@@ -109,7 +109,7 @@ export class Api {
     this.told(false);
     const read = readable(response, text);
     if (response.ok) return plain ? text : read;
-    if (response.status === 401) this.refused();
+    if (response.status === 401) this.refused(schemesOf(response.headers.get("WWW-Authenticate") ?? ""));
     throw new ApiError(response.status, meaning(response.status, read), read);
   }
 
@@ -137,6 +137,12 @@ export class Api {
   delete(path, more) {
     return this.ask("DELETE", path, more);
   }
+}
+
+/** How one may say who one is, by the challenge of a refusal. */
+function schemesOf(challenge) {
+  const basic = /^xBasic /.test(challenge) ? ["basic"] : [];
+  return /(^|", )Bearer$/.test(challenge) ? [...basic, "bearer"] : basic;
 }
 
 function readable(response, text) {

@@ -26,20 +26,22 @@ function tell(gone) {
   if (away.textContent !== text) away.textContent = text;
 }
 
-function askWho() {
+/** @param {string[]} schemes those that the service takes: `basic`, `bearer` */
+function askWho(schemes) {
   api.signIn(null);
   if (asking) return;
   asking = true;
   leave();
   current = null;
   signOut.hidden = true;
+  document.title = "Sign in · streamer";
   signIn(main, async (header) => {
     api.signIn(header);
     // `refused` must not draw the form anew while it is being sent.
     await api.get("streams");
     asking = false;
     await go();
-  });
+  }, schemes);
 }
 
 function leave() {
@@ -70,7 +72,7 @@ async function go() {
   leave();
   const mine = ++turn;
   current = null;
-  if (!route) return lost(path);
+  if (!route) return lost("There is no such page", `Nothing is at ${path}.`);
   document.title = `${params.id ?? route.title} · streamer`;
   const root = h("div", { class: "page" });
   fill(main, root);
@@ -98,20 +100,26 @@ function focusHeading() {
 
 function failed(root, error) {
   if (error instanceof ApiError && error.status === 401) return;
+  const id = address().match(/^\/streams\/([A-Za-z0-9_-]+)/)?.[1];
+  if (error instanceof ApiError && error.status === 404 && id) {
+    return lost(`There is no stream ${id}`, "It was deleted, or its file is gone, or it never existed.");
+  }
   const again = h("button", { type: "button", onclick: go }, "Try again");
-  const title = error instanceof AwayError ? "The service does not answer" : "This did not work";
-  fill(root, h("h1", null, title), h("p", { class: "wrong" }, error.message), again);
-  if (error instanceof AwayError) leaving.push(clearTimeout.bind(null, setTimeout(go, 2_000)));
+  const gone = error instanceof AwayError;
+  const title = gone ? "The service does not answer" : "This page could not be loaded";
+  fill(root, h("h1", null, title), h("p", { class: "wrong" }, error.message), h("div", { class: "buttons" }, again, home()));
+  if (gone) leaving.push(clearTimeout.bind(null, setTimeout(go, 2_000)));
   focusHeading();
 }
 
-function lost(path) {
-  fill(
-    main,
-    h("h1", null, "There is no such page"),
-    h("p", null, `Nothing is at ${path}. `, h("a", { href: "#/" }, "All streams")),
-  );
+function lost(title, text) {
+  document.title = `${title} · streamer`;
+  fill(main, h("div", { class: "page" }, h("h1", null, title), h("p", null, text), home()));
   focusHeading();
+}
+
+function home() {
+  return h("a", { class: "button", href: "#/" }, "All streams");
 }
 
 function mark(route) {
@@ -124,9 +132,12 @@ function mark(route) {
   fill(document.getElementById("nav"), links);
 }
 
-signOut.addEventListener("click", () => {
+signOut.addEventListener("click", async () => {
   dropDrafts();
-  askWho();
+  api.signIn(null);
+  // The refusal says how one may sign in.
+  await api.get("streams").catch(() => null);
+  askWho([]);
 });
 themeSwitch(document.getElementById("theme"));
 document.querySelector(".skip").addEventListener("click", (event) => {

@@ -17,6 +17,7 @@ export const routes = [
   { path: /^\/?$/, view: "streams", title: "Streams", nav: "Streams", href: "#/" },
   { path: new RegExp(`^/streams/${ID}(/(?<tab>[a-z]+))?$`), view: "stream", title: "Stream" },
   { path: /^\/new$/, view: "editor", title: "New stream" },
+  { path: /^\/service$/, view: "service", title: "Service", nav: "Service", href: "#/service" },
   { path: /^\/playground$/, view: "playground", title: "Bloblang playground", nav: "Playground", href: "#/playground" },
   { path: /^\/docs(\/(?<page>[\w.-]+)(\/(?<at>[^/]+))?)?$/, view: "docs", title: "Documentation", nav: "Docs", href: "#/docs" },
 ];
@@ -27,6 +28,7 @@ export const routes = [
  */
 export const tabs = [
   { name: "", label: "Overview", view: "overview" },
+  { name: "history", label: "History", view: "history" },
   { name: "messages", label: "Messages", view: "messages" },
   { name: "failed", label: "Failed", view: "failed_messages" },
   { name: "logs", label: "Logs", view: "logs" },

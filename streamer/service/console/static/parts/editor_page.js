@@ -34,7 +34,7 @@ export function editorPage(root, given) {
     "header",
     null,
     found.title,
-    running?.author && h("span", { class: "muted" }, `deployed by ${running.author}`),
+    running?.author && h("span", { class: "muted" }, deployedBy(running.author)),
   );
   const keys = h("p", { id: "editor-keys", class: "muted editor-keys" }, KEYS);
   const buttons = h("div", { class: "buttons" }, id && found.discard, found.deploy);
@@ -68,4 +68,9 @@ function ofFile(source) {
     h("code", null, source),
     ". Change the file; it cannot be deployed from here.",
   );
+}
+
+/** Who has deployed: of somebody unknown there is the address in brackets. */
+function deployedBy(author) {
+  return author.startsWith("(") ? `deployed from ${author.slice(1, -1)}` : `deployed by ${author}`;
 }

@@ -97,7 +97,7 @@ export class Findings {
         visible(message),
         suggestion && h("span", { class: "muted" }, " — ", visible(suggestion)),
       ),
-      code && h("a", { class: "finding-code mono", href: `#/docs/lint/${code}` }, code),
+      code && h("a", { class: "finding-code mono", href: `#/docs/lint-codes/${code}` }, code),
     );
   }
 }

@@ -10,6 +10,7 @@ import { h, fill } from "./dom.js";
  * @property {(cell: HTMLElement, row: any) => void} fill
  * @property {string} [style] a class of the cells
  * @property {boolean} [down] whether the largest is first when it is sorted by this
+ * @property {boolean} [first] whether the table is sorted by this at first; else by the first column
  */
 
 /**
@@ -29,8 +30,8 @@ export function table(said, columns, key) {
   );
   /** @type {Map<string, {row: HTMLElement, cells: HTMLElement[]}>} */
   const known = new Map();
-  let by = columns[0];
-  let sign = 1;
+  let by = columns.find((one) => one.first) ?? columns[0];
+  let sign = by.down ? -1 : 1;
   let rows = [];
 
   function head(column) {

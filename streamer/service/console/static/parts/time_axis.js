@@ -37,6 +37,29 @@ export function marks(from, to, width, room = 90) {
 }
 
 /**
+ * Place labels in a row: near their places, on no other label, and within the picture.
+ * @param {{at: number, width: number}[]} labels places and widths in pixels
+ * @param {number} left the first pixel that may be used
+ * @param {number} right the last one
+ * @param {number} gap pixels between two labels
+ * @returns {{x: number}[]} the middle of each label, in the order given
+ */
+export function placeLabels(labels, left, right, gap = 6) {
+  const inside = ({ at, width }) => Math.max(left + width / 2, Math.min(right - width / 2, at));
+  const placed = labels.map((label, index) => ({ ...label, index, x: inside(label) })).sort((a, b) => a.at - b.at);
+  for (let at = 1; at < placed.length; at += 1) {
+    const [one, next] = [placed[at - 1], placed[at]];
+    const lack = (one.width + next.width) / 2 + gap - (next.x - one.x);
+    if (lack <= 0) continue;
+    // Each gives way by half, unless the picture ends.
+    one.x = Math.max(left + one.width / 2, one.x - lack / 2);
+    next.x = Math.min(right - next.width / 2, one.x + (one.width + next.width) / 2 + gap);
+    one.x = Math.min(one.x, next.x - (one.width + next.width) / 2 - gap);
+  }
+  return placed.sort((a, b) => a.index - b.index).map(({ x }) => ({ x }));
+}
+
+/**
  * Put bars into lanes, so that none lies on another.
  * @param {{from: number, to: number}[]} bars in order of their starts
  * @returns {number[]} the lane of each

@@ -8,6 +8,8 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit",
 });
 
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
 /** @param {number | null} value @returns {string} such as `12,345`; `–` where it is not known */
 export function whole(value) {
   if (value === null || value === undefined) return "–";
@@ -56,6 +58,11 @@ export function size(bytes) {
     unit += 1;
   }
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+/** @param {number} at Unix ms @returns {string} such as `10:20:05`, or `24 Nov, 10:20` of another day */
+export function moment(at) {
+  return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : DAY.format(at);
 }
 
 /** @param {number} at Unix ms @returns {string} the time of day here, such as `10:20:05` */

@@ -2,7 +2,7 @@
 
 import { markNode } from "../parts/condition.js";
 import { h, fill, say } from "../parts/dom.js";
-import { History } from "../parts/history.js";
+import { drawLoad } from "../parts/load.js";
 import { poll } from "../parts/poll.js";
 import { lasting, rate, whole } from "../parts/words.js";
 import { tabs } from "../routes.js";
@@ -19,14 +19,14 @@ const ASIDE = "messages that the windows drop";
  */
 export async function graph(root, id, api, onLeave) {
   const stages = h("ol", { class: "stages" });
-  const about = "Per node: messages/s in and out, p99 latency, failures since the start.";
+  const about =
+    "Per node: messages/s in and out, the 99th percentile of its latency over the last 10 minutes (p99), failures since the start, and how busy it was in the last minute.";
   const card = h(
     "section",
     { class: "card", "aria-labelledby": "graph-title" },
     h("header", null, h("h2", { id: "graph-title" }, "Pipeline"), h("p", { class: "muted" }, about)),
     h("div", { class: "card-body" }, stages),
   );
-  const history = new History();
   let nodes = new Map();
   let revision = null;
 
@@ -38,9 +38,8 @@ export async function graph(root, id, api, onLeave) {
       fill(stages, found.stages.map((stage) => drawnStage(stage, id, nodes)));
       revision = found.revision;
     }
-    const at = performance.now();
     markNode(nodes, counted.condition);
-    for (const one of counted.components) update(one, nodes.get(one.path) ?? [], history, at);
+    for (const one of counted.components) update(one, nodes.get(one.path) ?? []);
   }
 
   root.append(card);
@@ -70,32 +69,34 @@ function drawnNode(node, id, nodes) {
   const figures = h("span", { class: "figures number" });
   const failed = h("span", { class: "failed number", hidden: true });
   const rejected = h("span", { class: "rejected number", hidden: true });
+  const load = h("span", { class: "load", hidden: true });
   const inside = [
     h("span", { class: "node-head" }, h("b", null, node.name), node.label && h("span", { class: "label" }, node.label), h("span", { class: "muted kind" }, node.aside && node.kind === "output" ? "late output" : node.kind)),
     node.detail && h("code", { class: "muted" }, node.detail),
     h("span", { class: "node-figures" }, figures, failed, rejected),
+    load,
   ];
   const tapped = node.path && tabs.some((tab) => tab.name === "messages");
   const href = `#/streams/${id}/messages?node=${encodeURIComponent(node.path)}`;
   const box = tapped
     ? h("a", { class: "node-box", href, title: "See messages" }, inside)
     : h("div", { class: "node-box" }, inside);
-  nodes.set(node.path, [...(nodes.get(node.path) ?? []), { box, figures, failed, rejected }]);
+  nodes.set(node.path, [...(nodes.get(node.path) ?? []), { box, figures, failed, rejected, load }]);
   const branches = node.branches.map((branch) =>
     h("li", null, branch.title && h("p", { class: "mono warn branch-title" }, branch.title), list(branch.nodes, id, nodes)),
   );
   return h("li", { class: node.aside ? "node aside" : "node" }, box, branches.length ? h("ul", { class: "branches" }, branches) : null);
 }
 
-function update(one, drawn, history, at) {
-  const words = [];
-  for (const [name, word] of [["received", "in"], ["sent", "out"]]) {
-    if (one[name] === undefined) continue;
-    history.add(`${one.path} ${name}`, one[name], at);
-    words.push(`${rate(history.rate(`${one.path} ${name}`))} ${word}`);
-  }
-  if (one.latency_ms !== null) words.push(`p99 ${lasting(one.latency_ms / 1000)}`);
-  for (const { box, figures, failed, rejected } of drawn) {
+function update(one, drawn) {
+  const flows = [["received", "in"], ["sent", "out"]]
+    .filter(([name]) => one[name] !== undefined)
+    .map(([name, word]) => `${rate(one[`${name}_rate`])} ${word}`);
+  const latency = one.latency_ms !== null ? [`p99 ${lasting(one.latency_ms / 1000)}`] : [];
+  // A buffer stands in both stages: messages come into the first, and leave the second.
+  const split = one.kind === "buffer" && drawn.length === 2 && flows.length === 2;
+  drawn.forEach(({ box, figures, failed, rejected, load }, at) => {
+    const words = split ? (at ? [flows[1], ...latency] : [flows[0]]) : [...flows, ...latency];
     say(figures, words.join(" · "));
     for (const [element, count, word] of [
       [failed, one.error ?? 0, "failed"],
@@ -105,5 +106,6 @@ function update(one, drawn, history, at) {
       element.hidden = !count;
     }
     box.classList.toggle("has-failed", Boolean(one.error));
-  }
+    drawLoad(box, load, split && !at ? null : one.load);
+  });
 }

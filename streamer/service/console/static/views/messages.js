@@ -4,11 +4,14 @@ import { h, fill, say } from "../parts/dom.js";
 import { messageCard } from "../parts/message_card.js";
 import { poll } from "../parts/poll.js";
 import { clock, number } from "../parts/words.js";
+import { runningResult } from "./running_result.js";
 
 const INTERVAL = 1_000;
 /** Seconds for which samples are taken after each look. */
 const OPEN = 10;
 const MOST = 60;
+/** A look into a window is a question to its shard: it is asked less often. */
+const RESULT_INTERVAL = 4_000;
 
 /**
  * @param {HTMLElement} root
@@ -26,7 +29,8 @@ export async function show(root, { params, api, onLeave }) {
   const samples = h("ol", { class: "samples" });
   const picker = h("nav", { class: "card picker", "aria-label": "Nodes" });
   const tools = h("div", { class: "tools" }, hold, h("label", { class: "check" }, only, "Only what failed"), note);
-  const side = h("section", { class: "page", "aria-label": "Samples" }, title, about, tools, samples);
+  const running = runningResult(params.id, api, nodes, choose);
+  const side = h("section", { class: "page", "aria-label": "Samples" }, title, about, tools, running.element, samples);
   root.append(h("div", { class: "tap" }, picker, side));
   let node = nodes.find((one) => one.path === params.node) ?? nodes[0];
   let newest = 0;
@@ -51,6 +55,7 @@ export async function show(root, { params, api, onLeave }) {
     window.history.replaceState(null, "", here);
     draw();
     again?.();
+    running.look();
   }
 
   function draw() {
@@ -61,6 +66,7 @@ export async function show(root, { params, api, onLeave }) {
     const known = new Map([...samples.children].map((item) => [item.dataset.number, item]));
     fill(samples, seen.toReversed().map((one) => known.get(String(one.number)) ?? drawnSample(one, node)));
     say(note, told(seen, only.checked, open, node));
+    running.show(node, open);
   }
 
   async function look() {
@@ -83,6 +89,7 @@ export async function show(root, { params, api, onLeave }) {
   only.addEventListener("change", draw);
   draw();
   const again = await poll(look, INTERVAL, onLeave);
+  await poll(running.look, RESULT_INTERVAL, onLeave);
 }
 
 function flat(nodes, depth = 0) {
@@ -96,7 +103,8 @@ function told(seen, failed, open, node) {
   if (seen.length) return `${number(seen.length, "sample")}, the newest first. Secrets of the config are left out.`;
   if (node.kind === "buffer") return "Messages wait here for their window: choose the nodes before and behind it.";
   if (failed) return "Nothing has failed here since you began to look.";
-  return "Waiting for messages. What is added up as it comes, in a window, passes no node one by one.";
+  if (node.pre_aggregates) return "";
+  return "Waiting for messages.";
 }
 
 function drawnSample(sample, node) {

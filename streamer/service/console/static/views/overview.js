@@ -1,14 +1,15 @@
 /** What a stream does now: its figures, its graph, and its windows. */
 
 import { h, fill, say } from "../parts/dom.js";
-import { History } from "../parts/history.js";
 import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
-import { clock, lasting, rate, short, whole } from "../parts/words.js";
+import { clock, lasting, moment, rate, short, whole } from "../parts/words.js";
 import { graph } from "./graph.js";
 import { timeline } from "./timeline.js";
 
 const INTERVAL = 2_000;
+/** The lines of the tiles change by a slot of five seconds. */
+const LINES_INTERVAL = 5_000;
 
 /**
  * @param {HTMLElement} root
@@ -16,18 +17,17 @@ const INTERVAL = 2_000;
  *   onLeave: (stop: () => void) => void}} context
  */
 export async function show(root, { params, api, onLeave }) {
-  const history = new History();
   const figures = tiles(["In", "Out", "Errors", "Lag", "Open windows", "Micro-batch"]);
   root.append(figures.element);
 
   async function look() {
     const now = await api.get(`streams/${params.id}/progress`);
-    const at = performance.now();
-    for (const [name, total] of [["In", now.messages], ["Out", now.sent], ["Errors", now.errors]]) {
-      history.add(name, total, at);
-      const line = { values: history.rates(name), style: name.toLowerCase() };
-      const unit = rate(history.rate(name));
-      figures.show(name, unit, `${whole(total)} in all`, sparkline([line], `${name} of late: ${unit}`));
+    for (const [name, total, speed] of [
+      ["In", now.received, now.in_rate],
+      ["Out", now.sent, now.out_rate],
+      ["Errors", now.errors, now.error_rate],
+    ]) {
+      figures.show(name, rate(speed), counted(total, now.counted_since));
     }
     figures.element.classList.toggle("earlier", Boolean(now.as_of));
     const waiting = now.kafka_lag ?? now.backlog;
@@ -39,11 +39,27 @@ export async function show(root, { params, api, onLeave }) {
     figures.show("Micro-batch", now.micro_batch < 0 ? "–" : whole(now.micro_batch), dropped(now.dropped));
   }
 
+  async function lines() {
+    const query = { from: "5m", figures: "in,out,errors" };
+    const found = await api.get(`streams/${params.id}/history`, query);
+    for (const name of ["In", "Out", "Errors"]) {
+      const values = found.figures[name.toLowerCase()] ?? [];
+      figures.draw(name, sparkline([{ values, style: name.toLowerCase() }], `${name}, the last 5 minutes`));
+    }
+  }
+
   await poll(look, INTERVAL, onLeave);
+  await poll(lines, LINES_INTERVAL, onLeave);
   const drawn = h("div", { class: "page" });
   root.append(drawn);
   await timeline(drawn, params.id, api, onLeave);
   await graph(drawn, params.id, api, onLeave);
+}
+
+/** All three count from the same moment: the start of the run. */
+function counted(total, since) {
+  if (total === null || !since) return "";
+  return `${whole(total)} since ${moment(Date.parse(since))}`;
 }
 
 function dropped(by) {
@@ -63,11 +79,10 @@ function tiles(names) {
       return h("div", { class: "card tile" }, h("dt", null, name), value, more, line);
     }),
   );
-  function show(name, text, about, picture) {
-    const { value, more, line } = found.get(name);
+  function show(name, text, about) {
+    const { value, more } = found.get(name);
     say(value, text);
     say(more, about);
-    if (picture) fill(line, picture);
   }
-  return { element, show };
+  return { element, show, draw: (name, picture) => fill(found.get(name).line, picture) };
 }

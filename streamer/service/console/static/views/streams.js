@@ -1,7 +1,8 @@
 /** The list of streams: how they are, and how fast they are. */
 
+import { keepInAddress } from "../parts/address.js";
+import { bulkActions } from "../parts/bulk.js";
 import { h, fill, say } from "../parts/dom.js";
-import { History } from "../parts/history.js";
 import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
 import { asOfText, conditionCounts, conditionMark, conditionOptions, conditionReason, urgency } from "../parts/condition.js";
@@ -12,14 +13,14 @@ import { routes } from "../routes.js";
 
 const INTERVAL = 2_000;
 
-/** Stays while one looks at other pages, so that the lines are there when one comes back. */
-const history = new History();
+/** Looks from one that asks for the lines too to the next: these change by a slot of five seconds. */
+const LINES_EACH = 3;
 
 /**
  * @param {HTMLElement} root
- * @param {{api: import("../api.js").Api, onLeave: (stop: () => void) => void}} context
+ * @param {{params: {q?: string, state?: string}, api: import("../api.js").Api, onLeave: (stop: () => void) => void}} context
  */
-export async function show(root, { api, onLeave }) {
+export async function show(root, { params, api, onLeave }) {
   const summary = h("p", { class: "muted", "aria-live": "off" });
   const filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter streams" });
   const state = h(
@@ -28,15 +29,20 @@ export async function show(root, { api, onLeave }) {
     h("option", { value: "" }, "All states"),
     conditionOptions(),
   );
+  filter.value = params.q ?? "";
+  state.value = params.state ?? "";
+  const bulk = bulkActions(api, () => again());
   const create = routes.some((one) => one.view === "editor");
   const link = create && h("a", { class: "button main", href: "#/new" }, "New stream");
-  const list = table("Streams", columns(api, () => again()), (row) => row.id);
+  const list = table("Streams", columns(api, () => again(), bulk.box), (row) => row.id);
   const card = h("section", { class: "card", "aria-label": "All streams" }, list.element);
   const nothing = h("p", { class: "card-body muted", hidden: true }, "No stream fits the filter.");
   card.append(nothing);
   const head = h("div", { class: "head" }, h("h1", null, "Streams"), summary);
   const tools = h("div", { class: "tools" }, filter, state, link);
   let rows = [];
+  let looks = 0;
+  let lines = {};
 
   function draw() {
     const text = filter.value.trim().toLowerCase();
@@ -46,38 +52,38 @@ export async function show(root, { api, onLeave }) {
         (!text || `${row.id} ${row.condition.text} ${conditionReason(row)} ${row.source}`.toLowerCase().includes(text)),
     );
     list.show(fits);
+    bulk.show(fits);
     nothing.hidden = fits.length > 0;
   }
 
   async function look() {
-    const found = await api.get("streams");
-    const at = performance.now();
-    rows = Object.entries(found).map(([id, status]) => ({ id, ...status }));
-    for (const row of rows) {
-      history.add(`${row.id} in`, row.messages, at);
-      history.add(`${row.id} out`, row.sent, at);
-      history.add(`${row.id} error`, row.errors, at);
-    }
-    history.keep(new Set(rows.flatMap(({ id }) => [`${id} in`, `${id} out`, `${id} error`])));
-    if (rows.length && !card.isConnected) fill(root, head, tools, card);
+    const drawn = looks++ % LINES_EACH === 0;
+    const found = await api.get("streams", drawn ? { history: "5m" } : {});
+    if (drawn) lines = Object.fromEntries(Object.entries(found).map(([id, one]) => [id, one.history?.figures]));
+    rows = Object.entries(found).map(([id, status]) => ({ id, ...status, lines: lines[id] ?? {} }));
+    if (rows.length && !card.isConnected) fill(root, head, tools, bulk.element, card);
     if (!rows.length) fill(root, head, empty(create));
     say(summary, rows.length ? summed(rows) : "");
     if (rows.length) draw();
   }
 
-  filter.addEventListener("input", draw);
-  state.addEventListener("change", draw);
+  const narrow = () => {
+    keepInAddress({ q: filter.value, state: state.value });
+    draw();
+  };
+  filter.addEventListener("input", narrow);
+  state.addEventListener("change", narrow);
   const again = await poll(look, INTERVAL, onLeave);
 }
 
 function summed(rows) {
-  const messages = rows.reduce((sum, row) => sum + (history.rate(`${row.id} in`) ?? 0), 0);
+  const messages = rows.reduce((sum, row) => sum + (row.in_rate ?? 0), 0);
   return `${number(rows.length, "stream")}: ${conditionCounts(rows)}; ${rate(messages)} in`;
 }
 
-function columns(api, again) {
+function columns(api, again, box) {
   return [
-    { name: "Stream", value: (row) => row.id, fill: named, style: "stream-name" },
+    { name: "Stream", value: (row) => row.id, fill: (cell, row) => named(cell, row, box), style: "stream-name" },
     {
       name: "State",
       value: urgency,
@@ -95,7 +101,7 @@ function columns(api, again) {
     },
     {
       name: "Messages",
-      value: (row) => history.rate(`${row.id} in`) ?? 0,
+      value: (row) => row.in_rate ?? null,
       fill: throughput,
       style: "throughput",
       down: true,
@@ -137,23 +143,25 @@ function columns(api, again) {
   ];
 }
 
-function named(cell, row) {
-  if (!cell.firstChild) cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), h("p", { class: "muted source" }));
+function named(cell, row, box) {
+  // A file that is refused has no stream to be paused.
+  if (!cell.firstChild && row.state !== "refused") cell.append(box(row));
+  if (!cell.querySelector("a")) cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), h("p", { class: "muted source" }));
   const words = row.source === "api" ? `revision ${row.revision}` : row.source.split("/").slice(-2).join("/");
   say(cell.lastChild, words);
   cell.lastChild.title = row.source;
 }
 
 function throughput(cell, row) {
-  const [came, went] = [history.rate(`${row.id} in`), history.rate(`${row.id} out`)];
+  const [came, went] = [row.in_rate, row.out_rate];
   const said = `${rate(came)} in, ${rate(went)} out`;
   const lines = [
-    { values: history.rates(`${row.id} out`), style: "out" },
-    { values: history.rates(`${row.id} in`), style: "in" },
+    { values: row.lines.out ?? [], style: "out" },
+    { values: row.lines.in ?? [], style: "in" },
   ];
   const words = cell.lastElementChild ?? h("span", { class: "number" });
   fill(words, h("span", { class: "came" }, `${rate(came)} in`), h("span", { class: "went" }, `${rate(went)} out`));
-  fill(cell, sparkline(lines, `Messages of late: ${said}`), words);
+  fill(cell, sparkline(lines, `Messages, the last 5 minutes; now ${said}`), words);
 }
 
 function lag(cell, row) {

@@ -1,10 +1,13 @@
-/** A stream's windows on a line of time: those that are open, and those that closed of late. */
+/** A stream's windows on a line of time: those that are open, and those that closed a while ago. */
 
 import { asOfText } from "../parts/condition.js";
 import { h, s, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
-import { lanes, marks, places } from "../parts/time_axis.js";
-import { clock, number, short, size, whole } from "../parts/words.js";
+import { lanes, marks, placeLabels, places } from "../parts/time_axis.js";
+import { barsOf, clockOf, DROP_WORDS, ofBuffer, rowsOf, sentence } from "../parts/window_bars.js";
+import { clock, number, short, size } from "../parts/words.js";
+import { droppedMessages } from "./dropped_messages.js";
+import { windowTable } from "./window_table.js";
 
 const INTERVAL = 1_000;
 const BAR = 26;
@@ -12,10 +15,11 @@ const GAP = 6;
 const TOP = 26;
 const BELOW = 46;
 const SIDE = 12;
-const MOST_LANES = 12;
-/** How much of the line lies before now, in lengths of a window. */
-const BEFORE = 5;
-const DROP_WORDS = { late: "late", expired: "of an expired window", future: "too far ahead" };
+const MAX_LANES = 14;
+const MIN_BAR = 7;
+const CHARACTER = 7;
+/** Shards answer a question for some seconds; it is asked again while somebody looks. */
+const REQUEST_INTERVAL = 5_000;
 
 /**
  * Draw the timeline, and keep it new.
@@ -32,87 +36,69 @@ export async function timeline(root, id, api, onLeave) {
     "ul",
     { class: "legend", "aria-hidden": "true" },
     ["open", "closed", "expired"].map((one) => h("li", { class: one }, one)),
-    h("li", { class: "now" }, "clock"),
+    h("li", { class: "now" }, "now"),
     h("li", { class: "event" }, "event time"),
     h("li", { class: "drop" }, "dropped"),
   );
-  const rows = h("tbody");
-  const head = ["Start", "End", "Messages", "State"].map((one) => h("th", { scope: "col" }, one));
-  const asTable = h(
-    "details",
-    { class: "as-table" },
-    h("summary", null, "The windows as a table"),
-    h("div", { class: "table-room" }, h("table", null, h("caption", { class: "unseen" }, "Windows"), h("thead", null, h("tr", null, head)), rows)),
-  );
+  const buffer = h("select", null);
+  const buffers = h("label", { class: "field inline", hidden: true }, "Buffer", buffer);
+  const dropped = droppedMessages();
+  const asTable = windowTable(id, api, () => again?.());
   const card = h(
     "section",
     { class: "card", "aria-labelledby": "timeline-title", hidden: true },
-    h("header", null, h("h2", { id: "timeline-title" }, "Windows"), about, legend),
-    h("div", { class: "card-body" }, picture, note, asTable),
+    h("header", null, h("h2", { id: "timeline-title" }, "Windows"), about, buffers, legend),
+    h("div", { class: "card-body" }, picture, note, dropped.element, asTable.element),
   );
   const drawing = drawingOn(picture);
+  let requested = 0;
 
   async function look() {
-    const found = await api.get(`streams/${id}/windows`);
+    const query = asTable.query();
+    const found = await api.get(`streams/${id}/windows`, query);
     card.hidden = !found.kind;
     if (!found.kind) return;
-    const now = found.now ? Date.parse(found.now) : Date.now();
-    const clockNow = clockOf(found, now);
-    const bars = barsOf(found, clockNow);
-    say(about, found.kind);
-    say(note, found.as_of ? `${number(found.open, "open window")} with ${number(found.messages, "message")}, ${asOfText(found)}` : told(found, bars));
-    drawing.draw(bars, found, now, clockNow);
-    if (asTable.open) fill(rows, bars.toReversed().map(row));
+    if (!found.complete && performance.now() - requested > REQUEST_INTERVAL) {
+      requested = performance.now();
+      await api.post(`streams/${id}/windows`, { query });
+    }
+    showBuffers(Object.keys(found.buffers ?? {}));
+    const listed = ofBuffer(found, buffer.value);
+    const now = listed.now ? Date.parse(listed.now) : Date.now();
+    const clockNow = clockOf(listed, now);
+    const bars = barsOf(listed, clockNow);
+    say(about, listed.kind);
+    const left = drawing.draw(bars, listed, now, clockNow);
+    say(note, found.checkpoint_as_of ? `${number(found.open, "open window")} with ${number(found.messages, "message")}, ${asOfText({ as_of: found.checkpoint_as_of })}` : told(listed, bars, left));
+    dropped.show(listed.dropped ?? []);
+    asTable.show(rowsOf(listed), listed);
+  }
+
+  function showBuffers(labels) {
+    buffers.hidden = labels.length < 2;
+    if (labels.join() === [...buffer.options].map((one) => one.value).join()) return;
+    fill(buffer, labels.map((label) => h("option", { value: label }, label)));
   }
 
   root.append(card);
   const again = await poll(look, INTERVAL, onLeave);
-  asTable.addEventListener("toggle", again);
+  buffer.addEventListener("change", again);
   const observer = new ResizeObserver(() => again());
   observer.observe(card);
   onLeave(() => observer.disconnect());
 }
 
-/** What closes the windows: the clock, or the times of events, which may be of another year. */
-function clockOf(found, now) {
-  if (found.clock !== "event") return now;
-  const ends = [...found.windows, ...(found.closed ?? [])].map((one) => Date.parse(one.end));
-  return found.event_time ? Date.parse(found.event_time) : Math.max(...ends, 0) || now;
-}
-
-/** The windows that are worth a bar: all that are open, and the newest that closed. */
-function barsOf(found, now) {
-  const bar = (one, state) => ({ ...one, state, from: Date.parse(one.start ?? one.end), to: Date.parse(one.end) });
-  const open = found.windows.map((one) => bar(one, "open"));
-  const closed = (found.closed ?? []).map((one) => bar(one, one.reason === "expired" ? "expired" : "closed"));
-  const sizes = [...open, ...closed].map((one) => one.to - one.from).filter((one) => one > 0);
-  const usual = sizes.sort((a, b) => a - b)[sizes.length >> 1] ?? 60_000;
-  const bars = [...closed, ...open].filter((one) => one.to > now - usual * BEFORE || one.state === "open");
-  // A window that comes out again, since a late message changed it, is one bar.
-  const by = new Map();
-  for (const one of bars) by.set(`${one.from} ${one.to}`, { ...by.get(`${one.from} ${one.to}`), ...one });
-  return [...by.values()].sort((a, b) => a.from - b.from || a.to - b.to);
-}
-
-function told(found, bars) {
+function told(listed, bars, left) {
+  const words = [`${number(listed.open, "open window")} with ${number(listed.messages, "message")} (${size(listed.bytes)})`];
   const open = bars.filter((one) => one.state === "open").length;
-  const words = [`${number(found.open, "open window")} with ${number(found.messages, "message")} (${size(found.bytes)})`];
-  if (found.open > open) words.push(open ? `the oldest ${open} are shown` : "each key has its own");
-  const late = (found.dropped ?? []).reduce((sum, one) => sum + one.messages, 0);
-  if (late) words.push(`${number(late, "message")} dropped of late`);
+  if (left) words.push(`${number(left, "window")} not drawn for want of room`);
+  if (open && listed.open > open) words.push(`${number(open, "window")} of them listed`);
+  const drops = listed.dropped ?? [];
+  const late = drops.filter((one) => one.reason === "late").reduce((sum, one) => sum + one.messages, 0);
+  const others = drops.filter((one) => one.reason !== "late").reduce((sum, one) => sum + one.messages, 0);
+  if (late) words.push(`${number(late, "late message")} dropped`);
+  if (others) words.push(`${number(others, late ? "other message" : "message")} dropped`);
   return `${words.join("; ")}.`;
-}
-
-function sentence(bar) {
-  const bounds = bar.start ? `${clock(bar.from)} to ${clock(bar.to)}` : `that ended at ${clock(bar.to)}`;
-  const what = bar.state === "open" ? `open, closes at ${clock(Date.parse(bar.closes))}` : bar.state === "expired" ? "expired" : `closed at ${clock(Date.parse(bar.at))}`;
-  return `Window ${bounds}: ${number(bar.messages, "message")}, ${what}`;
-}
-
-function row(bar) {
-  const start = bar.start ? h("time", { datetime: bar.start }, clock(bar.from)) : "–";
-  const state = sentence(bar).split(", ").slice(1).join(", ");
-  return h("tr", null, h("td", null, start), h("td", null, h("time", { datetime: bar.end }, clock(bar.to))), h("td", { class: "number" }, whole(bar.messages)), h("td", null, state));
 }
 
 /** Draws; what stays the same is kept, so that the focus stays where it is. */
@@ -132,38 +118,44 @@ function drawingOn(picture) {
     next.focus();
   });
 
+  /** Returns how many windows there was no room for. */
   function draw(given, found, now, clockNow) {
-    const width = Math.max(picture.parentElement.clientWidth - 32, 240);
+    const room = Math.max(picture.parentElement.clientWidth - 32, 240);
+    picture.toggleAttribute("hidden", !given.length && !(found.dropped ?? []).length);
     const [from, to] = bounds(given, clockNow);
-    const x = places(from, to, SIDE, width - SIDE);
-    const lane = lanes(given).map((one) => one % MOST_LANES);
-    const height = TOP + (Math.max(0, ...lane) + 1) * (BAR + GAP) + BELOW;
-    picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const x = places(from, to, SIDE, room - SIDE);
+    // Bars have a width that can be seen, and lie on no other.
+    const least = ((to - from) / Math.max(room - 2 * SIDE, 1)) * (MIN_BAR + 2);
+    const lane = lanes(given.map((one) => ({ from: one.from, to: Math.max(one.to, one.from + least) })));
+    const drawn = given.filter((_, index) => lane[index] < MAX_LANES);
+    const height = TOP + (Math.min(Math.max(0, ...lane), MAX_LANES - 1) + 1) * (BAR + GAP) + BELOW;
+    picture.setAttribute("viewBox", `0 0 ${room} ${height}`);
     picture.setAttribute("height", height);
     const base = height - BELOW + 8;
-    fill(grid, ticks(from, to, width, x, base));
-    drawBars(given, lane, x, now);
+    fill(grid, ticks(from, to, room, x, base));
+    drawBars(drawn, lane.filter((one) => one < MAX_LANES), x, now);
     const byEvents = found.clock === "event";
     const seen = now >= from && now <= to;
+    const clocks = [seen && ["now", now, "now"], byEvents && ["event", clockNow, "event time"]].filter(Boolean);
+    const labels = placeLabels(clocks.map(([, at, word]) => ({ at: x(at), width: word.length * CHARACTER })), 2, room - 2);
     fill(
       lines,
       drops(found.dropped ?? [], byEvents, x, base, from),
-      seen && clockLine(x, now, "now", base, "now"),
-      byEvents && clockLine(x, clockNow, "event", base, "event time"),
+      clocks.map(([style, at, word], index) => clockLine(x(at), style, base, word, labels[index])),
     );
+    return given.length - drawn.length;
   }
 
   function drawBars(given, lane, x, now) {
     const names = new Set();
     given.forEach((bar, index) => {
-      const name = `${bar.from} ${bar.to}`;
-      names.add(name);
+      names.add(bar.name);
       const [left, right] = [x(bar.from), x(bar.to)];
-      const one = known.get(name) ?? made(name);
-      const room = Math.max(right - left - 2, 3);
+      const one = known.get(bar.name) ?? made(bar.name);
+      const room = Math.max(right - left - 2, MIN_BAR);
       set(one.box, { x: left + 1, y: TOP + lane[index] * (BAR + GAP), width: room, height: BAR });
       set(one.text, { x: left + 1 + room / 2, y: TOP + lane[index] * (BAR + GAP) + 17 });
-      one.text.textContent = room > 34 ? short(bar.messages) : "";
+      one.text.textContent = label(bar, room);
       one.title.textContent = sentence(bar);
       const age = bar.at ? (now - Date.parse(bar.at)) / Math.max(bar.to - bar.from, 10_000) : 0;
       one.group.setAttribute("class", `bar ${bar.state}${age > 3 ? " old" : age > 1 ? " older" : ""}`);
@@ -174,7 +166,7 @@ function drawingOn(picture) {
       one.group.remove();
       known.delete(name);
     }
-    const ordered = given.map((bar) => known.get(`${bar.from} ${bar.to}`).group);
+    const ordered = given.map((bar) => known.get(bar.name).group);
     if (ordered.some((one, index) => bars.children[index] !== one)) {
       const focused = document.activeElement;
       bars.replaceChildren(...ordered);
@@ -194,6 +186,16 @@ function drawingOn(picture) {
   return { draw };
 }
 
+/** What stands in a bar: its key and the number of its messages, as far as there is room. */
+function label(bar, room) {
+  const count = bar.messages === null ? "" : short(bar.messages);
+  const letters = Math.floor(room / CHARACTER) - 1;
+  if (!bar.key) return letters > count.length ? count : "";
+  if (letters >= bar.key.length + count.length + 3) return `${bar.key} · ${count}`;
+  if (letters >= bar.key.length) return bar.key;
+  return letters >= 4 ? `${bar.key.slice(0, letters - 1)}…` : "";
+}
+
 /** Some room before now, and all of what is open. */
 function bounds(bars, now) {
   const from = Math.min(now - 10_000, ...bars.map((one) => one.from));
@@ -202,18 +204,22 @@ function bounds(bars, now) {
 }
 
 function ticks(from, to, width, x, base) {
-  return marks(from, to, width).map((at) => [
-    s("path", { d: `M${x(at).toFixed(1)} ${TOP - 8}V${base}` }),
-    s("text", { x: x(at), y: base + 16, "text-anchor": "middle" }, clock(at)),
-  ]);
+  const found = marks(from, to, width);
+  return found.map((at) => {
+    const [place] = placeLabels([{ at: x(at), width: 8 * CHARACTER }], 2, width - 2);
+    return [
+      s("path", { d: `M${x(at).toFixed(1)} ${TOP - 8}V${base}` }),
+      s("text", { x: place.x.toFixed(1), y: base + 16, "text-anchor": "middle" }, clock(at)),
+    ];
+  });
 }
 
-function clockLine(x, at, style, base, word) {
+function clockLine(at, style, base, word, place) {
   return s(
     "g",
     { class: `clock ${style}` },
-    s("path", { d: `M${x(at).toFixed(1)} ${TOP - 10}V${base}` }),
-    s("text", { x: x(at), y: TOP - 14, "text-anchor": "middle" }, word),
+    s("path", { d: `M${at.toFixed(1)} ${TOP - 10}V${base}` }),
+    s("text", { x: place.x.toFixed(1), y: TOP - 14, "text-anchor": "middle" }, word),
   );
 }
 
@@ -223,7 +229,8 @@ function drops(found, byEvents, x, base, from) {
     .filter((one) => one.when >= from)
     .map((one) => {
       const [at, y] = [x(one.when), base - 8];
-      const about = `${number(one.messages, "message")} dropped at ${clock(one.when)}: ${DROP_WORDS[one.reason] ?? one.reason}`;
+      const [word] = DROP_WORDS[one.reason] ?? [one.reason];
+      const about = `${number(one.messages, "message")} dropped at ${clock(one.when)}: ${word}`;
       const arm = 4 + Math.min(4, Math.log10(one.messages));
       const d = `M${at - arm} ${y - arm}L${at + arm} ${y + arm}M${at - arm} ${y + arm}L${at + arm} ${y - arm}`;
       return s("path", { d, class: "drop" }, s("title", null, about));

@@ -19,6 +19,7 @@ from streamer.cli.options import (
     templates_option,
 )
 from streamer.cli.paths import expand_paths
+from streamer.cli.shared_options import help_all_option
 from streamer.config import Config, load_config
 from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
 
@@ -50,7 +51,7 @@ _VERDICTS: Final = {
     None: "nothing changes",
     Effect.RESTART: "the running stream goes on as it is until the program is started anew",
     Effect.IN_PLACE: "open windows and offsets are kept",
-    Effect.MIGRATE: "open windows and offsets are kept, and go on by the new settings",
+    Effect.MIGRATE: "open windows and offsets are kept, and continue with the new settings",
 }
 
 
@@ -63,6 +64,7 @@ _VERDICTS: Final = {
 @env_file_option
 @impure_option
 @chilled_option
+@help_all_option
 @click.pass_obj
 def diff_cli(
     root: Options,
@@ -103,7 +105,7 @@ def format_judgement(judgement: ChangeImpact) -> list[str]:
         lines.append(f"{verdict}: this is lost unless it is drained before:")
         lines += [f"  {what}" for what in judgement.losses]
         lines.append(
-            f"  deploy with {click.style('--on-reset drain', fg='cyan')} to let open windows out "
+            f"  deploy with {click.style('--on-reset drain', fg='cyan')} to emit open windows "
             f"first, or {click.style('--on-reset discard', fg='cyan')} to drop them"
         )
         return lines

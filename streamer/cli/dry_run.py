@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from streamer.cli.completion.values import complete_config
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
-from streamer.cli.run_stream import choose_checkpoint
-from streamer.config import Config
 from streamer.core.redaction import Redaction
-from streamer.plan import Plan, make_plan
+
+if TYPE_CHECKING:
+    from streamer.config import Config
+    from streamer.plan import Plan
 
 _HELP: Final = """\
 Connect every input and output of a config without moving a message, and say what fails.
@@ -48,6 +49,8 @@ def dry_run_cli(
     root: Options, /, file: str | None, with_spark: bool, form: str, **given: Any
 ) -> int:
     """Check whether a stream could start, and print each check."""
+    from streamer.plan import make_plan
+
     options = merge_options(root, parse_options(**given), file, "dry-run")
     failed = 0
     with open_config(options) as config:
@@ -66,6 +69,7 @@ def dry_run_cli(
 
 
 def _run_checks(config: Config, plan: Plan, options: Options, with_spark: bool) -> Iterator[Any]:
+    from streamer.cli.run_stream import choose_checkpoint
     from streamer.tools.dry_run import environment_checks
     from streamer.tools.dry_run.check import CheckResult, run_check
     from streamer.tools.dry_run.components import check_components

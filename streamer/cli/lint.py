@@ -11,7 +11,6 @@ import click
 from streamer.cli.completion.values import FILE
 from streamer.cli.environment import env_file_option
 from streamer.cli.error_output import print_lint
-from streamer.cli.lint_files import LintJob, lint_files
 from streamer.cli.options import (
     Options,
     gather_options,
@@ -20,7 +19,7 @@ from streamer.cli.options import (
     templates_option,
 )
 from streamer.cli.paths import expand_paths
-from streamer.config import LintOptions
+from streamer.cli.shared_options import help_all_option
 from streamer.core.errors import Lint, StreamerError
 
 _HELP: Final = """\
@@ -76,6 +75,7 @@ class LintCommandOptions:
 @templates_option
 @env_file_option
 @impure_option
+@help_all_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
 @click.pass_obj
@@ -89,6 +89,9 @@ def lint_cli(
     impure: bool | None,
 ) -> int:
     """Check configs and print everything that is wrong with them."""
+    from streamer.cli.lint_files import LintJob, lint_files
+    from streamer.config import LintOptions
+
     form = own.form
     if own.verbose and (own.quiet or form != "text"):
         other = "--quiet" if own.quiet else f"--format {form}"

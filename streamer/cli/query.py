@@ -25,7 +25,6 @@ from streamer.cli.redact_output import build_redactor
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
-from streamer.plan.checkpoint_dir import default_checkpoint, is_remote, local_directory
 
 if TYPE_CHECKING:
     from streamer.engine.results.query_model import ResultQuery
@@ -178,6 +177,7 @@ def _query_service(own: QueryOptions, stream_id: str) -> bool:
 def _find_results_directory(options: Options) -> Path:
     """Return where the results are of the checkpoint, or of the config, that is named."""
     from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
+    from streamer.plan.checkpoint_dir import default_checkpoint
 
     named = options.config
     if named is None and options.checkpoint is None:
@@ -201,6 +201,8 @@ def _find_results_directory(options: Options) -> Path:
 
 def _resolve_local_directory(checkpoint: str) -> Path:
     """Return the directory of a checkpoint, or what a machine keeps of one elsewhere."""
+    from streamer.plan.checkpoint_dir import is_remote, local_directory
+
     if is_remote(checkpoint):
         return local_directory(checkpoint, os.environ)
     return Path(checkpoint.removeprefix("file://"))

@@ -24,6 +24,8 @@ MAIN_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("explain", "graph", "timeline", "tap", "echo"), _READING),
     **dict.fromkeys(("dry-run", "doctor", "rescale"), _STATE),
     "query": frozenset({"config", "checkpoint"}),
+    "streams": frozenset({"resources", "env_file", "watcher", "on_reset"}),
+    **dict.fromkeys(("lint", "test", "diff"), frozenset({"resources"})),
     "submit": _STATE | {"master", "resources"},
 }
 """The shared options that `--help` shows, by the command; another command shows all that it has."""

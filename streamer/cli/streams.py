@@ -22,6 +22,7 @@ from streamer.cli.options import (
     watch_options,
 )
 from streamer.cli.paths import expand_paths
+from streamer.cli.shared_options import help_all_option
 
 if TYPE_CHECKING:
     from streamer.cli.service import ServiceOptions
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
 @templates_option
 @env_file_option
 @chilled_option
+@help_all_option
 @click.pass_obj
 def streams_cli(root_options: Options, /, paths: tuple[str, ...], **given: Any) -> int:
     """Run the streams of files and directories, and those that were deployed by API.

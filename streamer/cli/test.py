@@ -16,6 +16,7 @@ from streamer.cli.environment import env_file_option
 from streamer.cli.log_output import LogConfig, Logger
 from streamer.cli.options import LOG_LEVELS, Options, resources_option, templates_option
 from streamer.cli.paths import expand_paths
+from streamer.cli.shared_options import help_all_option
 from streamer.config.unit_tests.definitions import Case, find_definitions
 from streamer.core.errors import StreamerError
 from streamer.tools.unit_tests.failure import Failure, Line
@@ -59,6 +60,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
 @resources_option
 @templates_option
 @env_file_option
+@help_all_option
 @click.option(
     "--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write JUnit XML to a file."
 )

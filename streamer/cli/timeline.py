@@ -88,7 +88,7 @@ class TimelineOptions:
     metavar="LABEL",
     shell_complete=complete_buffer_label,
     default="",
-    help="Of several buffers, the one behind the input that is shown; the first by itself.",
+    help="Of several buffers, the one that is shown; the first one behind the input by itself.",
 )
 @click.option(
     "--limit", type=click.IntRange(1), default=1000, show_default=True, help="Messages at most."
@@ -109,9 +109,9 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
     """Show which message falls into which window."""
     # These run the windows, which are made with numpy and pyarrow: not for --help.
     from streamer.engine.offline.sample_input import read_file_sample
-    from streamer.engine.offline.window_simulator import cut_to_buffer
     from streamer.plan import make_plan
-    from streamer.tools.timeline.simulate import ArrivalTimes, simulate
+    from streamer.tools.timeline.simulate import ArrivalTimes
+    from streamer.tools.timeline.simulate_results import simulate_buffer
 
     arrivals = ArrivalTimes(
         None if own.clock is None else _parse_option("--clock", own.clock, parse_event_time),
@@ -119,10 +119,12 @@ def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **giv
         own.arrival,
     )
     with open_config(merge_options(root, parse_options(**given), file, "timeline")) as config:
-        plan = cut_to_buffer(make_plan(config, "OFF"), own.buffer)
+        plan = make_plan(config, "OFF")
         announce_stdin(own.sample == "-")
         batches = read_file_sample(own.sample, own.limit + 1)
-        timeline = simulate(plan, batches[: own.limit], arrivals, time.time_ns)
+        timeline = simulate_buffer(plan, own.buffer, batches[: own.limit], arrivals, time.time_ns)
+        if len(batches) > own.limit:
+            timeline.mark_cut()
         timeline.redact(build_redactor(config, show_env=False))
     write_output(own.out, _render_timeline(timeline, own.form))
     if len(batches) > own.limit:

@@ -26,6 +26,7 @@ _HEADING_WEIGHT: Final = 8.0
 _NAME_WEIGHT: Final = 6.0
 _SUMMARY_WEIGHT: Final = 6.0
 _GUIDE_WEIGHT: Final = 4.0
+_WHOLE_HEADING_WEIGHT: Final = 20.0
 _WHOLE_WORD: Final = 1.5
 _WORD_BEGIN: Final = 0.6
 _BEGINNING_WEIGHT: Final = 3.0
@@ -183,6 +184,8 @@ def _best_section(
         scores = [weights[stem] * _score_word(stem, page, title, section) for stem in weights]
         if not all(scores):
             continue
+        if len(weights) > 1 and all(_match(stem, section.heading) > 1 for stem in weights):
+            scores.append(_WHOLE_HEADING_WEIGHT)
         if summary is not None:
             fit = sum(weight * _match(stem, summary) for stem, weight in weights.items())
             scores.append(_GUIDE_WEIGHT + _SUMMARY_WEIGHT * fit / len(weights))
@@ -249,8 +252,8 @@ def _cut_end(stem: str) -> str:
     return stem
 
 
-def _join_paragraphs(lines: Sequence[str]) -> Iterator[str]:
-    """Return paragraphs and items of lists as one line each, and other lines as they are."""
+def _join_paragraphs(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Return paragraphs and items of lists as one line each, and whether a line is prose."""
     paragraph: list[str] = []
     is_code = False
     for line in lines:
@@ -258,25 +261,27 @@ def _join_paragraphs(lines: Sequence[str]) -> Iterator[str]:
             is_code = not is_code
         is_own = is_code or _FENCE.match(line) or not line.strip() or line.lstrip()[0] in "|-*"
         if is_own and paragraph:
-            yield " ".join(paragraph)
+            yield " ".join(paragraph), True
             paragraph = []
         if not is_own or (not is_code and line.lstrip().startswith(("- ", "* "))):
             paragraph.append(line.strip())
         elif not _FENCE.match(line):
-            yield line
+            yield line, not is_code
     if paragraph:
-        yield " ".join(paragraph)
+        yield " ".join(paragraph), True
 
 
 def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
     """Return the line of a section with most of the words, around the first of them."""
 
-    def rank(line: str) -> tuple[float, bool]:
+    def rank(entry: tuple[str, bool]) -> tuple[float, bool]:
+        line, is_prose = entry
         # A sentence says more than a line of code.
-        return sum(_match(stem, line) for stem in stems), len(line.split()) >= _MIN_SENTENCE_WORDS
+        is_sentence = is_prose and len(line.split()) >= _MIN_SENTENCE_WORDS
+        return sum(_match(stem, line) for stem in stems), is_sentence
 
-    line = max(_join_paragraphs(section.lines), key=rank, default="")
-    text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").split())
+    line, _ = max(_join_paragraphs(section.lines), key=rank, default=("", False))
+    text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").replace("|", "·").split())
     if len(text) <= _MAX_EXCERPT_CHARS:
         return text
     places = [place for stem in stems if (place := text.lower().find(stem)) >= 0]

@@ -72,7 +72,10 @@ def test_a_long_line_is_cut_around_the_word(tmp_path: Path) -> None:
         ("exactly once", "components/outputs/kafka"),
         ("dead letter", "kafka-in-depth"),
         ("late window", "event-time-windows"),
-        ("late", "early-results"),
+        ("late", "troubleshooting"),
+        ("why is my message late", "troubleshooting"),
+        ("no window", "troubleshooting"),
+        ("migrate from benthos", "migrating"),
         ("latency", "load"),
         ("tumbling", "components/buffers/tumbling_window"),
         ("parse csv", "bloblang-methods-parsing"),
@@ -91,6 +94,12 @@ def test_words_that_are_misspelt_are_corrected(pages: Path) -> None:
     assert suggest_words(pages, ["upsrt", "delete"]) == ["upsert", "delete"]
     assert suggest_words(pages, ["delete", "order"]) == []
     assert suggest_words(pages, ["upsrt", "xyzzy"]) == []
+
+
+def test_a_heading_with_all_words_goes_before_a_title_with_one(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Windows\n\nNo rain.\n")
+    (tmp_path / "b.md").write_text("# Faults\n\n## No window comes out\n\nText.\n")
+    assert [hit.page for hit in search_docs(tmp_path, ["no", "window"])] == ["b", "a"]
 
 
 def test_a_paragraph_is_shown_as_one_line(tmp_path: Path) -> None:

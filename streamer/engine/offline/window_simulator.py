@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,7 +14,7 @@ from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time, parse_rfc3339
 from streamer.engine.offline.scripted import BatchOutcome, ScriptedMessage, ScriptedStream
 from streamer.plan import Plan
-from streamer.plan.buffer_chain import find_readers, plan_of_buffer
+from streamer.plan.buffer_chain import find_readers
 from streamer.plan.window_plan import Aggregation
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.window.pack.window_metadata import WINDOW_END
@@ -46,23 +46,61 @@ def truncate_after_windows(plan: Plan) -> Plan:
     )
 
 
-def cut_to_buffer(plan: Plan, label: str) -> Plan:
-    """Return the plan of one of several buffers behind the input, as if there were no other.
+def truncate_after_buffer(
+    plan: Plan, number: int, last_processors: Sequence[ParsedComponent] = ()
+) -> Plan:
+    """Return a plan that ends where the windows of one of several buffers are emitted, whole.
+
+    It has the buffers before that one, with their pipelines, and gives what that one drops.
+
+    Args:
+        plan: the stream's.
+        number: the buffer's.
+        last_processors: what the results that it takes go through besides.
+    """
+    chain, at = [number], plan.buffers[number].source
+    while at is not None:
+        chain.insert(0, at)
+        at = plan.buffers[at].source
+    bare, whole = ParsedComponent(Kind.OUTPUT, "drop"), Aggregation(None)
+    buffers = []
+    for level, place in enumerate(chain):
+        one = plan.buffers[place]
+        is_last = place == number
+        processors = () if is_last else one.processors
+        if level == len(chain) - 2:
+            processors = (*processors, *last_processors)
+        buffers.append(
+            replace(
+                one,
+                source=level - 1 if level else None,
+                level=level,
+                processors=processors,
+                output=bare if is_last else None,
+                late_output=bare if is_last else None,
+                windows=replace(one.windows, aggregation=whole),
+            )
+        )
+    return replace(plan, buffers=tuple(buffers))
+
+
+def find_buffer(plan: Plan, label: str) -> int | None:
+    """Return the number of one of several buffers; None for a stream that has one.
 
     Args:
         plan: the stream's.
         label: the buffer's; empty for the first one behind the input.
 
     Raises:
-        StreamerError: there is none, or it takes the results of another.
+        StreamerError: there is none.
     """
     if not plan.buffers and not label:
-        return plan
-    by_label = {plan.buffers[number].label: number for number in find_readers(plan, None)}
+        return None
+    by_label = {one.label: number for number, one in enumerate(plan.buffers)}
     if label and label not in by_label:
-        known = f"those behind the input are {', '.join(by_label)}" if by_label else "it has one"
-        raise StreamerError(f"{plan.name} has no buffer {label!r} behind its input; {known}")
-    return plan_of_buffer(plan, by_label[label] if label else min(by_label.values()))
+        known = f"its buffers are {', '.join(by_label)}" if by_label else "it has one"
+        raise StreamerError(f"{plan.name} has no buffer {label!r}; {known}")
+    return by_label[label] if label else min(find_readers(plan, None))
 
 
 class EventTimeReader:
@@ -74,12 +112,17 @@ class EventTimeReader:
 
     def read(self, message: Message, now: int) -> int | None:
         """Return a message's event time, ns; None when it has none. `now` is what `now()` gives."""
+        time = self.read_or_explain(message, now)
+        return None if isinstance(time, str) else time
+
+    def read_or_explain(self, message: Message, now: int) -> int | str | None:
+        """Return a message's event time, ns, or why it has none; None for windows that count."""
         if self._mapping is None:
             return None
         try:
             return parse_event_time(self._mapping.query([message], 0, Execution(lambda: now)))
-        except (MessageError, ValueError):
-            return None
+        except (MessageError, ValueError) as e:
+            return str(e)
 
 
 class WindowSimulator:
@@ -102,7 +145,8 @@ class WindowSimulator:
                 "each message"
             )
         self._stream = ScriptedStream(plan)
-        self._window = plan.window
+        # What comes out of several buffers comes in micro-batches as they are due.
+        self._window = None if len(plan.buffers) > 1 else plan.window
         self._on_outcome = on_outcome
         self._clock: int | None = None
         self._sent: list[ScriptedMessage] = []

@@ -115,14 +115,14 @@ def _run_tests(request: TrialRequest, directory: str, emit: Emit) -> None:
 
 
 def _run_timeline(request: TrialRequest, directory: str, emit: Emit) -> None:
-    from streamer.engine.offline.window_simulator import cut_to_buffer
     from streamer.tools.timeline.model import WindowSpan, format_numbers
-    from streamer.tools.timeline.simulate import ArrivalTimes, simulate
+    from streamer.tools.timeline.simulate import ArrivalTimes
+    from streamer.tools.timeline.simulate_results import simulate_buffer
     from streamer.tools.timeline.svg import draw_timeline
 
-    plan = cut_to_buffer(_make_plan(request), request.buffer)
+    plan = _make_plan(request)
     arrivals = ArrivalTimes(request.clock, request.step)
-    timeline = simulate(plan, _make_sample(request), arrivals, time.time_ns)
+    timeline = simulate_buffer(plan, request.buffer, _make_sample(request), arrivals, time.time_ns)
     timeline.redact(_make_redaction(request).redact_text)
     for event in timeline.events:
         # The drawing has no more of it than fits into a row.

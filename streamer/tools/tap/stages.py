@@ -17,9 +17,11 @@ from streamer.engine.offline.scripted import BatchOutcome
 from streamer.engine.offline.window_simulator import (
     EventTimeReader,
     WindowSimulator,
+    truncate_after_buffer,
     truncate_after_windows,
 )
 from streamer.plan import Plan
+from streamer.plan.buffer_chain import plan_of_buffer
 from streamer.sdk.processing import run_processor
 from streamer.sdk.spec import ParsedComponent
 
@@ -75,17 +77,34 @@ def tap(
     for component in plan.input.processors:
         batches = _process_batches(component, batches, context, ex)
         yield _make_stage(component, batches, logged=_drain_log(log))
+    if plan.buffers:
+        for number in sorted(range(len(plan.buffers)), key=lambda at: plan.buffers[at].level):
+            windows = truncate_after_buffer(plan, number)
+            emitted, stage = _run_windows(windows, plan.buffers[number].component, batches, now)
+            yield stage
+            has_output = plan.buffers[number].output is not None
+            own = plan_of_buffer(plan, number)
+            yield from _tap_pipeline(own, emitted, ex, now, log, has_output)
+        return
     if plan.window is not None:
-        batches, dropped, open_messages = _run_windows(plan, batches, now)
-        note = (
-            f"{_CLOCK_NOTE}; {open_messages:,} in windows that stay open"
-            if open_messages
-            else _CLOCK_NOTE
-        )
-        yield _make_stage(plan.buffer, batches, dropped, note=note)
+        batches, stage = _run_windows(truncate_after_windows(plan), plan.buffer, batches, now)
+        yield stage
     elif plan.buffer.name != "none":
         batches = [list(batch) for batch in context.build(plan.buffer).batches(batches, ex)]
         yield _make_stage(plan.buffer, batches, logged=_drain_log(log))
+    yield from _tap_pipeline(plan, batches, ex, now, log)
+
+
+def _tap_pipeline(
+    plan: Plan,
+    batches: list[Batch],
+    ex: Execution,
+    now: Callable[[], int],
+    log: list[LogLine],
+    has_output: bool = True,
+) -> Iterator[Stage]:
+    """Run what comes out of a buffer through its pipeline, and its output's processors."""
+    context = plan.context()
     processors = (*plan.processors, *plan.output.processors)
     if plan.keyed_state.users:
         made = _process_by_key(plan, batches, ex, now, log)
@@ -95,7 +114,8 @@ def tap(
     for component in processors:
         batches = _process_batches(component, batches, context, ex)
         yield _make_stage(component, batches, logged=_drain_log(log))
-    yield _make_stage(plan.output, batches, note="nothing is written")
+    if has_output:
+        yield _make_stage(plan.output, batches, note="nothing is written")
 
 
 def _process_batches(
@@ -138,9 +158,16 @@ def _process_by_key(
 
 
 def _run_windows(
-    plan: Plan, batches: list[Batch], now: Callable[[], int]
-) -> tuple[list[Batch], list[Message], int]:
-    """Return the windows as batches, the messages that were dropped, and how many are held."""
+    plan: Plan, buffer: ParsedComponent, batches: list[Batch], now: Callable[[], int]
+) -> tuple[list[Batch], Stage]:
+    """Return the windows as batches, and the stage of their buffer.
+
+    Args:
+        plan: ends with the windows.
+        buffer: their buffer.
+        batches: what the input gave.
+        now: the clock, Unix ns.
+    """
     emitted: list[Batch] = []
     dropped: Batch = []
 
@@ -149,8 +176,8 @@ def _run_windows(
         dropped.extend(outcome.dropped)
 
     player, times, clock = (
-        WindowSimulator(truncate_after_windows(plan), collect_outcome),
-        EventTimeReader(plan),
+        WindowSimulator(plan, collect_outcome),
+        EventTimeReader(plan_of_buffer(plan, 0) if plan.buffers else plan),
         None,
     )
     for batch in batches:
@@ -159,7 +186,8 @@ def _run_windows(
             clock = max(clock or 0, time_ns or 0) or now()
             player.send(clock, message)
     player.end(now() if clock is None else clock, wait=True)
-    return emitted, dropped, player.open_messages
+    held = f"; {player.open_messages:,} in windows that stay open" if player.open_messages else ""
+    return emitted, _make_stage(buffer, emitted, dropped, note=f"{_CLOCK_NOTE}{held}")
 
 
 def _drain_log(log: list[LogLine]) -> list[LogLine]:

@@ -42,6 +42,7 @@ def _window_to_json(span: WindowSpan) -> dict[str, Any]:
         "end": _format_time(span.end),
         "closed": _format_time(span.closed),
         "messages": span.numbers,
+        **({"cut": True} if span.is_cut else {}),
     }
 
 

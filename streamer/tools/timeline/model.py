@@ -46,6 +46,7 @@ class WindowSpan:
         closed: the clock when it was emitted last, ns; None when it is open still.
         numbers: its messages, in order of arrival.
         key: its key, as metadata has it; None without keys.
+        is_cut: whether it closed only since the sample was cut, and so may lack messages.
     """
 
     start: int | None
@@ -54,6 +55,7 @@ class WindowSpan:
     closed: int | None = None
     numbers: list[int] = field(default_factory=list)
     key: str | None = None
+    is_cut: bool = False
 
 
 @dataclass
@@ -72,6 +74,12 @@ class Emission:
     numbers: list[int]
     reason: str = ""
 
+    @property
+    def is_early(self) -> bool:
+        """Whether the end of the input closed the window before it was due."""
+        due = self.span.due
+        return self.reason == "flush" or (due is not None and self.at < due)
+
 
 @dataclass
 class Timeline:
@@ -84,6 +92,8 @@ class Timeline:
         spans: the windows that held messages, oldest first.
         emissions: the batches of windows, in the order in which they came.
         ended: the clock at the end, ns.
+        is_cut: whether there are more messages than these, so that windows that close as the input
+            ends would stay open.
     """
 
     name: str
@@ -92,6 +102,15 @@ class Timeline:
     spans: list[WindowSpan]
     emissions: list[Emission]
     ended: int
+    is_cut: bool = False
+
+    def mark_cut(self) -> None:
+        """Mark the timeline, and the windows that closed since the sample was cut."""
+        self.is_cut = True
+        last = max((event.arrived for event in self.events), default=self.ended)
+        for emission in self.emissions:
+            if emission.is_early or emission.at > last:
+                emission.span.is_cut = True
 
     def redact(self, redactor: Callable[[str], str]) -> None:
         """Take out of all texts what must not be seen."""

@@ -27,7 +27,6 @@ from streamer.tools.timeline.model import Emission, Event, Timeline
 from streamer.tools.timeline.windows import WindowIndex
 from streamer.window.assign.pack_builder import DROP_REASON
 from streamer.window.pack.window_metadata import WINDOW_EMIT
-from streamer.window.settings.window import Window
 
 _NUMBER_METADATA = "streamer_timeline_number"
 _DROP_TEXTS = {
@@ -75,19 +74,39 @@ def simulate(
             f"a timeline shows windows, and the buffer of {plan.name} is {plan.buffer.name}; "
             "use one that makes windows, such as `buffer: {system_window: {size: …}}`"
         )
-    simulation = _Simulation(plan, plan.window, arrivals, now)
+    return run_simulation(Simulation(plan, arrivals, now), plan, sample)
+
+
+def run_simulation(simulation: Simulation, plan: Plan, sample: Sequence[Batch]) -> Timeline:
+    """Run a sample through a simulation of a plan."""
     with use_local_tables(plan.resources, plan.context()):
         for batch in sample:
             simulation.add_batch(batch)
         return simulation.end()
 
 
-class _Simulation:
+class Simulation:
+    """A run of sample messages through windows."""
+
     def __init__(
-        self, plan: Plan, window: Window, arrivals: ArrivalTimes, now: Callable[[], int]
+        self,
+        plan: Plan,
+        arrivals: ArrivalTimes,
+        now: Callable[[], int],
+        simulated: Plan | None = None,
     ) -> None:
-        self._simulator = WindowSimulator(truncate_after_windows(plan), self._record_outcome)
-        self._name, self._window = plan.name, window
+        """Begin.
+
+        Args:
+            plan: of the windows that are shown.
+            arrivals: when messages arrive.
+            now: the clock of the first message, when nothing else tells it.
+            simulated: the plan that is run; the first one up to its windows when None.
+        """
+        assert plan.window is not None
+        run_plan = truncate_after_windows(plan) if simulated is None else simulated
+        self._simulator = WindowSimulator(run_plan, self._record_outcome)
+        self._name, self._window = plan.name, plan.window
         self._times = EventTimeReader(plan)
         self._arrivals = arrivals
         self._arrival = _compile_arrival(arrivals.mapping)
@@ -96,22 +115,28 @@ class _Simulation:
         self._is_over = False
         self._processors = plan.context().build_all(plan.input.processors)
         self._events: list[Event] = []
-        self._spans = WindowIndex(window)
+        self._spans = WindowIndex(plan.window)
         self._emissions: list[Emission] = []
         self._placed: set[tuple[int, int]] = set()
 
-    def add_batch(self, batch: Batch) -> None:
-        """Let a batch arrive: all at the time of its first message."""
+    def _process_batch(self, batch: Batch) -> tuple[int, Batch]:
+        """Return when a batch arrives, and what the input's processors make of it."""
         clock = self._advance_clock(batch)
         ex = Execution(lambda: clock)
-        processed = [m for b in run(self._processors, [batch], ex) for m in b]
+        return clock, [m for b in run(self._processors, [batch], ex) for m in b]
+
+    def add_batch(self, batch: Batch) -> None:
+        """Let a batch arrive: all at the time of its first message."""
+        clock, processed = self._process_batch(batch)
         if not processed:
             for message in batch:
                 event = self._add_event(message, clock)
                 event.dropped, event.why = "input.processors", "left out by input.processors"
         for message in processed:
             event = self._add_event(message, clock)
-            event.time = self._times.read(message, clock)
+            time = self._times.read_or_explain(message, clock)
+            event.time = None if isinstance(time, str) else time
+            event.why = time if isinstance(time, str) else ""
             self._simulator.send(
                 clock, message.with_added_metadata(**{_NUMBER_METADATA: event.number})
             )
@@ -198,6 +223,8 @@ class _Simulation:
             self._emissions.append(emission)
 
     def _explain_drop(self, event: Event) -> str:
+        if event.dropped == "timestamp" and event.why:
+            return f"{_DROP_TEXTS['timestamp']}: {event.why}"
         if event.dropped != "late":
             return _DROP_TEXTS.get(event.dropped, "its buffer dropped it")
         if event.time is None or self._window.implicit_size is None:

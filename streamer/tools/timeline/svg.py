@@ -143,7 +143,7 @@ class _TimelineRenderer:
 
     def _draw_closing(self, span: WindowSpan, top: float, bottom: float) -> None:
         """Mark the moment when a window closed, through all messages."""
-        if span.closed is not None:
+        if span.closed is not None and not span.is_cut:
             x = self._axis.x(span.closed)
             self._drawing.draw_line(x, top, x, bottom, "edge-amber faint")
 
@@ -156,7 +156,8 @@ class _TimelineRenderer:
         drawing.draw_rect(
             left + 1, y + 2, wide, _TRACK_HEIGHT - 6, "blue tint", 4, self._describe_window(span)
         )
-        drawing.draw_rect(left + 1, y + 2, wide, _TRACK_HEIGHT - 6, "edge-blue", 4)
+        edge = "dashed" if span.is_cut else "edge-blue"
+        drawing.draw_rect(left + 1, y + 2, wide, _TRACK_HEIGHT - 6, edge, 4)
         many = len(span.numbers)
         count = f"{many} message{'' if many == 1 else 's'}"
         key = "" if span.key is None else f"{span.key}: "
@@ -164,8 +165,8 @@ class _TimelineRenderer:
         fits = (text for text in texts if measure_width(text, 11.5) <= right - left - 8)
         text = next(fits, "" if left == right else str(many))
         drawing.draw_text((left + right) / 2, y + 15, text, "small blue", "middle")
-        if span.closed is None:
-            drawing.draw_text(right + 4, y + 15, "open", "small muted")
+        if span.closed is None or span.is_cut:
+            drawing.draw_text(right + 4, y + 15, "cut" if span.is_cut else "open", "small muted")
             return
         closed = x(span.closed)
         if closed > right:
@@ -177,6 +178,8 @@ class _TimelineRenderer:
         closed = (
             "open" if span.closed is None else f"closed at {short_times.format_short(span.closed)}"
         )
+        if span.is_cut:
+            closed = "cut: it may get more messages than the sample has"
         text = f"{format_interval(span, self._timeline.window, short_times)}, {closed}"
         return f"{text}: {format_numbers(span.numbers)}"
 

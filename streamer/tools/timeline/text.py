@@ -49,7 +49,7 @@ def _format_lines(timeline: Timeline, style: Style, width: int) -> Iterator[str]
     for at, _, one in sorted(steps, key=lambda step: step[:2]):
         clock = style(short_times.format_full(at), "time")
         if isinstance(one, Emission):
-            yield f"{clock}  {style(_format_emission(one, window, short_times), 'closed')}"
+            yield f"{clock}  {style(_format_emission(one, timeline, short_times), 'closed')}"
         else:
             payload = style(_shorten_text(one.text, payload_width).ljust(payload_width), "payload")
             outcome = style(describe_outcome(one, window, short_times), _choose_tone(one))
@@ -75,16 +75,18 @@ def _fit_payload_width(timeline: Timeline, short_times: ShortTimes, width: int) 
     return max(min(max_payload, _MAX_PAYLOAD_WIDTH, width - outcome_width), _MIN_PAYLOAD_WIDTH)
 
 
-def _format_emission(emission: Emission, window: Window, short_times: ShortTimes) -> str:
+def _format_emission(emission: Emission, timeline: Timeline, short_times: ShortTimes) -> str:
     span, many = emission.span, len(emission.numbers)
     count = f"{many} message{'' if many == 1 else 's'}"
-    text = f"▣ {format_interval(span, window, short_times)} {_describe_emission(emission)}"
+    interval = format_interval(span, timeline.window, short_times)
+    text = f"▣ {interval} {_describe_emission(emission)}"
     return f"{text}, {count}: {format_numbers(emission.numbers)}" if many else f"{text}, {count}"
 
 
 def _describe_emission(emission: Emission) -> str:
-    early = emission.span.due is not None and emission.at < emission.span.due
-    if early or emission.reason == "flush":
+    if emission.span.is_cut:
+        return "closes as the sample ends"
+    if emission.is_early:
         return "closes as the input ends"
     return _EMIT_TEXTS.get(emission.reason, "closes")
 
@@ -158,6 +160,8 @@ def format_summary(timeline: Timeline) -> str:
             dropped[event.dropped] = dropped.get(event.dropped, 0) + 1
     many, windows = len(timeline.events), len(timeline.spans)
     parts = [f"{many} message{'' if many == 1 else 's'}"]
+    if timeline.is_cut:
+        parts = [f"only the first {parts[0]}: windows at the end would hold more"]
     parts.append(f"{windows} window{'' if windows == 1 else 's'}")
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(dropped.items()))
     parts.append(f"dropped: {reasons}" if reasons else "none dropped")

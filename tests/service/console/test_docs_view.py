@@ -120,7 +120,8 @@ def test_on_a_telephone_the_list_of_pages_is_folded(browser: Browser, server: As
         title(page, "Getting started")
         assert page.locator(".prose h1").bounding_box()["y"] < 400
         page.get_by_text("All pages", exact=True).first.click()
-        page.get_by_role("link", name="Glossary", exact=True).click()
+        pages = page.get_by_role("navigation", name="Pages", exact=True)
+        pages.get_by_role("link", name="Glossary", exact=True).click()
         title(page, "Glossary")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert complaints == []

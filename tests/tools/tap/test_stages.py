@@ -196,3 +196,37 @@ def test_state_by_key_is_that_of_a_stream_that_begins_with_the_sample(buffer) ->
     ]
     assert [[one["n"] for one in batch] for batch in docs(throttled)] == [[1], [2], [4]]
     assert [batch[0].meta["throttle_suppressed"] for batch in throttled.batches] == [0, 0, 1]
+
+
+BUFFERS = """\
+input: { stdin: {} }
+buffers:
+  - label: tens
+    tumbling_window: { timestamp_mapping: root = this.n, size: 10s }
+    pipeline: { processors: [ { label: count, mapping: 'root.of = batch_size()' } ] }
+  - label: minutes
+    from: tens
+    tumbling_window: { size: 1m }
+    pipeline: { processors: [ { label: sum, mapping: 'root.sum = this.of' } ] }
+    output: { drop: {}, processors: [ mutation: root.out = true ] }
+  - label: all
+    count_window: { count: 2 }
+    pipeline: { processors: [ { label: keep, mapping: root = this } ] }
+output: { stdout: {} }
+"""
+
+
+def test_the_pipelines_of_all_buffers_are_shown_in_the_order_of_a_message() -> None:
+    found = stages(BUFFERS, *({"n": T // SECOND + n} for n in (1, 2, 15, 70)))
+    assert [(one.path.rpartition(".")[2], one.label) for one in found] == [
+        ("input", ""),
+        *(("0", "tens"), ("0", "count")),
+        *(("2", "all"), ("0", "keep"), ("output", "")),
+        *(("1", "minutes"), ("0", "sum"), ("0", ""), ("output", "")),
+    ]
+    by_label = {one.label: one for one in found if one.label}
+    assert [len(batch) for batch in by_label["tens"].batches] == [2, 1, 1]
+    assert docs(by_label["minutes"]) == [[{"of": 2}, {"of": 2}, {"of": 1}], [{"of": 1}]]
+    assert [len(batch) for batch in by_label["all"].batches] == [2, 2]
+    assert docs(found[-1])[0][0] == {"sum": 2, "out": True}
+    assert "stay open" not in by_label["minutes"].note

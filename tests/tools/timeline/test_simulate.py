@@ -16,8 +16,11 @@ from streamer.core.timestamps import parse_event_time
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.engine.offline.window_simulator import WindowSimulator
 from streamer.plan import make_plan
+from streamer.tools.timeline.json_document import to_json_document
 from streamer.tools.timeline.model import Event, Timeline, format_numbers
 from streamer.tools.timeline.simulate import ArrivalTimes, simulate
+from streamer.tools.timeline.svg import draw_timeline
+from streamer.tools.timeline.text import format_timeline
 
 T = 1_700_000_000 * SECOND  # a multiple of 10 s
 HEAD = "buffer: {system_window: {timestamp_mapping: root = this.at, size: 10s"
@@ -118,7 +121,7 @@ def test_a_message_without_a_time_is_dropped_for_it() -> None:
     found = timeline([*at(1), {}, {"at": "noon"}])
     assert [event.dropped for event in found.events] == ["", "timestamp", "timestamp"]
     assert found.events[1].time is None
-    assert found.events[1].why == "its timestamp_mapping gave no time"
+    assert found.events[1].why.startswith("its timestamp_mapping gave no time: ")
 
 
 def test_a_window_may_end_after_the_last_time_that_there_is() -> None:
@@ -219,3 +222,16 @@ def test_it_says_what_the_whole_stream_emits_and_drops(settings: str) -> None:
 
 def test_numbers_in_a_row_are_put_together() -> None:
     assert format_numbers([7, 1, 2, 3, 9]) == "#1-#3, #7, #9"
+
+
+def test_windows_that_close_since_the_sample_was_cut_are_marked_in_text_drawing_and_json() -> None:
+    found = timeline(at(1, 12))
+    found.mark_cut()
+    # The second message has closed the first window.
+    assert [span.is_cut for span in found.spans] == [False, True]
+    text = format_timeline(found, lambda text, what: text, 180)
+    assert text.count("closes as the sample ends") == 1
+    assert "only the first 2 messages: windows at the end would hold more" in text
+    drawing = draw_timeline(found)
+    assert drawing.count('class="dashed"') == 1 and ">cut</text>" in drawing
+    assert [one.get("cut") for one in to_json_document(found)["windows"]] == [None, True]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -49,4 +51,13 @@ def test_a_stream_on_spark_is_seen(tmp_path: Path) -> None:
             page.get_by_role("link", name="Logs").click()
             expect(page.get_by_role("log")).to_contain_text("Messages are sampled for the API")
             assert complaints == []
+        # A question reaches the shards with a micro-batch, and its answer comes back with it.
+        path, query = "/streams/cars/windows", {"content": "true"}
+        deadline = time.monotonic() + PATIENCE / 1000
+        answer: dict[str, Any] = {"contents": []}
+        while not answer["contents"] and time.monotonic() < deadline:
+            assert running.client.post(path, params=query).json() == {"asked": True}
+            time.sleep(0.5)
+            answer = running.client.get(path, params=query).json()
+        assert answer["answered_at"] and '"at":' in answer["contents"][0]["last"][0]["content"]
         assert running.stop() == 0

@@ -48,11 +48,22 @@ _METHOD_ELSEWHERE: Final = {
     other: ours for ours, others in _METHODS_ELSEWHERE.items() for other in others
 }
 
+_FUNCTIONS_ELSEWHERE: Final = {
+    **dict.fromkeys(("uuid", "uuid4", "gen_random_uuid"), "did you mean 'uuid_v4'?"),
+    **dict.fromkeys(("random", "rand", "randint"), "did you mean 'random_int'?"),
+    **dict.fromkeys(("time", "getdate", "current_timestamp"), "did you mean 'now'?"),
+    **dict.fromkeys(
+        ("print", "println", "printf", "console"), "the processor log writes to the log"
+    ),
+    **dict.fromkeys(("coalesce", "ifnull", "nvl", "default"), "write this.a | this.b"),
+    "concat": "texts are joined by +, and lists by .concat(…)",
+}
+"""Hints for functions by what other languages call them."""
+
 _CAPITAL_CALL: Final = re.compile(r"\.(\w*[A-Z]\w*)\Z")
-_CONDITIONAL: Final = re.compile(
-    r"(?:.*?(?<![=!<>])=(?!=)|.*[({,\[])?[ \t]*(?P<test>\S.*?)[ \t]*\Z", re.S
-)
-_CHOICES: Final = re.compile(r"\?[ \t]*(?P<then>[^:\n]+?)[ \t]*:[ \t]*(?P<other>[^\n]+)")
+_CHOICES: Final = re.compile(r"\?[ \t]*(?P<then>[^:?\n]+?)[ \t]*:[ \t]*(?P<other>[^?\n]+)\Z")
+_BRACKETS: Final = {")": "(", "]": "[", "}": "{"}
+_COMPARED: Final = frozenset("=!<>")
 
 Rule = tuple[re.Pattern[str], re.Pattern[str], str]
 
@@ -90,6 +101,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _rule("", r"//|/\*|--", "a comment begins with #"),
     _rule("", ":=", "an assignment is written ="),
     _rule("", r"el(?:s)?e?if\b", "write else if"),
+    _rule("", r"then\b", "branches stand in braces: if this.a == 1 { root.b = 2 }"),
     _rule(r"\b(?:return|yield)[ \t]+", "", _ASSIGN),
     _rule(r"\b(?:var|const|local)[ \t]+", "", "a variable is set by let: let x = 1"),
     _rule(r"\b(?:for|foreach|while)[ \t]+", "", _LOOP),
@@ -129,8 +141,8 @@ def suggest_syntax(text: str, at: int, message: str) -> str:
     if behind.startswith("(") and (called := _CAPITAL_CALL.search(line)):
         # Names of methods have no capitals: this one was read as a field.
         return suggest_call("method", called[1])
-    if behind.startswith("?") and (choices := _CHOICES.match(behind)):
-        return _write_conditional(line, choices)
+    if behind.startswith("?") and ":" in behind:
+        return _write_conditional(line, behind)
     return next(
         (hint for left, right, hint in _RULES if left.search(line) and right.match(behind)), ""
     )
@@ -149,6 +161,8 @@ def suggest_call(kind: str, name: str) -> str:
     method = _METHOD_ELSEWHERE.get(name, name)
     if kind == "method":
         return f"did you mean '{method}'?" if method != name else suggest_name(name, METHODS)
+    if name in _FUNCTIONS_ELSEWHERE:
+        return _FUNCTIONS_ELSEWHERE[name]
     if method in METHODS:
         return f"{method} is a method: write .{method}() behind the value"
     return suggest_name(name, FUNCTIONS)
@@ -160,12 +174,54 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     return f"did you mean '{close[0]}'?" if close else ""
 
 
-def _write_conditional(line: str, choices: re.Match[str]) -> str:
-    """Return what `a ? b : c` is here."""
-    tested = _CONDITIONAL.match(line)
-    test = tested["test"] if tested else "…"
-    other = choices["other"].strip().rstrip(";,)")
+def _write_conditional(line: str, behind: str) -> str:
+    """Return how a conditional is written.
+
+    Args:
+        line: the text before the question mark.
+        behind: the text from there on.
+    """
+    test = line[_find_expression_start(line) :].strip()
+    choices = _CHOICES.match(behind[: _find_expression_end(behind)])
+    if not test or choices is None:
+        return "a conditional is written if this.a { 1 } else { 2 }"
+    other = choices["other"].strip().rstrip(";,")
     return f"write if {test} {{ {choices['then']} }} else {{ {other} }}"
+
+
+def _find_expression_start(line: str) -> int:
+    """Return where the expression begins that a line ends with."""
+    depth = 0
+    for at in range(len(line) - 1, -1, -1):
+        one = line[at]
+        if one in _BRACKETS:
+            depth += 1
+        elif one in _BRACKETS.values():
+            if not depth:
+                return at + 2 if line[at - 1 : at + 2] == "${!" else at + 1
+            depth -= 1
+        elif (
+            not depth
+            and (one in ",:" or line[at - 1 : at + 1] == "->")
+            or not depth
+            and one == "="
+            and _COMPARED.isdisjoint(line[at - 1] + line[at + 1 : at + 2])
+        ):
+            return at + 1
+    return 0
+
+
+def _find_expression_end(text: str) -> int:
+    """Return where a closing bracket ends an expression that was opened before it."""
+    depth = 0
+    for at, one in enumerate(text):
+        if one in _BRACKETS.values():
+            depth += 1
+        elif one in _BRACKETS:
+            if not depth:
+                return at
+            depth -= 1
+    return len(text)
 
 
 _TOKENS: Final = re.compile(

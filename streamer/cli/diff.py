@@ -51,7 +51,7 @@ _VERDICTS: Final = {
     None: "nothing changes",
     Effect.RESTART: "the running stream goes on as it is until the program is started anew",
     Effect.IN_PLACE: "open windows and offsets are kept",
-    Effect.MIGRATE: "open windows and offsets are kept, and go on by the new settings",
+    Effect.MIGRATE: "open windows and offsets are kept, and continue with the new settings",
 }
 
 
@@ -105,7 +105,7 @@ def format_judgement(judgement: ChangeImpact) -> list[str]:
         lines.append(f"{verdict}: this is lost unless it is drained before:")
         lines += [f"  {what}" for what in judgement.losses]
         lines.append(
-            f"  deploy with {click.style('--on-reset drain', fg='cyan')} to let open windows out "
+            f"  deploy with {click.style('--on-reset drain', fg='cyan')} to emit open windows "
             f"first, or {click.style('--on-reset discard', fg='cyan')} to drop them"
         )
         return lines

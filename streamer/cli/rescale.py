@@ -56,8 +56,7 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
     local = named.removeprefix("file://")
     if not is_remote(named) and not Path(local).is_dir():
         raise StreamerError(
-            f"there is no checkpoint {local}: set spark.shards in the config, and the first start "
-            "has so many"
+            f"there is no checkpoint {local}: set spark.shards in the config for the first start"
         )
     # Imported here: Spark's Python takes a second, and the config may have been wrong.
     from streamer.spark.checkpoint.relocation import update_moved_paths

@@ -127,6 +127,56 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 """Components that make no sense on Spark: why, and what to use instead."""
 
 
+_BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
+_QUEUES: Final = (
+    *("amqp_0_9", "amqp_1", "aws_kinesis", "aws_sqs", "azure_queue_storage"),
+    *("beanstalkd", "gcp_pubsub", "nats", "nats_jetstream", "nats_stream", "nsq", "pulsar"),
+)
+_CHANGE_FEEDS: Final = (
+    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
+    *("oracledb_cdc", "pg_stream", "postgres_cdc"),
+)
+_SEARCH_ENGINES: Final = ("elasticsearch", "elasticsearch_v8", "elasticsearch_v9", "opensearch")
+_FUNCTIONS: Final = ("aws_lambda", "cohere_chat", "ollama_chat", "openai_chat_completion")
+
+REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
+    **dict.fromkeys(
+        ((Kind.OUTPUT, name) for name in _BUCKETS),
+        "write a file, and let another program upload it; success_file marks complete directories",
+    ),
+    **dict.fromkeys(
+        ((Kind.INPUT, name) for name in _BUCKETS),
+        "let another program download the objects, and read them by file",
+    ),
+    **dict.fromkeys(
+        ((kind, name) for kind in (Kind.INPUT, Kind.OUTPUT) for name in _QUEUES),
+        "use kafka, mqtt, redis_streams or HTTP, with a bridge to this system",
+    ),
+    **dict.fromkeys(
+        ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
+        "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
+    ),
+    **dict.fromkeys(
+        ((Kind.OUTPUT, name) for name in _SEARCH_ENGINES),
+        "use http_client with the bulk API, such as `url: http://host:9200/_bulk`, and batching",
+    ),
+    **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
+    **dict.fromkeys(
+        ((Kind.PROCESSOR, name) for name in ("javascript", "wasm", "ffi")),
+        "use mapping, or subprocess with a program of your own",
+    ),
+    **dict.fromkeys(
+        ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
+        "use prometheus, which collectors of these systems read",
+    ),
+    (Kind.BUFFER, "sqlite"): (
+        "leave it out: messages that cannot be read a second time are on disk before they are "
+        "processed"
+    ),
+}
+"""Replacements for components that are not available."""
+
+
 def explain_missing(kind: Kind, name: str) -> str:
     """Return the error text for a component that Benthos or Connect has and we have not.
 
@@ -144,12 +194,14 @@ def explain_missing(kind: Kind, name: str) -> str:
 
 
 def suggest_available(kind: Kind, name: str) -> str:
-    """Return where to choose from instead of a name: those that there are, or how to see them.
+    """Return what to use instead of a name: a replacement, those that there are, or their list.
 
     It is empty where it is said already what to use instead.
     """
     if (kind, name) in REFUSED_COMPONENTS:
         return ""
+    if (kind, name) in REPLACEMENTS:
+        return REPLACEMENTS[kind, name]
     names = catalog.component_names(kind)
     if len(names) <= _MAX_LISTED_NAMES:
         return f"available are {', '.join(names)}" if names else ""

@@ -112,6 +112,10 @@ def format_year(year: int) -> str:
     return f"-{-year:04d}" if year < 0 else f"{year:04d}"
 
 
+_SMALLER_UNITS: Final = {"milliseconds": 1_000, "microseconds": 10**6, "nanoseconds": 10**9}
+# 1990 to 2100, as Unix seconds: what a time in a smaller unit is taken for.
+_RECENT_SECONDS: Final = (631_152_000, 4_102_444_800)
+_MAX_SHOWN_NUMBER: Final = 10**30
 _FRACTION: Final = re.compile(r"[.,](\d+)")
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:[.,](\d+))?([Zz]|[+-]\d\d:\d\d)",
@@ -177,7 +181,10 @@ def parse_event_time(value: Any) -> int:
     if kind is str:
         return _parse_text(value)
     if kind is int:
-        return _check_bounds(value * SECOND)
+        ns: int = value * SECOND
+        if not _MIN <= ns <= _MAX:
+            raise ValueError(_explain_number(value))
+        return ns
     if kind is Timestamp:
         return _check_bounds(value.ns)
     if isinstance(value, float):
@@ -188,11 +195,26 @@ def parse_event_time(value: Any) -> int:
     raise ValueError(f"expected Unix seconds or a date-time with a zone as event time, got {shown}")
 
 
+def _explain_number(seconds: int | Decimal) -> str:
+    """Return why a number is no time in seconds, and what it may be instead."""
+    size = seconds.copy_abs() if isinstance(seconds, Decimal) else abs(seconds)
+    for unit, factor in _SMALLER_UNITS.items():
+        if _RECENT_SECONDS[0] * factor <= size <= _RECENT_SECONDS[1] * factor:
+            return (
+                f"the number {seconds} is no time in seconds; it may be in {unit}: "
+                f"divide it by {factor}"
+            )
+    shown = f"{seconds}" if size < _MAX_SHOWN_NUMBER else "of more than thirty digits"
+    return f"the number {shown} is no time in seconds (years 1678 to 2261)"
+
+
 def _parse_number(text: str) -> int:
     try:
         seconds = Decimal(text)
-        if not seconds.is_finite() or seconds.adjusted() > 12:
+        if not seconds.is_finite():
             raise ValueError(f"the number {text} is no time in seconds")
+        if seconds.adjusted() > 9:
+            raise ValueError(_explain_number(seconds))
         return _check_bounds(int((seconds * SECOND).to_integral_value("ROUND_FLOOR")))
     except InvalidOperation:
         raise ValueError(f"the number {text} is no time in seconds") from None

@@ -23,7 +23,7 @@ def compile_pattern(text: str) -> Any:
         return re2.compile(text, options)
     except re2.error as e:
         reason = e.args[0].decode() if isinstance(e.args[0], bytes) else e
-        raise ValueError(f"{text!r} is no regular expression (RE2): {reason}") from None
+        raise ValueError(f"{text!r} is not a regular expression (RE2): {reason}") from None
 
 
 def patterns_problem(texts: Iterable[str]) -> str | None:

@@ -37,7 +37,7 @@ _TEXTS: Final[Mapping[Fallback, str]] = {
     Fallback.UNFORKED_PYTHON: "a Python process of Spark's is not forked, and starts more slowly",
     Fallback.MISSING_MODULE: "a module that Spark's Python processes import ahead is missing, so "
     "that they start more slowly",
-    Fallback.UNKNOWN_MONITORS: "threads that Spark leaves behind streams are not found, so that "
+    Fallback.UNKNOWN_MONITORS: "the threads that Spark leaves behind a stream were not found, so "
     "its memory grows with each start of a stream",
 }
 _ADVICE: Final = "see that PySpark is a version that this streamer is made for"

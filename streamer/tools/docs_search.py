@@ -281,7 +281,7 @@ def _find_excerpt(section: _Section, stems: Sequence[str]) -> str:
         return sum(_match(stem, line) for stem in stems), is_sentence
 
     line, _ = max(_join_paragraphs(section.lines), key=rank, default=("", False))
-    text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").split())
+    text = " ".join(_MARKUP.sub(r"\1", line).strip("|# ").replace("|", "·").split())
     if len(text) <= _MAX_EXCERPT_CHARS:
         return text
     places = [place for stem in stems if (place := text.lower().find(stem)) >= 0]

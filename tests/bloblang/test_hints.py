@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.bloblang import BloblangError, compile_mapping
+from streamer.bloblang import BloblangError, compile_interpolation, compile_mapping
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
 
 QUOTES = "text stands in double quotes"
@@ -15,6 +15,9 @@ HABITS = {
     "root.a = `abc`": QUOTES,
     "root.a = this.a ? 1 : 2": "write if this.a { 1 } else { 2 }",
     'root.a = this.a > 1 ? "x" : this.b': 'write if this.a > 1 { "x" } else { this.b }',
+    "root.a = this.b.map_each(x -> x.c != 2 ? 1 : x.d)": "write if x.c != 2 { 1 } else { x.d }",
+    "root.a = this.a > 1 ? this.b ? 1 : 2 : 3": "a conditional is written if this.a { 1 } else {",
+    "if this.a == 1 then root.b = 2": "branches stand in braces",
     'root.a = this.a == "x" and this.b': "and is written &&",
     "root.a = this.a or this.b": "or is written ||",
     "root.a = not this.a": "not is written !",
@@ -45,6 +48,8 @@ HABITS = {
     'root.a = if this.a == "}" { 1': "the { at line 1 char 27 is not closed",
     "root.a = 1\nroot.b = [1, 2": "the [ at line 2 char 10 is not closed",
     'root.a = "abc': "the text that begins at line 1 char 10 is not closed",
+    "root = uuid()": "did you mean 'uuid_v4'?",
+    "root = coalesce(this.a, 1)": "write this.a | this.b",
     "root.a = len(this.a)": "length is a method: write .length() behind the value",
     "root.a = uppercase(this.a)": "uppercase is a method: write .uppercase() behind the value",
     "root.a = this.a.toUpperCase()": "did you mean 'uppercase'?",
@@ -83,3 +88,8 @@ def test_constants_of_other_languages_are_doubtful() -> None:
         (1, 10, "write null, or this.None for the field"),
         (3, 17, "write true, or this.True for the field"),
     }
+
+
+def test_a_conditional_in_a_field_is_written_without_what_is_around_it() -> None:
+    with pytest.raises(BloblangError, match=r"write if this\.a == 1 { \"x\" } else { 2 }$"):
+        compile_interpolation('v=${! this.a == 1 ? "x" : 2 } and on')

@@ -81,4 +81,5 @@ def test_a_config_that_is_not_there_is_an_error(
     assert invoke(["doctor", str(tmp_path / "none.yaml")]) == 1
     out, _ = capsys.readouterr()
     assert "none.yaml" in out
-    assert out.rstrip().endswith("1 error") or " error" in out.splitlines()[-1]
+    assert "→ check the path" in out
+    assert " error" in out.splitlines()[-1]

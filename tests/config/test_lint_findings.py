@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from streamer.config import lint_config
+from streamer.config.known_names import REPLACEMENTS, explain_missing, suggest_available
 from streamer.config.read_context import LintOptions
+from streamer.sdk.spec import Kind
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,14 @@ def test_a_component_that_is_not_there_yet_is_named(
     findings: Callable[[str], list[str]],
 ) -> None:
     (found,) = findings("buffer: {sqlite: {}}")
-    assert found.startswith("(1,10) buffer 'sqlite' is not available yet; ")
+    assert found.startswith("(1,10) buffer 'sqlite' is not available yet; leave it out: ")
+
+
+def test_a_replacement_is_named_for_components_of_others_alone() -> None:
+    assert len(REPLACEMENTS) > 50
+    for kind, name in REPLACEMENTS:
+        assert explain_missing(kind, name), (kind, name)
+    assert suggest_available(Kind.INPUT, "mongodb").startswith("`streamer list inputs`")
 
 
 @pytest.mark.parametrize(

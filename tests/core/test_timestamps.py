@@ -99,3 +99,22 @@ def test_timestamps_are_equal_when_the_instants_are():
     assert hash(moment) == hash(Timestamp(5))
     assert pickle.loads(pickle.dumps(moment)).location == "Europe/Berlin"
     assert moment != 5
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1763719200000, "1763719200000 is no time in seconds; it may be in milliseconds: divide"),
+        (1763719200000.5, "may be in milliseconds: divide it by 1000"),
+        (1763719200000000, "may be in microseconds: divide it by 1000000"),
+        (1763719200000000000, "may be in nanoseconds: divide it by 1000000000"),
+        (10**12 * 9, r"no time in seconds \(years 1678 to 2261\)"),
+        pytest.param(
+            10**5000, "the number of more than thirty digits is no time in seconds", id="large"
+        ),
+        (1e300, "the number of more than thirty digits is no time in seconds"),
+    ],
+)
+def test_a_number_in_another_unit_is_named(value: float, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        parse_event_time(value)

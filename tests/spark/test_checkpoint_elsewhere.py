@@ -219,7 +219,7 @@ def test_a_machine_without_what_was_received_is_refused(machine: Machine) -> Non
     unplanned = machine("one", stayed=False)
     assert said(unplanned) == [("WARN", "input")]
     planned(unplanned)
-    with pytest.raises(CheckpointError, match="which has on its disk what the input generate has"):
+    with pytest.raises(CheckpointError, match="messages that the input generate has received"):
         said(machine("one", stayed=False))
 
 

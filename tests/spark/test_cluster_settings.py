@@ -87,5 +87,5 @@ def test_yarn_unpacks_an_archive_once_for_a_node(archive: Path) -> None:
 def test_an_archive_that_is_none_of_ours_is_refused_before_spark_starts(tmp_path: Path) -> None:
     path = tmp_path / "e.tar.gz"
     path.write_bytes(b"nothing")
-    with pytest.raises(StreamerError, match="e.tar.gz is no whole archive.*`streamer pack`"):
+    with pytest.raises(StreamerError, match="e.tar.gz is not a complete archive.*`streamer pack`"):
         shipped(str(path))

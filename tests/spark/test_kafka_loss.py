@@ -136,7 +136,7 @@ def test_a_topic_that_is_deleted_and_made_anew_under_a_stream(
         with pytest.raises(StreamerError) as caught:
             anew.runs(1019, watch=makes_anew)
         assert (
-            f"the topic '{anew.topic}' was deleted and made anew, so that the checkpoint's offsets "
+            f"the topic '{anew.topic}' was deleted and recreated, so that the checkpoint's offsets "
             f"mean other messages: {anew.topic}:0 stands at 10 and begins anew at 0; use another "
             "checkpoint, or set fail_on_data_loss: false" in str(caught.value)
         )
@@ -156,7 +156,7 @@ def test_a_topic_that_was_made_anew_and_is_shorter_goes_on_at_its_end(
     anew.has(0, 10)
     anew.runs(9)
     anew.is_made_anew(1000, 1003)
-    with pytest.raises(StreamerError, match="'anew-shorter' was deleted and made anew"):
+    with pytest.raises(StreamerError, match="'anew-shorter' was deleted and recreated"):
         anew.runs(1002)
     done: list[int] = []
 

@@ -169,7 +169,7 @@ def uncut(session: Any) -> Any:
 
 def test_a_join_is_refused_by_name() -> None:
     window = EventWindow(Join("left", "right", 1, 1), EventTimeSettings(), keyed=True)
-    with pytest.raises(StreamerError, match="window_join cannot be cut anew.*--on-reset drain"):
+    with pytest.raises(StreamerError, match="window_join cannot be rescaled.*--on-reset drain"):
         rescale(window, True, [DictStore()], [DictStore(), DictStore()])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Final
 
 import click
@@ -9,8 +11,8 @@ import click
 from streamer.cli.completion.scripts import SCRIPTS
 
 _HELP: Final = """\
-Print a script with which SHELL completes commands, options, files, and names of components, pages,
-labels and streams.
+Print a script with which a shell (that of SHELL, when none is named) completes commands, options,
+files, and names of components, pages, labels and streams.
 
 \b
   bash   echo 'eval "$(streamer completion bash)"' >> ~/.bashrc
@@ -23,8 +25,13 @@ it answers within a second.
 
 
 @click.command("completion", help=_HELP)
-@click.argument("shell", type=click.Choice(list(SCRIPTS)), metavar="bash|zsh|fish")
-def completion_cli(shell: str) -> int:
+@click.argument(
+    "shell", type=click.Choice(list(SCRIPTS)), metavar="[bash|zsh|fish]", required=False
+)
+def completion_cli(shell: str | None) -> int:
     """Print the script of a shell."""
+    shell = shell or Path(os.environ.get("SHELL", "")).name
+    if shell not in SCRIPTS:
+        raise click.UsageError(f"name the shell: {', '.join(SCRIPTS)}")
     click.echo(SCRIPTS[shell], nl=False)
     return 0

@@ -130,7 +130,7 @@ def _lint_ignore(ignore: Ignore, options: LintOptions) -> Iterable[Lint]:
         )
     elif ignore.code not in RULES:
         hint = suggest_name(ignore.code, RULES)
-        message = f"{_MARKER} names {ignore.code}, which is no code"
+        message = f"{_MARKER} names {ignore.code}, which is not a code"
         yield Lint(ignore.file, *ignore.place, "bad_ignore", message, hint)
     elif not RULES[ignore.code].ignorable:
         message = f"{_MARKER} cannot silence {ignore.code}"

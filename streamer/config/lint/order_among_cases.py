@@ -67,7 +67,7 @@ def _check_switch(context: ReadContext, switch: Mapping) -> None:
         if goes_on or not (first.is_in_order and second.is_in_order):
             message = (
                 f"cases {first.number} and {second.number} write to the table {min(shared)} at "
-                "once: what comes later may overtake what comes before it"
+                f"once: a later message may overtake an earlier one"
             )
             context.findings.add_at(second.name, "no_order_among_cases", message, _HINT)
             return

@@ -8,9 +8,9 @@ from streamer.config.nodes import Mapping, Scalar
 from streamer.config.read_context import ReadContext
 
 _UNSAFE: Final = {
-    ("spark.speculation", "true"): "a task that runs twice at once sends twice what it sends",
+    ("spark.speculation", "true"): "a task that runs twice at once sends twice",
     ("spark.sql.streaming.stateStore.checkpointFormatVersion", "1"): (
-        "a task that was given up, and goes on, can overwrite the windows of the one that took over"
+        "a task that was replaced but continues can overwrite the windows of its replacement"
     ),
 }
 

@@ -15,12 +15,15 @@ def check_sync_responses(context: ReadContext, buffer: ParsedComponent | None) -
         buffer: the config's buffer.
     """
     if not any(one.component.kind == Kind.INPUT for one in context.served_components):
-        message = "a sync_response answers nobody: only an http_server input waits for answers"
+        message = (
+            "no request waits for this sync_response: only an http_server input waits for answers"
+        )
         hint = "read with http_server, or remove it"
     elif buffer is not None and catalog.makes_windows(buffer):
         message = (
-            f"a sync_response answers nobody where {buffer.name} holds messages: requests do not "
-            "wait for a window, they are answered when their messages are safe on disk"
+            f"no request waits for a sync_response where {buffer.name} holds messages: "
+            "requests do not wait for a window, they are answered when their messages are safe on "
+            "disk"
         )
         hint = "remove it, or the buffer"
     else:

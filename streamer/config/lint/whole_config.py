@@ -85,7 +85,10 @@ def _check_catches(context: ReadContext, root: Mapping) -> None:
     if strict is not None and strict.value is True:
         for node in context.catches:
             message = "a catch recovers nothing while error_handling.strict is set"
-            hint = "failed messages skip it; put what may fail and the recovery into a try_catch"
+            hint = (
+                "failed messages skip it; put the processors that may fail and the recovery into "
+                "a try_catch"
+            )
             context.findings.add_at(node, "catch_in_strict", message, hint)
 
 

@@ -19,7 +19,7 @@ def check_window_key(context: ReadContext, root: Mapping) -> None:
     for _, body in kinds:
         entry = body.entries.get("key_mapping") if isinstance(body, Mapping) else None
         if entry is not None and isinstance(entry[1], Scalar) and _is_impure(entry[1].text):
-            message = "the key is made of what is outside of the message, such as env or hostname"
+            message = "the key depends on values outside the message, such as env or hostname"
             hint = "take it from the message, so that it is the same on every machine and day"
             context.findings.add_at(entry[1], "impure_key", message, hint)
 

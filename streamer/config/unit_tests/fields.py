@@ -26,7 +26,7 @@ def _check_pattern(text: str) -> str | None:
         re2.compile(text, options)
     except re2.error as e:
         reason = e.args[0].decode() if isinstance(e.args[0], bytes) else e
-        return f"is no regular expression (RE2): {reason}"
+        return f"is not a regular expression (RE2): {reason}"
     return None
 
 

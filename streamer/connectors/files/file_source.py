@@ -230,7 +230,7 @@ class FileSource:
         return StreamerError(
             f"input file: {path} was replaced or cut short since it was read up to position "
             f"{offset['pos']:,}: it has {self._file_length(offset['file']):,} bytes, which do not "
-            "begin with what was read. Put the former file back to read the rest of it, or set "
+            "begin with what was read. Restore the former file to read the rest of it, or set "
             "on_replaced: restart to read this one from its beginning"
         )
 

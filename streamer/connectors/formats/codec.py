@@ -51,7 +51,7 @@ def read_codec(text: str) -> WriterCodec:
         if text == _DELIMITER_PREFIX:
             raise ValueError("custom delimiter codec requires a non-empty delimiter: delim:x")
         return WriterCodec(text[len(_DELIMITER_PREFIX) :].encode(), append=True)
-    raise ValueError(f"{text!r} is no codec; expected lines, append, all-bytes or delim:x")
+    raise ValueError(f"{text!r} is not a codec; expected lines, append, all-bytes or delim:x")
 
 
 def _codec_problem(text: str) -> str | None:

@@ -96,7 +96,7 @@ def read_json_line_rows(raw: bytes) -> Iterator[TableRow]:
     """Give the object of each line; empty lines are none.
 
     Raises:
-        TableError: a line is no JSON object.
+        TableError: a line is not a JSON object.
     """
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
@@ -125,5 +125,5 @@ def _parse(raw: bytes, what: str) -> Any:
 
 def _as_row(value: Any, what: str) -> TableRow:
     if not isinstance(value, dict):
-        raise TableError(f"{what} is no JSON object")
+        raise TableError(f"{what} is not a JSON object")
     return value

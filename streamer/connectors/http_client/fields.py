@@ -148,4 +148,4 @@ def client_problems(parsed: ParsedFields) -> Iterable[tuple[str, Any]]:
     for name in (BACKOFF_ON, DROP_ON, SUCCESSFUL_ON):
         for code in parsed[name]:
             if not 100 <= code <= 599:
-                yield name, f"has {code}, which is no code of HTTP; expected 100 to 599"
+                yield name, f"has {code}, which is not a code of HTTP; expected 100 to 599"

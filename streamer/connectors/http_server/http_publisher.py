@@ -85,7 +85,7 @@ class HttpPublisher:
             while not self._requests:
                 if self._closed or stopping():
                     raise PublisherClosedError(
-                        "the program stops, and nobody has fetched the messages"
+                        "the program stops, and no client has fetched the messages"
                     )
                 self._changed.wait(_STOP_CHECK_INTERVAL_S)
             return self._requests.popleft()

@@ -382,7 +382,7 @@ def check_positions(spool: Path, offset: Mapping[str, Any], skips: bool, log: Lo
     make_private_directory(spool)
     # What comes now must not stand where something else has been read.
     write_read_position(spool, at)
-    log("WARN", "Skipped what a store no longer holds", {"directory": str(spool)})
+    log("WARN", "Skipped messages that a store no longer has", {"directory": str(spool)})
 
 
 def check_stores(spool: Path, skips: bool, log: LogLine, count: Callable[[str, int], None]) -> None:

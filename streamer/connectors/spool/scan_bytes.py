@@ -35,7 +35,7 @@ def make_scan_function(scanner: Any, ex: Execution, name: str) -> ScanFunction:
             for cut in scanner.scan_stream(ScanInput(io.BytesIO(data), name, meta, ex)):
                 yield cut.chunk
         except ScanError as e:
-            ex.log("ERROR", f"Failed to read what was received: {e}", {"source": name})
+            ex.log("ERROR", f"Failed to read received data: {e}", {"source": name})
 
     return scan
 

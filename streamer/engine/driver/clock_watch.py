@@ -61,8 +61,8 @@ class ClockWatch:
             text = f"The machine's clock was set forward by {size}: windows close so much earlier"
         else:
             text = (
-                f"The machine's clock was set back by {size}: windows go on at half the pace until "
-                "it has caught up"
+                f"The machine's clock was set back by {size}: windows advance at half speed "
+                f"until it has caught up"
             )
         self._log("WARN", text, {"step": size if step > 0 else f"-{size}"})
 

@@ -296,8 +296,9 @@ class Delivery:
             oldest = rejections.oldest()
             fields = {} if oldest is None else oldest.labels
             text = (
-                f"{rejections.messages} rejected messages wait, and no more are kept: mend what "
-                "rejects them, put the output into a fallback, or set auto_replay_nacks to false"
+                f"{rejections.messages} rejected messages wait, and no more can be kept: fix the "
+                f"cause of the rejections, put the output into a fallback, or set "
+                f"auto_replay_nacks to false"
             )
             if not is_logged:
                 self._log("ERROR", text, fields)

@@ -133,7 +133,7 @@ class DynamicOutputWriter:
         try:
             body = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise StreamerError(f"the config is no YAML: {error}") from None
+            raise StreamerError(f"the config is not YAML: {error}") from None
         document = {"output": {_TEMPLATE: {"outputs": {name: body}}}}
         with limit_permissions(self._component.permissions):
             config = parse_config(orjson.dumps(document).decode(), env={})
@@ -236,7 +236,9 @@ class DynamicOutputWriter:
             for one in retrying.send_until_done(batches, ex):
                 written.append(one)
         except OutputRemovedError:
-            output.origin.log(ex, "WARN", "The output was removed before it had taken all messages")
+            output.origin.log(
+                ex, "WARN", "The output was removed before it had accepted all messages"
+            )
         return written
 
     def _drop(self, text: str, messages: int) -> None:

@@ -162,7 +162,7 @@ def _diagnose_checkpoint(error: str, labels: EndpointLabels, checkpoint: str) ->
     """Return what a failure of the checkpoint, or of a program, comes to; None when it is not."""
     if _is_checkpoint_gone(error, checkpoint):
         text = f"the checkpoint {checkpoint} was removed or changed while the stream runs"
-        return Diagnosis(f"{text}; restore it, or start anew", labels.state)
+        return Diagnosis(f"{text}; restore it, or start again with another one", labels.state)
     # State is written and read with the help of processes, too, and is not damaged by this.
     if _SPAWN_HELPER.search(error):
         return Diagnosis(
@@ -180,8 +180,8 @@ def _diagnose_checkpoint(error: str, labels: EndpointLabels, checkpoint: str) ->
         file = re.search(re.escape(checkpoint) + _STATE_FILE, error)
         what = file[0] if file else f"the checkpoint {checkpoint}"
         return Diagnosis(
-            f"what {what} holds cannot be read: {root_cause_line(error)}; if that stays so, "
-            "restore the checkpoint from a backup, or start anew with another one",
+            f"what {what} holds cannot be read: {root_cause_line(error)}; if this persists, "
+            f"restore the checkpoint from a backup, or start again with another one",
             labels.state,
             is_permanent=True,
         )
@@ -200,7 +200,7 @@ def _diagnose_worker(error: str, labels: EndpointLabels) -> Diagnosis | None:
         )
     if _WORKER_ENDED.search(error):
         return Diagnosis(
-            f"a Python worker ended ({_explain_worker_end(error)}): what it did is done again",
+            f"a Python worker ended ({_explain_worker_end(error)}): its work is repeated",
             _stage_labels(error, labels),
             worker_ended=True,
         )

@@ -112,12 +112,17 @@ class EventTimeReader:
 
     def read(self, message: Message, now: int) -> int | None:
         """Return a message's event time, ns; None when it has none. `now` is what `now()` gives."""
+        time = self.read_or_explain(message, now)
+        return None if isinstance(time, str) else time
+
+    def read_or_explain(self, message: Message, now: int) -> int | str | None:
+        """Return a message's event time, ns, or why it has none; None for windows that count."""
         if self._mapping is None:
             return None
         try:
             return parse_event_time(self._mapping.query([message], 0, Execution(lambda: now)))
-        except (MessageError, ValueError):
-            return None
+        except (MessageError, ValueError) as e:
+            return str(e)
 
 
 class WindowSimulator:

@@ -71,13 +71,13 @@ def read_planned(spark: Location, number: int, has_kafka: bool = True) -> Planne
     if re.fullmatch(r"v\d+", version) and version != _OFFSET_LOG_VERSION:
         raise StreamerError(
             f"{path} has the form {version}, expected {_OFFSET_LOG_VERSION}: another version of "
-            "Spark wrote it; run the streamer that did, or start anew with another checkpoint"
+            "Spark wrote it; run the streamer that did, or start again with another checkpoint"
         )
     how = "is empty" if not content else f"ends too soon or was written over ({len(content)} bytes)"
     raise StreamerError(
         f"{path} {how}: expected {_OFFSET_LOG_VERSION}, the micro-batch's settings and a line of "
-        "offsets for each input; restore the checkpoint from a backup, or start anew with another "
-        "one"
+        "offsets for each input; restore the checkpoint from a backup, or start again with "
+        "another one"
     )
 
 

@@ -64,7 +64,7 @@ def read_window_ends(path: Path) -> tuple[int, int]:
         first, last = pq.read_metadata(path).metadata[_ENDS_KEY].split()
         return int(first), int(last)
     except (ValueError, KeyError, TypeError) as e:
-        raise OSError(f"{path} is no file of results: {e}") from None
+        raise OSError(f"{path} is not a file of results: {e}") from None
 
 
 class Compaction:

@@ -97,7 +97,7 @@ def _parse_common(parameters: Mapping[str, str]) -> tuple[bool, int]:
     """Return whether all revisions are asked for, and how many results."""
     unknown = sorted(set(parameters) - set(PARAMETERS))
     if unknown:
-        raise ResultQueryError(f"{unknown[0]} is no parameter, expected {', '.join(PARAMETERS)}")
+        raise ResultQueryError(f"{unknown[0]} is not a parameter, expected {', '.join(PARAMETERS)}")
     revisions = parameters.get("revisions", "latest")
     if revisions not in ("latest", "all"):
         raise ResultQueryError(f"revisions is {revisions[:40]!r}, expected latest or all")

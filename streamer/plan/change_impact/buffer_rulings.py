@@ -31,13 +31,13 @@ class Ruling(NamedTuple):
 
 _OTHER: Final = Ruling(Effect.RESET, "windows that are open were begun with the former value")
 _TIME: Final = Ruling(
-    Effect.RESET, "what windows hold was put in its place by the times that the former one gave"
+    Effect.RESET, "the contents of windows were placed by the times of the former one"
 )
 _KEY: Final = Ruling(
-    Effect.RESET, "what windows hold was grouped by the keys that the former one gave"
+    Effect.RESET, "the contents of windows were grouped by the keys of the former one"
 )
 _CLOCK: Final = Ruling(Effect.RESET, "open windows know only the clock that they were begun with")
-_FROM_NOW: Final = Ruling(Effect.MIGRATE, "holds for messages from now on; what is kept stays")
+_FROM_NOW: Final = Ruling(Effect.MIGRATE, "applies to messages from now on; stored ones stay")
 _AT_CLOSE: Final = Ruling(Effect.MIGRATE, "holds for windows that close from now on")
 
 # By field. Those that depend on both values are judged below.
@@ -55,7 +55,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
-    "latest_by": Ruling(Effect.RESET, "what is kept has the ids that the former one gave"),
+    "latest_by": Ruling(Effect.RESET, "stored messages have the ids of the former one"),
     "delete_when": Ruling(Effect.IN_PLACE),
     "within": _OTHER,
     "before": _OTHER,
@@ -71,8 +71,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.HAVING: _AT_CLOSE,
     f.ORDER: Ruling(
         Effect.MIGRATE,
-        "holds for windows that begin from now on; those that are open now may come out in order "
-        "of arrival",
+        "applies to new windows; open ones may be emitted in order of arrival",
     ),
     f.RETENTION: Ruling(Effect.MIGRATE, "holds for the results that there are already, too"),
     f.END_OF_INPUT: Ruling(Effect.MIGRATE),
@@ -122,7 +121,9 @@ def rule_on_field(
     if name == f.CLOCK_SCOPE:
         if "key" in (old[name], new[name]):
             return _CLOCK
-        return Ruling(Effect.MIGRATE, "the clock goes on from where it is, and never back")
+        return Ruling(
+            Effect.MIGRATE, "the clock continues from its present time, and never goes back"
+        )
     if name == f.EMIT:
         return _rule_on_emit(old[name], new[name], strategies)
     return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))
@@ -132,7 +133,9 @@ def _rule_on_lateness(old: int, new: int, strategy: str) -> Ruling:
     if new < old:
         return Ruling(Effect.MIGRATE, "windows that are open now may close as late as before")
     if strategy == "keys":
-        note = "a window that has closed by the former value comes out again if it is given more"
+        note = (
+            "a window that has closed by the former value is emitted again if it gets more messages"
+        )
         return Ruling(Effect.MIGRATE, note)
     return Ruling(Effect.MIGRATE, "windows that have closed stay closed")
 
@@ -145,7 +148,7 @@ def _rule_on_idle_timeout(
     if new is None or (old is not None and new >= old):
         return Ruling(Effect.MIGRATE)
     if is_join:
-        note = "" if old is not None else "messages that wait now count as taken at the deploy"
+        note = "" if old is not None else "waiting messages count as received at the deploy"
         return Ruling(Effect.MIGRATE, note)
     # A key is looked at when it was due by the setting that it was put away with.
     note = "windows that are open now close by it once they are given another message"
@@ -164,6 +167,6 @@ def _rule_on_emit(old: str, new: str, strategies: tuple[str, str]) -> Ruling:
     if strategies[0] != strategies[1]:
         return Ruling(Effect.RESET, f"windows with emit: {new} are kept in another form")
     if old == "final":
-        note = f"windows that are open now would never come out by emit: {new} without a change"
+        note = f"open windows would never be emitted by emit: {new} without a change"
         return Ruling(Effect.RESET, note)
     return Ruling(Effect.MIGRATE)

@@ -27,13 +27,13 @@ _IN_PLACE: Final = Ruling(Effect.IN_PLACE)
 _AT_START: Final = Ruling(Effect.RESTART, "is looked at when the program starts")
 _OTHER_KIND: Final = Ruling(Effect.RESET, "windows of one kind are not those of another")
 _OTHER_BUFFERS: Final = Ruling(
-    Effect.RESET, "the shards of a buffer are found by its place in the list, and by what it takes"
+    Effect.RESET, "the shards of a buffer depend on its place in the list and its source"
 )
 _ADDED_LEVEL: Final = Ruling(
     Effect.RESET, "one buffer more behind another is an operator more, which no checkpoint takes"
 )
 _ADDED_BUFFER: Final = Ruling(
-    Effect.MIGRATE, "it begins with what comes from now on; the windows of the others stay"
+    Effect.MIGRATE, "it begins with the next messages; the windows of the others stay"
 )
 _INPUT: Final = Ruling(Effect.RESET, "offsets of the one input mean nothing to the other")
 
@@ -56,7 +56,7 @@ SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "jars_directory": _AT_START,
     "spool_limit": _AT_START,
     "checkpoint": Ruling(
-        Effect.RESTART, "the stream stays with its checkpoint until the program starts anew"
+        Effect.RESTART, "the stream keeps its checkpoint until the program restarts"
     ),
     "trigger_interval": _IN_PLACE,
     "shards": Ruling(Effect.RESET, "windows that are open are spread over the former number"),
@@ -237,7 +237,7 @@ class _Judge:
         if rule.effect != Effect.RESET and self._regroups(one.path):
             rule = Ruling(
                 Effect.RESET,
-                "open windows are spread over the shards by what the first processor groups by",
+                "open windows are distributed over the shards by the groups of the first processor",
             )
         return Change(one.path, label, one.file, one.line, one.old, one.new, *rule)
 
@@ -268,8 +268,8 @@ class _Judge:
         pairs = zip(*map(_keyed_states, self._plans), strict=False)
         for user, calls in (lost for pair in pairs for lost in find_lost_state(*pair)):
             note = (
-                "its state by key is named by label (or path) and by what the call says: under a "
-                "new name it begins anew, and what was kept waits under the old one"
+                "its state by key is named by label (or path) and by the text of the call: under "
+                "a new name it starts again, and the old values stay under the old name"
             )
             place = self._new_as_given.path, 0
             yield Change(
@@ -284,7 +284,7 @@ class _Judge:
         if users:
             yield "the state by key: " + ", ".join(users)
         if not keeps_input:
-            yield f"how far the input {old.input.name} was read: the new one begins anew"
+            yield f"the position of the input {old.input.name}: the new one starts at its beginning"
 
 
 def _keyed_states(plan: Plan) -> list[KeyedStatePlan]:

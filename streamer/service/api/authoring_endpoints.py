@@ -17,6 +17,7 @@ from streamer.core.errors import Lint, StreamerError
 from streamer.plan.change_impact import judge
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
+from streamer.service.api.open_state import OPEN_STATE_SCHEMA, describe_open_state
 from streamer.service.api.request_parsing import parse_number
 from streamer.service.api.responses import json_response
 from streamer.service.fleet import redacted_text
@@ -41,6 +42,7 @@ _JUDGEMENT_SCHEMA: Final = s.object_schema(
     keeps_input=s.BOOLEAN,
     loses=s.list_schema(s.STRING),
     changes=s.list_schema(s.object_schema(path=s.STRING, effect=s.STRING, note=s.STRING)),
+    held=OPEN_STATE_SCHEMA,
 )
 _TEXT_SCHEMA: Final = s.object_schema(
     text=s.STRING, revision=s.INTEGER, source=s.STRING, author=s.STRING, of_api=s.BOOLEAN
@@ -183,7 +185,8 @@ def _judgement_response(managed: ManagedStream, config: Config) -> web.Response:
         judgement = judge(managed.config, config)
     except StreamerError as e:
         raise BadConfigError([managed.redact_text(str(e))]) from None
-    return json_response(managed.redact_value(judgement.as_dict()))
+    state = describe_open_state(managed)
+    return json_response({**managed.redact_value(judgement.as_dict()), "held": state})
 
 
 def _config_document(managed: ManagedStream, revision: Revision, config: Config) -> dict[str, Any]:

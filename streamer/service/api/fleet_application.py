@@ -35,6 +35,7 @@ from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Pa
 from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
 from streamer.service.api.history_endpoints import HistoryEndpoints
+from streamer.service.api.label_endpoints import LabelEndpoints
 from streamer.service.api.manual_endpoints import ManualEndpoints
 from streamer.service.api.new_stream_endpoints import NewStreamEndpoints
 from streamer.service.api.openapi import make_openapi
@@ -169,6 +170,7 @@ class FleetApi:
             endpoints += HistoryEndpoints(self.manager).list_endpoints()
             endpoints += TapEndpoints(self.manager).list_endpoints()
             endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
+            endpoints += LabelEndpoints(self.manager).list_endpoints()
             endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()

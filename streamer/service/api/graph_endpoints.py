@@ -9,8 +9,11 @@ from typing import Final
 
 from aiohttp import web
 
+from streamer.config import Config
 from streamer.config.echo import ConfigRedactor
 from streamer.plan import make_plan
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.spec.children import child_components
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint
 from streamer.service.api.responses import json_response
@@ -49,7 +52,8 @@ class GraphEndpoints:
         config = managed.config
         plan = make_plan(config, name=managed.stream_id)
         graph = asdict(build_graph(plan, ConfigRedactor(config, os.environ)))
-        return json_response(managed.redact_value({**graph, "revision": managed.revision.number}))
+        shown = managed.redact_value({**graph, "revision": managed.revision.number})
+        return json_response({**shown, "lines": find_component_lines(config)})
 
     def _components(self, request: ApiRequest) -> web.Response:
         managed = self._manager.registry.get(request.path["id"])
@@ -59,3 +63,19 @@ class GraphEndpoints:
             "components": summarise_components(managed.view),
         }
         return json_response(document)
+
+
+def find_component_lines(config: Config) -> dict[str, int]:
+    """Return the lines of a config's components, by their paths as metrics have them.
+
+    Those that stand in other files, such as resources of the service, are left out.
+    """
+    lines: dict[str, int] = {}
+    waiting = [*config.components, config.output]
+    while waiting:
+        component = waiting.pop()
+        path = ComponentRef(component).fields["path"]
+        if component.file == config.path and component.line and path not in lines:
+            lines[path] = component.line
+            waiting += [*component.processors, *child_components(component)]
+    return lines

@@ -73,6 +73,7 @@ STREAM_SUMMARY: Final = object_schema(
     as_of=MAYBE_STRING,
     messages=MAYBE_INTEGER,
     open_windows=MAYBE_INTEGER,
+    labels=map_schema(STRING),
     **_SUMMARY_FIELDS,
 )
 STREAM: Final = object_schema(
@@ -108,6 +109,7 @@ GRAPH: Final = object_schema(
     stages=list_schema(
         object_schema(name=STRING, where=STRING, leaves=STRING, nodes=list_schema(ANYTHING))
     ),
+    lines=map_schema(INTEGER),
 )
 COMPONENTS: Final = object_schema(
     revision=INTEGER,

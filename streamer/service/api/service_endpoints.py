@@ -49,7 +49,7 @@ _SERVICE_SCHEMA: Final = s.object_schema(
 
 
 class ServiceEndpoints:
-    """The endpoints `/service` and `/service/logs`."""
+    """The endpoints `/console/service` and `/console/service/logs`."""
 
     def __init__(
         self, manager: Manager, root: Config, service_log: LogTail, options: StartOptions
@@ -64,13 +64,13 @@ class ServiceEndpoints:
     def list_endpoints(self) -> Iterator[Endpoint]:
         """Return the endpoints."""
         yield Endpoint(
-            *("GET", "/service", "read_service"),
+            *("GET", "/console/service", "read_service"),
             "Return the service's versions, machine, settings and executors, what its streams cost "
             "and how large their checkpoints are, without secrets.",
             *(self._facts, _SERVICE_SCHEMA),
         )
         yield Endpoint(
-            *("GET", "/service/logs", "read_service_logs"),
+            *("GET", "/console/service/logs", "read_service_logs"),
             "Return the newest lines of the service's own log, without those of its streams.",
             *(lambda request: json_response(select_log_lines(self._log, request.query)),),
             s.list_schema(s.LOG_LINE),

@@ -138,6 +138,10 @@ class DeploymentStore:
                 if version in (0, FORMAT):
                     # Not a table of the format: programs that know of no terms may use the rest.
                     db.execute("CREATE TABLE IF NOT EXISTS terms (number INTEGER PRIMARY KEY)")
+                    db.execute(
+                        "CREATE TABLE IF NOT EXISTS labels "
+                        "(stream TEXT, name TEXT, value TEXT, PRIMARY KEY (stream, name))"
+                    )
                     self._term = _newest_term(db) + 1
                     db.execute("INSERT INTO terms VALUES (?)", (self._term,))
                     db.execute("DELETE FROM terms WHERE number < ?", (self._term,))
@@ -243,6 +247,23 @@ class DeploymentStore:
         with self._transaction() as db:
             db.execute("DELETE FROM streams WHERE id = ?", (stream_id,))
             db.execute("DELETE FROM revisions WHERE stream = ?", (stream_id,))
+            db.execute("DELETE FROM labels WHERE stream = ?", (stream_id,))
+
+    def labels(self) -> dict[str, dict[str, str]]:
+        """Return the labels of streams, by id and name."""
+        labels: dict[str, dict[str, str]] = {}
+        for stream_id, name, value in self._query(
+            "SELECT stream, name, value FROM labels ORDER BY stream, name"
+        ):
+            labels.setdefault(stream_id, {})[name] = value
+        return labels
+
+    def set_labels(self, stream_id: str, labels: Mapping[str, str]) -> None:
+        """Give a stream these labels, and no others."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM labels WHERE stream = ?", (stream_id,))
+            rows = [(stream_id, name, value) for name, value in labels.items()]
+            db.executemany("INSERT INTO labels VALUES (?, ?, ?)", rows)
 
     def resources(self) -> list[StoredResource]:
         """Return the resources that came by API."""

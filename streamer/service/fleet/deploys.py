@@ -371,8 +371,8 @@ def check_reset(judgement: ChangeImpact, on_reset: str) -> OnReset | None:
         return None
     if not on_reset:
         raise RefusedError(
-            f"the change loses {' and '.join(judgement.losses)}; ask for it with on_reset=drain to "
-            "let open windows out first, or on_reset=discard to drop them",
+            f"the change loses {' and '.join(judgement.losses)}; ask for it with on_reset=drain "
+            f"to emit open windows first, or on_reset=discard to drop them",
             judgement,
         )
     return OnReset(on_reset)

@@ -35,6 +35,7 @@ from streamer.service.fleet.named_locks import NamedLocks
 from streamer.service.fleet.refused_files import RefusedFiles, redact_findings
 from streamer.service.fleet.restart_schedule import RestartPolicy, StartLimiter
 from streamer.service.fleet.run_handle import StartRun
+from streamer.service.fleet.stream_labels import StreamLabels
 from streamer.service.monitoring.stream_summary import summarise_stream
 from streamer.service.monitoring.stream_view import StreamView
 
@@ -96,6 +97,7 @@ class Registry:
         locks: whoever changes a stream holds the one of its id.
         clock: the wall clock, Unix ns.
         refused_files: the files that are not right.
+        labels: of the streams.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Registry:
         self.audit = AuditLog(checkpoints.service_directory / "audit.jsonl", log, clock)
         self.locks = NamedLocks()
         self.refused_files = RefusedFiles(clock)
+        self.labels = StreamLabels(store)
         self.clock = clock
         self.log = log
         self._reader = reader
@@ -229,6 +232,8 @@ class Registry:
                 statuses[name]["refusal"] = one.to_document()
             else:
                 statuses[name] = one.to_status(now)
+        for name, status in statuses.items():
+            status["labels"] = self.labels.labels_of(name)
         return dict(sorted(statuses.items()))
 
     def get(self, stream_id: str) -> ManagedStream:
@@ -270,6 +275,7 @@ class Registry:
         with self._lock:
             self._streams.pop(stream_id, None)
         self.store.remove(stream_id)
+        self.labels.forget_stream(stream_id)
         try:
             self.checkpoints.delete(stream_id)
         except StreamerError as e:

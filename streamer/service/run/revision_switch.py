@@ -181,7 +181,7 @@ class RevisionSwitch:
         if change.on_reset is None:
             raise DeployError(
                 f"the change loses {' and '.join(judgement.losses)}; deploy it with on_reset=drain "
-                "to let open windows out first, or on_reset=discard to drop them"
+                "to emit open windows first, or on_reset=discard to drop them"
             )
         return self._switch_with_new_state(plan, change)
 

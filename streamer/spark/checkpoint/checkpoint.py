@@ -194,7 +194,7 @@ class Checkpoint:
         if self._remote is not None and (loser := self._remote.lease.new_holder):
             raise CheckpointError(
                 f"another streamer has taken the checkpoint {self} over ({loser}): this one gave "
-                "no sign of life for a while; it ends, and the other goes on"
+                f"no sign of life for a while. It ends, and the other continues"
             )
 
     @property
@@ -313,10 +313,10 @@ class Checkpoint:
         try:
             record = json.loads(self._file.read_bytes())
             if not isinstance(record, dict):
-                raise ValueError("it is no JSON object")
+                raise ValueError("it is not a JSON object")
             # Version 0.1 has written no check sum.
             if record.pop("checksum", None) not in (None, _checksum(record)):
-                raise ValueError("it is not what was written: its check sum is another one")
+                raise ValueError("it was changed: its checksum is wrong")
         except FileNotFoundError:
             if self.is_resumable:
                 raise CheckpointError(
@@ -430,11 +430,11 @@ class Checkpoint:
             return CheckpointError(
                 f"the checkpoint {self} was made with {before}, the config has {now}; {remedy}"
             )
-        drain = "-w --on-reset drain"
+        drain = "with -w --on-reset drain"
         if (self.directory / "running.plan").exists():
-            drain = f"start with {drain}"
+            drain = f"start {drain}"
         else:
-            drain = f"start the earlier config once with {drain}, stop it, then start this one so"
+            drain = f"start the earlier config once {drain}, stop it, and start this one likewise"
         return CheckpointError(
             f"the checkpoint {self} was made with {before}, the config has {now}, which cannot go "
             f"on with its open windows; to lose nothing, {drain}: these windows come out first. Or "

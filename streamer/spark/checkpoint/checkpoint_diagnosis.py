@@ -19,7 +19,7 @@ _LOGS: Final = ("offsets", "commits")
 _FILES_READ_PER_LOG: Final = 2
 """Of each log, a start reads so many of the newest files."""
 
-REMEDY: Final = "restore the checkpoint from a backup, or start anew with another one"
+REMEDY: Final = "restore the checkpoint from a backup, or start again with another one"
 
 
 def diagnose_failure(

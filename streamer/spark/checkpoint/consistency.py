@@ -57,9 +57,9 @@ def _find_log_problem(spark: Location) -> str:
         return f"{spark}/{damaged_file} is empty, ends too soon or was written over"
     newest = planned[-1]
     if committed and committed[-1] > newest:
-        return f"{spark}/offsets/{committed[-1]} is missing, and what it says would be done again"
+        return f"{spark}/offsets/{committed[-1]} is missing, and its micro-batch would be repeated"
     if newest > planned[0] and (not committed or committed[-1] < newest - 1):
-        return f"{spark}/commits/{newest - 1} is missing, and what it says would be done again"
+        return f"{spark}/commits/{newest - 1} is missing, and its micro-batch would be repeated"
     if newest and len(planned) > 1 and planned[-2] != newest - 1:
         return f"{spark}/offsets/{newest - 1} is missing"
     return _find_metadata_problem(spark) or _find_offset_problem(
@@ -78,10 +78,7 @@ def _find_metadata_problem(spark: Location) -> str:
         metadata = None
     if isinstance(metadata, dict) and isinstance(metadata.get("id"), str):
         return ""
-    return (
-        f"{file} is not what was written; it names the query and nothing more, so delete it to go "
-        "on, or"
-    )
+    return f"{file} was changed; it only names the query, so delete it to continue, or"
 
 
 def _find_offset_problem(spark: Location, numbers: list[int]) -> str:
@@ -95,14 +92,14 @@ def _find_offset_problem(spark: Location, numbers: list[int]) -> str:
             return ""  # On a file system elsewhere, while it is swept.
         fields = _parse_offset(text)
         if not has_valid_checksum(fields):
-            return f"{file} is not what was written: its check sum is another one"
+            return f"{file} was changed: its checksum is wrong"
         try:
             # It never runs backwards.
             now = text, MicroBatchOffset.from_fields(fields).batch_time
         except ValueError as e:
             return f"{file} is not what was written: {e}"
         if before is not None and (now[0] == before[0] or 0 < now[1] < before[1]):
-            return f"{file} is a copy of an older one, so that what was read would be read again"
+            return f"{file} is an older copy, so that messages would be read again"
         before = now
     return ""
 

@@ -113,8 +113,8 @@ def load_running(checkpoint: Checkpoint, log: LogLine = _discard_log) -> tuple[C
         return None
     except (OSError, ValueError) as e:
         text = (
-            "What ran last cannot be read; the stream goes on, but a change of the config that "
-            "open windows do not survive is refused once, since nothing can let them out"
+            "The config of the last run cannot be read; the stream continues, but a change that "
+            "open windows cannot survive is refused once, because they cannot be drained"
         )
         log("WARN", text, {"file": str(path), "reason": str(e)})
         return None

@@ -25,15 +25,20 @@ def check_local_state(checkpoint: Checkpoint, plan: Plan, log: LogLine) -> None:
     if next(checkpoint.spool.rglob("*.seg"), None) is not None:
         if checkpoint.is_resumable and not checkpoint.has_current_local_state:
             raise CheckpointError(
-                f"the checkpoint {checkpoint} is of another machine, which has on its disk what "
-                f"the input {plan.input.name} has received and nobody sends again: start it "
-                "there, or name another checkpoint"
+                f"the checkpoint {checkpoint} belongs to another machine, which has on its disk "
+                f"messages that the input {plan.input.name} has received and no sender repeats: "
+                f"start it there, or name another checkpoint"
             )
-        text = "What the input receives waits on this machine; no other can go on from it"
+        text = (
+            "Received messages of the input wait on this machine; no other machine can continue "
+            "with them"
+        )
         log("WARN", text, {**fields, "path": plan.input.path})
     for output in flatten_outputs(plan.outputs, plan.resources):
         if output.name == "file":
-            text = "This machine writes the file exactly once; another one that goes on may repeat"
+            text = (
+                "This machine writes the file exactly once; another one that continues may repeat"
+            )
             log("INFO", text, {**fields, "path": output.path})
     if plan.retention is not None:
         log("INFO", "Results for queries are kept on this machine alone", fields)

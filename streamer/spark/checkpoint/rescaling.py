@@ -79,8 +79,8 @@ def current_shards(plan: Plan, checkpoint: Checkpoint) -> int:
     record = checkpoint.read_record()
     if record.get("finished") or not checkpoint.is_resumable:
         raise CheckpointError(
-            f"nothing is kept in the checkpoint {checkpoint}: set spark.shards in the "
-            "config, and the next start has so many"
+            f"nothing is kept in the checkpoint {checkpoint}: set spark.shards in the config for "
+            f"the next start"
         )
     if "draining" in record:
         raise CheckpointError(

@@ -165,5 +165,5 @@ class YarnApplications(QuietJvm):
             return self._gateway.jvm.org.apache.hadoop.yarn.api.records.ApplicationId.fromString(id)
         except Py4JJavaError:
             raise StreamerError(
-                f"{id} is no application of YARN: expected application_NUMBER_NUMBER"
+                f"{id} is not an application of YARN: expected application_NUMBER_NUMBER"
             ) from None

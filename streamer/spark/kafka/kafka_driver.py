@@ -236,8 +236,8 @@ class KafkaDriver:
                     raise StreamerError(loss)
         match = re.search(r"(?:KAFKA_DATA_LOSS|IllegalStateException)[^\n]*", error)
         raise StreamerError(
-            f"Kafka no longer has what is to be read: {match[0] if match else error}; set "
-            "fail_on_data_loss: false on the input to go on with what is there"
+            f"Kafka no longer has the messages to read: {match[0] if match else error}; set "
+            "fail_on_data_loss: false on the input to continue with the remaining messages"
         )
 
     def _newest_offsets(self) -> Iterator[Sequence[Offsets]]:

@@ -130,7 +130,7 @@ def _weak_callback(deliver: Deliver) -> Deliver:
     def deliver_batch(frames: DataFrame, micro_batch: int) -> None:
         bound_method = method()
         if bound_method is None:
-            raise RuntimeError("the stream is gone, and its query goes on")
+            raise RuntimeError("the stream is gone, but its query continues")
         bound_method(frames, micro_batch)
 
     return deliver_batch

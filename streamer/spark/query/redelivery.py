@@ -83,7 +83,7 @@ class TurnQueue:
                     or self._now() < self._free_at
                 ):
                     if stopping():
-                        raise DeliveryStoppedError("an output has not taken all messages")
+                        raise DeliveryStoppedError("an output has not accepted all messages")
                     self._changed.wait(0.1)
                 self._active_turns += 1
             finally:

@@ -162,7 +162,7 @@ class Stream:
         except (Py4JError, OSError) as e:
             raise StreamerError(
                 "Spark's JVM ended unexpectedly (killed, or out of memory: spark.conf."
-                "spark.driver.memory sets its heap); start again to go on from the checkpoint"
+                "spark.driver.memory sets its heap); start again to continue from the checkpoint"
             ) from e
         if self._start_error:
             self._recover(self._start_error)
@@ -223,7 +223,7 @@ class Stream:
             StreamerError: somebody still does.
         """
         if not self.input.host.join(timeout):
-            raise StreamerError("the input does not close, so it cannot be opened anew")
+            raise StreamerError("the input does not close, so it cannot be opened again")
 
     @property
     def failures(self) -> int:

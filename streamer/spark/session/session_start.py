@@ -368,7 +368,7 @@ class SessionStart:
         if not self.uses_archive or self._process is None or self.archive is None:
             return
         if self._process.process.poll() in _CRASH_EXIT_CODES:
-            text = "Java has crashed; the archive of its classes is removed, and made anew"
+            text = "Java has crashed; the archive of its classes is removed, and created again"
             self._log("WARN", text, {"archive": str(self.archive.file)})
             self.archive.discard()
 

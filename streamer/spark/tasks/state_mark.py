@@ -38,7 +38,7 @@ def split_mark(value: bytes) -> tuple[bytes, int | None]:
     if zlib.crc32(head, batch & 0xFFFFFFFF) != checksum:
         raise StreamerError(
             f"{STATE_DAMAGE_PREFIX}the head of a shard is not what was written; restore the "
-            "checkpoint from a backup, or start anew with another one"
+            "checkpoint from a backup, or start again with another one"
         )
     return head, batch
 
@@ -57,7 +57,7 @@ def read_checked_head(value: bytes, now: int) -> bytes:
     if batch is not None and batch not in (now - 1, now):
         raise StreamerError(
             f"{STATE_DAMAGE_PREFIX}a shard holds what was written in micro-batch {batch:,}, and "
-            f"micro-batch {now:,} goes on from the one before it: one of its files is a copy of an "
-            "older one; restore the checkpoint from a backup, or start anew with another one"
+            f"micro-batch {now:,} goes on from the one before it: one of its files is an older "
+            f"copy; restore the checkpoint from a backup, or start again with another one"
         )
     return head

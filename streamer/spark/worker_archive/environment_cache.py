@@ -214,7 +214,7 @@ def archive_key(archive: str) -> str:
                 raise OSError(f"{archive} was not made by `streamer pack`")
             return hashlib.sha256(about.read()).hexdigest()[:16]
     except (tarfile.TarError, EOFError, zlib.error) as e:
-        raise OSError(f"{archive} is no whole archive: {e}") from None
+        raise OSError(f"{archive} is not a complete archive: {e}") from None
 
 
 def unpack(archive: str, into: str) -> None:
@@ -247,7 +247,7 @@ def unpack(archive: str, into: str) -> None:
             while raw.read(1 << 20):
                 pass  # the check sum stands at the end
     except (tarfile.TarError, EOFError, zlib.error) as e:
-        raise OSError(f"{archive} is no whole archive: {e}") from None
+        raise OSError(f"{archive} is not a complete archive: {e}") from None
 
 
 def _open_locked(path: str, kind: int) -> int:

@@ -27,7 +27,7 @@ def check_checkpoint(
     """Check a checkpoint; nothing is written but its lock, for a moment.
 
     Args:
-        directory: where it is.
+        directory: where it is; also the directory of a service, with a checkpoint for each stream.
         fingerprint: that of the plan that is to go on with it; None for none.
         wall: the machine's clock, ns.
 
@@ -46,7 +46,12 @@ def check_checkpoint(
         yield Diagnosis(_NAME, Severity.ERROR, text, "name another one with --checkpoint")
         return
     if not (path / "streamer.json").exists() and not (path / "spark").exists():
-        yield Diagnosis(_NAME, Severity.OK, f"{path}: no stream has begun in it")
+        # A service has a directory for each of its streams.
+        streams = [record.parent for record in sorted(path.glob("*/streamer.json"))]
+        for stream in streams:
+            yield from _check_contents(stream, None, wall())
+        if not streams:
+            yield Diagnosis(_NAME, Severity.OK, f"{path}: no stream has begun in it")
         return
     yield from _check_contents(path, fingerprint, wall())
 

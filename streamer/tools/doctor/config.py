@@ -17,7 +17,8 @@ def to_diagnoses(lints: Iterable[Lint], severity: Severity = Severity.ERROR) -> 
     """Return findings about a config, such as a variable or a package that is missing."""
     for lint in lints:
         place = f"{lint.file}({lint.line},{lint.column})"
-        remedy = lint.suggestion or "streamer lint says more"
+        missing = "no such file" in lint.message
+        remedy = lint.suggestion or ("check the path" if missing else "streamer lint says more")
         yield Diagnosis("config", severity, f"{place} {lint.message}", remedy)
 
 

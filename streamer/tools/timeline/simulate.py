@@ -134,7 +134,9 @@ class Simulation:
                 event.dropped, event.why = "input.processors", "left out by input.processors"
         for message in processed:
             event = self._add_event(message, clock)
-            event.time = self._times.read(message, clock)
+            time = self._times.read_or_explain(message, clock)
+            event.time = None if isinstance(time, str) else time
+            event.why = time if isinstance(time, str) else ""
             self._simulator.send(
                 clock, message.with_added_metadata(**{_NUMBER_METADATA: event.number})
             )
@@ -221,6 +223,8 @@ class Simulation:
             self._emissions.append(emission)
 
     def _explain_drop(self, event: Event) -> str:
+        if event.dropped == "timestamp" and event.why:
+            return f"{_DROP_TEXTS['timestamp']}: {event.why}"
         if event.dropped != "late":
             return _DROP_TEXTS.get(event.dropped, "its buffer dropped it")
         if event.time is None or self._window.implicit_size is None:

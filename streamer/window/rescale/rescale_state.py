@@ -38,8 +38,8 @@ def check_rescalable(window: Window) -> None:
     """
     if window.join is not None:
         raise StreamerError(
-            "the state of a window_join cannot be cut anew: which messages have found a match is "
-            "kept by the numbers that each shard has given them; let the windows out instead "
+            "the state of a window_join cannot be rescaled: matched messages are recorded by "
+            "numbers of each shard; drain the windows instead "
             "(`streamer -w --on-reset drain`), or begin with another checkpoint"
         )
 

@@ -116,7 +116,7 @@ def describe_type(kind: WindowType) -> str:
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
         case KeyedMessages():
-            return "no windows, messages go on one by one"
+            return "no windows, messages pass one by one"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -181,10 +181,13 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         return
     if isinstance(kind, KeyedMessages):
         if time.order == "arrival":
-            yield "messages go on at once, those of a key in order of arrival"
+            yield "messages pass at once, those of a key in order of arrival"
             return
         wait = format_duration(time.allowed_lateness)
-        yield f"messages wait until the largest event time is {wait} beyond theirs, and go on by it"
+        yield (
+            f"messages wait until the largest event time is {wait} beyond theirs, then pass in "
+            "order of event time"
+        )
         return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
@@ -195,7 +198,7 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         gap = " + its gap" if kind.by_message else f" + {format_duration(kind.gap)}"
     wait = format_duration(time.allowed_lateness)
     if isinstance(kind, Join):
-        yield "pairs come out with their second message"
+        yield "pairs are emitted with their second message"
         by = f" by {wait}" if time.allowed_lateness else ""
         yield f"messages wait until the {clock} has passed their last possible match{by}"
         yield from _describe_silent_sources(time)

@@ -258,10 +258,13 @@ class EventWindow:
         yield describe_bounds(self.kind)
         yield from describe_closing(self.kind, self.time)
         if isinstance(self.kind, KeyedMessages):
-            waits = {"flush": "lets go on what waits", "keep": "keeps what waits in the checkpoint"}
+            waits = {
+                "flush": "emits waiting messages",
+                "keep": "keeps waiting messages in the checkpoint",
+            }
             end = waits[self.end_of_input] if self.sorts_by_time else "nothing is left"
         elif self.count_based:
-            end = "drops what does not fill a window (incomplete)"
+            end = "drops messages that do not fill a window (incomplete)"
         elif not emits_at_end(self.time) and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"
         else:

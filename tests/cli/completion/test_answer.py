@@ -201,3 +201,14 @@ def test_completing_reads_no_config_and_starts_no_spark() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_shell_is_that_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHELL", "/usr/bin/zsh")
+    assert invoke(["completion"]) == 0
+    assert capsys.readouterr().out == SCRIPTS["zsh"]
+    monkeypatch.setenv("SHELL", "/bin/csh")
+    assert invoke(["completion"]) == 1
+    assert "name the shell: bash, zsh, fish" in capsys.readouterr().err

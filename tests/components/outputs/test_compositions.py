@@ -169,7 +169,7 @@ def test_only_the_messages_of_the_case_that_failed_have_failed():
         ("fallback: []", "is empty; expected one output"),
         ("reject: ''", "an error message must be provided"),
         ("drop_on: {error: true, error_patterns: [x], output: {drop: {}}}", "is ineffective"),
-        ("drop_on: {error_patterns: ['('], output: {drop: {}}}", "no regular expression"),
+        ("drop_on: {error_patterns: ['('], output: {drop: {}}}", "not a regular expression"),
     ],
 )
 def test_what_is_wrong_is_told(yaml, text):

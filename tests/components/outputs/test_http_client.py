@@ -158,14 +158,14 @@ def test_a_name_and_a_password_are_sent_and_not_logged():
     ("fields", "text"),
     [
         ("url: ''", "is empty; expected a URL"),
-        ("url: x, drop_on: [20]", "20, which is no code of HTTP"),
+        ("url: x, drop_on: [20]", "20, which is not a code of HTTP"),
         ("url: x, max_in_flight: 0", "is 0; expected 1 or more"),
         ("url: x, rate_limit: none", "none"),
         ("url: x, tls: {enable_renegotiation: true}", "OpenSSL cannot do"),
         ("url: x, tls: {client_certs: [{cert_file: a}]}", "missing key_file"),
         ("url: x, jwt: {signing_method: HS256}", "expected one of RS256"),
         ("url: x, oauth2: {endpoint_params: {a: b}}", "expected a list of strings"),
-        ("url: x, metadata: {include_patterns: ['(']}", "no regular expression"),
+        ("url: x, metadata: {include_patterns: ['(']}", "not a regular expression"),
         ("url: x, batching: {count: -1}", "is -1; expected 0"),
     ],
 )

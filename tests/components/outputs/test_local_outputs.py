@@ -137,7 +137,7 @@ def test_a_message_whose_path_can_be_no_file_is_rejected(name: str, why: str) ->
 @pytest.mark.parametrize(
     ("codec", "text"),
     [
-        ("gzip", "'gzip' is no codec; expected lines"),
+        ("gzip", "'gzip' is not a codec; expected lines"),
         ("'delim:'", "custom delimiter codec requires a non-empty delimiter"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_mapping_makes_a_key_and_leaves_rows_out() -> None:
         ("csv", "b\n1\n", "", "row 1 has no column 'a'; it has b"),
         ("csv", "a\nx\n", ", types: {a: int}", "row 1, column 'a': 'x' is no int"),
         ("csv", "a\nx\n", ", types: {c: int}", "types names the column 'c'; it has a"),
-        ("json_lines", '{"a":1}\n[]', "", "line 2 is no JSON object"),
+        ("json_lines", '{"a":1}\n[]', "", "line 2 is not a JSON object"),
         ("json_lines", '{"a":1}\n{', "", "line 2 is no JSON: "),
         ("parquet", "PAR1", "", "it is no Parquet file: "),
         ("csv", "a\n1\n2\n", ", max_rows: 1", "it has over 1 rows, which is its max_rows"),

@@ -40,7 +40,7 @@ BROKEN = {
     ),
     "a pattern that is none": (
         "tests: [{name: a, output_batches: [[{content_matches: '('}]]}]",
-        "(1,55) field content_matches is no regular expression (RE2): missing ): (",
+        "(1,55) field content_matches is not a regular expression (RE2): missing ): (",
     ),
     "a variable that is none": (
         "tests: [{name: a, environment: {A=B: c}}]",

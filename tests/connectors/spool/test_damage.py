@@ -216,7 +216,7 @@ def test_an_older_copy_of_the_whole_store_is_found(tmp_path, kept):
         with pytest.raises(StreamerError, match="emptied, or an older copy"):
             SpoolSource(spool).latest_offset(start, 0, Limit())
     log = started(spool, start, skips=True)
-    assert "Skipped what a store no longer holds" in log.lines[0]
+    assert "Skipped messages that a store no longer has" in log.lines[0]
     more = filled(spool, 8, first=100)
     assert read_rest(spool, start) == more
 

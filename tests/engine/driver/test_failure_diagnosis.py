@@ -36,7 +36,7 @@ CHECKPOINT = "/var/lib/cars"
 STACK = "\n\tat org.apache.spark.Foo.bar(Foo.scala:12)\n\t... 3 more\nDriver stacktrace:\n"
 GONE = (
     f"the checkpoint {CHECKPOINT} was removed or changed while the stream runs; restore it, or "
-    "start anew"
+    f"start again with another one"
 )
 QUERY = "\n=== Streaming Query ===\nIdentifier: cars\nStreamExecution: x.Error: no\n"
 
@@ -118,7 +118,7 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
         (
             "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
             f"{STACK}Caused by: java.io.EOFException{STACK}",
-            "a Python worker ended (killed, or out of memory): what it did is done again",
+            "a Python worker ended (killed, or out of memory): its work is repeated",
             "root.input",
         ),
         (
@@ -127,8 +127,8 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             '  File "/x/fastavro/read.py", line 1 in f\n'
             '  File "/x/streamer/components/processors/avro.py", line 1 in from_bytes\n'
             f'  File "/x/streamer/components/processors/branch.py", line 1 in process\n{STACK}',
-            "a Python worker ended (Segmentation fault, in the processor avro): what it did is "
-            "done again",
+            "a Python worker ended (Segmentation fault, in the processor avro): its work is "
+            "repeated",
             "root.input",
         ),
         (
@@ -142,13 +142,13 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
         (
             "org.apache.spark.SparkException: EOFException occurred while reading the port number "
             f"from pyspark.daemon's stdout.{STACK}",
-            "a Python worker ended (killed, or out of memory): what it did is done again",
+            "a Python worker ended (killed, or out of memory): its work is repeated",
             "root.input",
         ),
         (
             "Python worker exited unexpectedly (crashed)\n\tat "
             "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec(x)",
-            "a Python worker ended (killed, or out of memory): what it did is done again",
+            "a Python worker ended (killed, or out of memory): its work is repeated",
             "root.buffer",
         ),
         (
@@ -188,8 +188,8 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
             f"{STACK}Caused by: net.jpountz.lz4.LZ4Exception: Stream is corrupted{STACK}",
             f"what the checkpoint {CHECKPOINT} holds cannot be read: LZ4Exception: Stream is "
-            "corrupted; if that stays so, restore the checkpoint from a backup, or start anew with "
-            "another one",
+            "corrupted; if this persists, restore the checkpoint from a backup, or start again "
+            "with another one",
             "root.buffer",
         ),
         (
@@ -197,8 +197,8 @@ def test_a_mark_that_is_cut_off_blames_nobody() -> None:
             f"[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred.{STACK}Caused by: "
             f"java.io.EOFException: at {CHECKPOINT}/spark/state/0/1/2_ab.changelog{STACK}",
             f"what {CHECKPOINT}/spark/state/0/1/2_ab.changelog holds cannot be read: EOFException: "
-            f"at {CHECKPOINT}/spark/state/0/1/2_ab.changelog; if that stays so, restore the "
-            "checkpoint from a backup, or start anew with another one",
+            f"at {CHECKPOINT}/spark/state/0/1/2_ab.changelog; if this persists, restore the "
+            "checkpoint from a backup, or start again with another one",
             "root.buffer",
         ),
         (

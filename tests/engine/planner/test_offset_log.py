@@ -42,7 +42,7 @@ def test_a_damaged_log_is_named_with_what_to_do(spark: Path, content: bytes, how
     (spark / "offsets" / "7").write_bytes(content)
     with pytest.raises(StreamerError, match=f"^{spark}/offsets/7 .*{how}") as caught:
         read_planned(spark, 7)
-    assert "restore the checkpoint from a backup, or start anew" in str(caught.value)
+    assert "restore the checkpoint from a backup, or start again" in str(caught.value)
 
 
 def test_a_log_of_another_version_of_spark_is_told_from_a_damaged_one(spark: Path) -> None:

@@ -66,7 +66,7 @@ def test_sql_gives_columns_and_rows(results: Path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"keys": "a"}, "keys is no parameter, expected key, from, to"),
+        ({"keys": "a"}, "keys is not a parameter, expected key, from, to"),
         ({"limit": "many"}, "limit is 'many', expected a number"),
         ({"limit": "0"}, "limit is 0, expected 1 to 10000"),
         ({"limit": "-1"}, "limit is '-1', expected a number"),

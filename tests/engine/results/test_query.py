@@ -207,9 +207,9 @@ def test_a_file_that_is_damaged_is_an_error_and_no_traceback(tmp_path: Path) -> 
     keep(tmp_path, Row())
     [path] = (tmp_path / "new").iterdir()
     path.write_bytes(b"PAR1 this is no Parquet PAR1")
-    with pytest.raises(RetentionError, match="cannot be read: .* is no file of results"):
+    with pytest.raises(RetentionError, match="cannot be read: .* is not a file of results"):
         read(tmp_path)
-    with pytest.raises(RetentionError, match="is no file of results"):
+    with pytest.raises(RetentionError, match="is not a file of results"):
         store(tmp_path, afresh=False)
 
 

@@ -332,12 +332,12 @@ pipeline:
 """
 
 
-def test_a_change_says_which_state_by_key_begins_anew() -> None:
+def test_a_change_says_which_state_by_key_starts_again() -> None:
     def lost(old: str, new: str) -> list[tuple[str, str | None]]:
         changed = KEEPS_STATE.replace(old, new)
         impact = judge(parse_config(KEEPS_STATE), parse_config(changed))
         assert all(one.effect in (Effect.IN_PLACE, Effect.MIGRATE) for one in impact.changes)
-        return [(one.path, one.old) for one in impact.changes if "begins anew" in one.note]
+        return [(one.path, one.old) for one in impact.changes if "it starts again" in one.note]
 
     first, second = "pipeline.processors.0", "pipeline.processors.1"
     assert lost("root.a = lag(this.a)", 'root.x = {"y": lag( this.a )}') == []

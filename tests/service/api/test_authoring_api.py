@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from streamer.core.redaction import SCRUBBED
+from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.fleet.api_permissions import ApiPermissions
+from streamer.service.monitoring.stream_view import StreamState
 from tests.service.api.asking import asking
-from tests.service.fleet.pretending import GENERATE, config_text
+from tests.service.fleet.pretending import GENERATE, Stage, config_text
 
 WINDOWS = "buffer: { system_window: { timestamp_mapping: root = now(), size: %s } }\n"
 PIPELINE = "pipeline: { processors: [ { %s } ] }\n"
@@ -98,7 +100,7 @@ def test_a_judgement_changes_nothing(tmp_path: Path) -> None:
         judged = ask("POST", "/streams/a/judgement", GENERATE + WINDOWS % "20s").json()
         assert judged["effect"] == "reset" and "windows of 10s" in judged["loses"][0]
         assert ask("POST", "/streams/a/judgement", GENERATE + WINDOWS % "10s").json() == {
-            **{"effect": "none", "keeps_input": True, "loses": [], "changes": []}
+            **{"effect": "none", "keeps_input": True, "loses": [], "changes": [], "held": None}
         }
         assert ask("POST", "/streams/a/judgement", "{").status_code == 400
         assert ask("POST", "/streams/b/judgement", GENERATE).status_code == 404
@@ -106,6 +108,24 @@ def test_a_judgement_changes_nothing(tmp_path: Path) -> None:
         ask("PUT", "/streams/a?on_reset=discard", GENERATE + WINDOWS % "20s")
         back = ask("GET", "/streams/a/revisions/1/judgement").json()
         assert back["effect"] == "reset" and "windows of 20s" in back["loses"][0]
+
+
+def test_a_judgement_says_how_much_is_held(tmp_path: Path) -> None:
+    state = StreamState(Snapshot(open_windows=3, held=12, size=700, state_keys=5, batch=0), {})
+    stage = Stage(now=lambda *_: state, windows=lambda *_: {"open": 3, "messages": 12})
+    with asking(tmp_path, stage=stage) as server:
+        server.ask("POST", "/streams/a", GENERATE + WINDOWS % "10s")
+        path, text = "/streams/a/judgement", GENERATE + WINDOWS % "20s"
+        held = server.ask("POST", path, text).json()["held"]
+        [buffer] = held.pop("buffers")
+        assert held == {"windows": 3, "messages": 12, "bytes": 700, "state_keys": 5}
+        assert (buffer["windows"], buffer["messages"], buffer["label"]) == (3, 12, "")
+        assert buffer["kind"].startswith("windows of 10s")
+        # Windows that nobody counts are not none.
+        state = StreamState(Snapshot(held=12, batch=1), {})
+        assert server.ask("POST", path, text).json()["held"]["windows"] is None
+        state = StreamState(Snapshot(), {})
+        assert server.ask("POST", path, text).json()["held"] is None
 
 
 def test_the_schema_is_that_of_the_program(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_numbers_come_as_they_were_written(tmp_path: Path) -> None:
         ("limit=x", 400, "limit is 'x', expected a number"),
         ("from=soon", 400, "from is 'soon', expected a time"),
         ("after=%00", 400, "is no place among results"),
-        ("nope=1", 400, "nope is no parameter"),
+        ("nope=1", 400, "nope is not a parameter"),
         ("sql=DROP%20VIEW%20results", 400, "expected a SELECT over results"),
         ("sql=SELECT%20*%20FROM%20read_text('/etc/passwd')", 400, "the statement cannot be run"),
         ("sql=SELECT%20*%20FROM%20glob('/*')", 400, "the statement cannot be run"),

@@ -45,7 +45,7 @@ def test_the_service_tells_what_it_is_and_what_its_streams_cost(tmp_path: Path) 
         registry.refused_files.refuse(
             "bad", str(bad), ["(1,1) inptu not recognised"], is_change=False
         )
-        found = server.ask("GET", "/service").json()
+        found = server.ask("GET", "/console/service").json()
         assert found["version"] == __version__ and found["python"] and found["spark"]
         # There is no Spark here, and nothing is said of it.
         assert found["java"] is None and found["executors"] is None and found["heap_used"] is None
@@ -59,20 +59,20 @@ def test_the_service_tells_what_it_is_and_what_its_streams_cost(tmp_path: Path) 
         assert one["id"] == "busy" and one["bytes"] >= 0 and 6 < one["age"] < 60
         [refused] = found["refused_files"]
         assert (refused["id"], refused["file"]) == ("bad", str(bad))
-        assert server.ask("GET", "/service/logs?after=x").status_code == 400
+        assert server.ask("GET", "/console/service/logs?after=x").status_code == 400
 
 
 def test_it_shows_no_secret_and_nobody_who_is_not_known_sees_it(tmp_path: Path) -> None:
     sections = "metrics: { prometheus: { push_url: 'http://u:push-password@localhost:1/' } }\n"
     with asking(tmp_path, HTTP, sections=sections) as server:
-        for path in ("/service", "/service/logs"):
+        for path in ("/console/service", "/console/service/logs"):
             assert server.ask("GET", path).status_code == 401
-        answer = server.ask("GET", "/service", Authorization="Bearer abc")
+        answer = server.ask("GET", "/console/service", Authorization="Bearer abc")
         assert answer.status_code == 200
         assert answer.json()["settings"]["http"]["bearer_auth"]["enabled"] is True
         assert TOKEN not in answer.text and "push-password" not in answer.text
     with asking(tmp_path / "no", enabled=False) as server:
-        assert server.ask("GET", "/service").status_code == 404
+        assert server.ask("GET", "/console/service").status_code == 404
 
 
 def test_its_log_has_its_own_lines_without_secrets() -> None:
@@ -102,3 +102,32 @@ def test_the_size_of_a_checkpoint_is_measured_and_its_newest_commit_found(tmp_pa
         # Of what is elsewhere this machine has a part only.
         [one] = CheckpointSizes().describe({"a": managed}, "s3a://bucket/x")
         assert one["bytes"] is None and one["age"] is None
+
+
+def test_labels_group_streams_outlive_a_start_and_go_with_their_stream(tmp_path: Path) -> None:
+    with asking(tmp_path) as server:
+        assert server.ask("POST", "/streams/a", config_text("one")).status_code == 200
+        runs = len(server.stage.started)
+        path = "/streams/a/labels"
+        assert server.ask("GET", path).json() == {}
+        sent = {"team": "payments", "tier": 1, "critical": True, "owner/x": ""}
+        kept = {"critical": "true", "owner/x": "", "team": "payments", "tier": "1"}
+        assert server.ask("PUT", path, sent).json() == kept
+        assert server.ask("GET", "/streams").json()["a"]["labels"] == kept
+        for body, text in (
+            ("[1]", "labels are no object"),
+            ({"a b": "x"}, "the label's name is 'a b', expected letters"),
+            ({"a": "<b>"}, "the label a is '<b>', expected letters"),
+            ({"a": {}}, "the label a is '{}'"),
+            ({f"n{n}": "" for n in range(21)}, "there are 21 labels, expected 20 at most"),
+        ):
+            refused = server.ask("PUT", path, body)
+            assert (refused.status_code, text in refused.text) == (400, True), refused.text
+        assert server.ask("PUT", "/streams/nope/labels", {}).status_code == 404
+        assert server.ask("GET", path).json() == kept
+        assert len(server.stage.started) == runs, "the stream was touched"
+    with asking(tmp_path) as server:
+        assert server.ask("GET", "/streams/a/labels").json() == kept
+        assert server.ask("DELETE", "/streams/a").status_code == 200
+        assert server.ask("POST", "/streams/a", config_text("one")).status_code == 200
+        assert server.ask("GET", "/streams/a/labels").json() == {}

@@ -13,7 +13,7 @@ from streamer.engine.report.failed_messages import FailureSampler
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.stream_view import StreamState
 from tests.service.api.asking import Asking, asking
-from tests.service.console.showing import files, stage
+from tests.service.console.showing import ORDERS, files, stage
 from tests.service.fleet.pretending import Stage
 
 CHECK = "root.pipeline.processors.0"
@@ -40,6 +40,15 @@ def test_the_list_says_what_came_what_went_and_what_failed(shown: Asking) -> Non
     assert orders["messages"] > orders["sent"] > orders["errors"] > 0
     assert orders["event_time_lag"] == 1.4
     assert orders["backlog"] is None and orders["kafka_lag"] is None
+
+
+def test_the_graph_has_the_lines_of_the_components(shown: Asking) -> None:
+    lines = shown.ask("GET", "/streams/orders/graph").json()["lines"]
+    text = ORDERS.splitlines()
+    assert "switch:" in text[lines["root.pipeline.processors.1"] - 1]
+    nested = "root.pipeline.processors.1.switch.0.processors.0"
+    assert "{ label: say" in text[lines[nested] - 1]
+    assert "generate:" in text[lines["root.input"] - 1]
 
 
 @pytest.mark.parametrize("metrics", ["none: {}", "json_api: {}"])

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streamer.core.durations import SECOND
+from streamer.engine.report.stream_metrics import Snapshot
+from streamer.service.monitoring.stream_view import StreamState
 from tests.engine.results.kept import Row, T, keep
 from tests.service.api.asking import Asking, asking
 from tests.service.fleet.pretending import Stage
@@ -40,13 +42,22 @@ COUNTED = ORDERS.replace('"orders"', '"count"')
 RESULTS = 70
 
 
+def now(stream_id: str, polls: int) -> StreamState:
+    """Three windows are open in `orders`, and none elsewhere."""
+    has = stream_id == "orders"
+    held = Snapshot(
+        7, *((3, 1236) if has else (0, 0)), size=88_100 if has else 0, batch=max(polls, 0)
+    )
+    return StreamState(held, {})
+
+
 @contextmanager
 def authored(directory: Path) -> Iterator[Asking]:
     """A stream with two revisions and some results, one without, and one of a file."""
     directory.mkdir(exist_ok=True)
     path = directory / "filed.yaml"
     path.write_text("input: { file: { paths: [ in.txt ] } }\noutput: { drop: {} }  # nowhere\n")
-    stage = Stage(fails={"does-not-start"})
+    stage = Stage(fails={"does-not-start"}, now=now)
     with asking(directory, stage=stage, files={"filed": str(path)}) as server:
         assert server.ask("POST", "/streams/orders", ORDERS).status_code == 200
         assert server.ask("PUT", "/streams/orders", COUNTED).status_code == 200

@@ -158,6 +158,7 @@ def test_a_change_that_loses_windows_is_deployed_once_one_has_said_what_becomes_
     expect(side).to_contain_text("windows of 1m")
     page.get_by_role("button", name="Deploy…").click()
     box = dialog(page)
+    expect(box).to_contain_text("At stake: 3 open windows with 1,236 messages (88 kB)")
     expect(box).to_contain_text(f"# {EVIL} Orders")
     assert page.locator("dialog img").count() == 0
     expect(box.get_by_role("button", name="Deploy")).to_be_disabled()
@@ -317,6 +318,7 @@ def test_all_is_named_and_can_be_read(
         for address, seen in (
             ("streams/orders/revisions", ".judgement"),
             ("streams/orders/results", ".results tbody tr"),
+            ("new", ".new-starter select"),
             ("playground", ".result-text"),
             ("docs/windows", ".prose table"),
             ("docs?q=late", ".docs-results mark"),

@@ -19,7 +19,7 @@ from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.report.failed_messages import FailureSampler
 from tests.service.api.asking import Asking
-from tests.service.console.authored import RESULTS, authored
+from tests.service.console.authored import COUNTED, RESULTS, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -248,6 +248,43 @@ def test_several_streams_are_paused_and_resumed_and_the_filter_is_in_the_address
     server.service.wait_for("plain", "running")
     assert server.service.state("filed") == "paused"
     assert server.ask("POST", "/streams/filed/resume").status_code == 200
+
+
+def test_streams_have_labels_by_which_they_are_found(page: Page, server: Asking) -> None:
+    go(page, server, "streams/plain")
+    page.get_by_role("button", name="Labels…").click()
+    text = page.get_by_label("One per line, name=value")
+    text.fill("team=payments\nbad name=x")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not saved: the label's name is 'bad name'")
+    text.fill("team=payments\ncritical")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("button", name="Labels…")).to_be_focused()
+    page.get_by_role("link", name="team=payments").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody tr")).to_contain_text("critical")
+    expect(page.get_by_role("searchbox", name="Filter streams")).to_have_value("team=payments")
+
+
+def test_a_figure_leads_to_its_metric_its_page_and_its_place_in_the_config(
+    page: Page, server: Asking
+) -> None:
+    go(page, server, "streams/orders")
+    tile = page.locator(".tile", has_text="Errors")
+    expect(tile.get_by_role("link", name="processor_error")).to_be_visible()
+    tile.get_by_role("link", name="failed messages").click()
+    expect(page.get_by_role("heading", name="orders")).to_be_visible()
+    assert page.url.endswith("/streams/orders/failed")
+    go(page, server, "streams/orders")
+    page.get_by_title("per_user: show it in the config").click()
+    text = page.get_by_role("textbox", name="Config of orders")
+    expect(text).to_be_focused()
+    line = "e => e.value.slice(0, e.selectionStart).split('\\n').length"
+    assert COUNTED.splitlines()[text.evaluate(line) - 1].strip().startswith("group_by_value:")
+    go(page, server, "streams/orders")
+    page.locator(".tile", has_text="Open windows").get_by_role("link", name="window_open").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("List of metrics")
 
 
 def test_a_stream_that_is_not_there_leads_to_the_list(page: Page, server: Asking) -> None:

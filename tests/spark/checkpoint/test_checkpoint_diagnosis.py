@@ -64,5 +64,5 @@ def test_the_file_what_was_found_and_what_to_do_are_said(
     found = diagnose_failure(error, places, checkpoint.parent, checkpoint)
     assert found.is_permanent and found.text == (
         f"the checkpoint {checkpoint.parent} is damaged, {checkpoint}/commits/11 {how}; "
-        "restore the checkpoint from a backup, or start anew with another one"
+        "restore the checkpoint from a backup, or start again with another one"
     )

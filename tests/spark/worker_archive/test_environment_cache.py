@@ -143,7 +143,7 @@ def test_an_archive_that_is_broken_off_leaves_nothing(
     path = Path(archive("1.0"))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - 20])
-    with pytest.raises(OSError, match="is no whole archive"):
+    with pytest.raises(OSError, match="is not a complete archive"):
         cache.acquire(str(path))
     names = {one.name for one in (tmp_path / "cache").iterdir()}
     assert {name for name in names if not name.endswith(".lock")} == set()
@@ -158,7 +158,7 @@ def test_what_is_no_archive_of_ours_is_named(tmp_path: Path, cache: EnvironmentC
     with pytest.raises(OSError, match="other.tar.gz was not made by `streamer pack`"):
         cache.acquire(str(path))
     path.write_bytes(b"nothing")
-    with pytest.raises(OSError, match="other.tar.gz is no whole archive"):
+    with pytest.raises(OSError, match="other.tar.gz is not a complete archive"):
         cache.acquire(str(path))
 
 

@@ -98,3 +98,12 @@ def test_one_that_a_config_does_not_fit_is_an_error(checkpoint: Path) -> None:
     fits, refused = examine(checkpoint, "session(1m)")
     assert (fits.severity, refused.severity) == ("ok", "error")
     assert refused.remedy
+
+
+def test_those_of_a_service_are_all_checked(checkpoint: Path) -> None:
+    other = checkpoint.parent / "other"
+    other.mkdir()
+    (other / "streamer.json").write_text("{")
+    found = list(check_checkpoint(str(checkpoint.parent), None, lambda: 1_090 * SECOND))
+    assert [one.severity for one in found] == ["ok", "error"]
+    assert str(other) in found[1].detail

@@ -218,6 +218,6 @@ def test_without_windows_messages_go_on_one_by_one() -> None:
     batches = [[Message.from_value({"k": 1, "t": START // SECOND + at})] for at in range(2)]
     shown = simulate(plan, batches, ArrivalTimes(), lambda: START)
     text = format_timeline(shown)
-    assert "no windows, messages go on one by one, for each key" in text
+    assert "no windows, messages pass one by one, for each key" in text
     assert text.count("→ goes on") == 2 and "failed" not in text
     assert "goes on" in draw_timeline(shown)

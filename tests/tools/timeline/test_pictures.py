@@ -39,7 +39,8 @@ cars: windows of 10s, 2s for late messages
 10:00:14.000  #4 {"at":"2026-11-21T10:00:14Z"}      at 10:00:14 → window ending 10:00:20
 10:00:14.000  #5 {"at":"2026-11-21T10:00:02Z"}      at 10:00:02 ✗ late: its last window closed at \
 10:00:12
-10:00:14.000  #6 {"<none>":"&"}                     ✗ timestamp: its timestamp_mapping gave no time
+10:00:14.000  #6 {"<none>":"&"}                     ✗ timestamp: its timestamp_mapping gave no \
+time: expected Unix seconds or a date-time with a zone as event time, got null
 10:00:22.000  ▣ (10:00:10, 10:00:20] closes, 2 messages: #2, #4
 12:00:02.000  #7 {"at":"2026-11-21T12:00:02Z"}      at 12:00:02 → window ending 12:00:10
 12:00:12.000  ▣ (12:00:00, 12:00:10] closes, 1 message: #7

@@ -118,14 +118,14 @@ def test_a_line_says_what_the_windows_are(window: Window, word: str, text: str) 
             [
                 "count 10, every 2",
                 "closes by its number of messages",
-                "when the input ends: drops what does not fill a window (incomplete)",
+                "when the input ends: drops messages that do not fill a window (incomplete)",
             ],
         ),
         (
             EventWindow(Join("a", "b", TEN, TEN, "left")),
             [
                 "left, pairs of a and b, at most 10s apart",
-                "pairs come out with their second message",
+                "pairs are emitted with their second message",
                 "messages wait until the largest event time has passed their last possible match",
                 "when the input ends: emits open windows at once",
             ],

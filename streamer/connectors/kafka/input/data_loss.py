@@ -56,9 +56,9 @@ def check_topics(
             )
         if identity and now.get(topic) and identity != now[topic]:
             raise DataLostError(
-                f"input {name}: the topic {topic!r} was deleted and made anew, so that the "
+                f"input {name}: the topic {topic!r} was deleted and recreated, so that the "
                 "checkpoint's offsets mean other messages; use another checkpoint, or set "
-                "fail_on_data_loss: false to go on from those offsets"
+                "fail_on_data_loss: false to continue from those offsets"
             )
 
 
@@ -84,9 +84,9 @@ def recreated_topics_text(
         if topic in topics
     ]
     return (
-        f"input {name}: the topic {topics[0]!r} was deleted and made anew, so that the "
+        f"input {name}: the topic {topics[0]!r} was deleted and recreated, so that the "
         f"checkpoint's offsets mean other messages: {_join_some(texts)}; use another checkpoint, "
-        "or set fail_on_data_loss: false to go on from those offsets"
+        "or set fail_on_data_loss: false to continue from those offsets"
     )
 
 
@@ -112,8 +112,8 @@ def lost_messages_text(
         for topic, number in lost
     ]
     return (
-        f"input {name}: messages are gone that were not read: {_join_some(texts)}; use another "
-        "checkpoint, or set fail_on_data_loss: false to go on with what is there"
+        f"input {name}: unread messages are gone: {_join_some(texts)}; use another "
+        "checkpoint, or set fail_on_data_loss: false to continue with the remaining messages"
     )
 
 
@@ -150,7 +150,7 @@ def skipped_messages(
         elif end < at or topic in recreated:
             messages = max(min(end, at) - begin, 0)
             text = (
-                f"{topic} was deleted and made anew; {place}, which stood at {at}, goes on at "
+                f"{topic} was deleted and recreated; {place}, which stood at {at}, goes on at "
                 f"{min(end, at)}, and {messages:,} messages from {begin} on are not read"
             )
         elif begin > at:

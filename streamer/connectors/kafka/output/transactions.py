@@ -312,6 +312,5 @@ def is_retriable(error: Any) -> bool:
 def aborted_text(topic: str, why: str) -> str:
     """Return the error text for a transaction that was aborted."""
     return (
-        f"the transaction of the topic {topic!r} is taken back, and the micro-batch comes again: "
-        f"{why}"
+        f"the transaction of the topic {topic!r} is aborted, and the micro-batch is repeated: {why}"
     )

@@ -17,9 +17,9 @@ AT = {("t", number): 10 for number in range(5)} | {("u", 0): 3}
 def test_what_is_missing_is_named_with_offsets_and_the_way_on() -> None:
     now = {("t", 0): 15}
     assert lost_messages_text("kafka", [("t", 0), ("u", 0)], AT, now, "begins at") == (
-        "input kafka: messages are gone that were not read: t:0 stands at 10 and begins at 15; "
+        "input kafka: unread messages are gone: t:0 stands at 10 and begins at 15; "
         "u:0 stands at 3 and is gone; use another checkpoint, or set fail_on_data_loss: false to "
-        "go on with what is there"
+        "continue with the remaining messages"
     )
     text = lost_messages_text("kafka", sorted(AT), AT, AT, "ends at")
     assert "t:2 stands at 10 and ends at 10, and 3 more; use" in text and "t:3" not in text
@@ -27,9 +27,9 @@ def test_what_is_missing_is_named_with_offsets_and_the_way_on() -> None:
 
 def test_a_topic_that_was_made_anew_is_named_with_all_that_stood_in_it() -> None:
     assert recreated_topics_text("kafka", {"u"}, AT, {("u", 0): 1}) == (
-        "input kafka: the topic 'u' was deleted and made anew, so that the checkpoint's offsets "
+        "input kafka: the topic 'u' was deleted and recreated, so that the checkpoint's offsets "
         "mean other messages: u:0 stands at 3 and begins anew at 1; use another checkpoint, or "
-        "set fail_on_data_loss: false to go on from those offsets"
+        "set fail_on_data_loss: false to continue from those offsets"
     )
 
 
@@ -41,8 +41,8 @@ def test_a_topic_that_was_made_anew_is_named_with_all_that_stood_in_it() -> None
         ({"t": "a"}, {"t": ""}, False, ""),
         ({"t": "a"}, {}, True, ""),
         ({"t": "a"}, {"u": "b"}, False, "offsets of the topic 't', which the field topics no long"),
-        ({"t": "a"}, {"t": "b"}, False, "the topic 't' was deleted and made anew"),
-        ({"t": "a"}, {"t": "b"}, True, "the topic 't' was deleted and made anew"),
+        ({"t": "a"}, {"t": "b"}, False, "the topic 't' was deleted and recreated"),
+        ({"t": "a"}, {"t": "b"}, True, "the topic 't' was deleted and recreated"),
     ],
 )
 def test_a_checkpoint_is_of_the_topics_that_are_there(

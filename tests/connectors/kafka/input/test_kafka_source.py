@@ -127,7 +127,7 @@ def test_a_checkpoint_is_of_one_cluster_and_of_the_topics_that_it_was_begun_with
     assert begun(source(name, f"{name}-b"), tmp_path, remembered)[0][f"{name}-b"] == {"0": EARLIEST}
     kafka.delete(name)
     kafka.create(name)
-    with pytest.raises(DataLostError, match=f"'{name}' was deleted and made anew"):
+    with pytest.raises(DataLostError, match=f"'{name}' was deleted and recreated"):
         begun(source(name), tmp_path, remembered)
     begun(source(name, fail_on_data_loss=False), tmp_path, remembered)
 
@@ -186,8 +186,9 @@ def test_messages_that_are_gone_are_named_with_the_setting_that_goes_on(
     with pytest.raises(DataLostError) as caught:
         strict.backlog(known)
     assert str(caught.value) == (
-        f"input kafka: messages are gone that were not read: {name}:1 stands at 9 and ends at 5; "
-        "use another checkpoint, or set fail_on_data_loss: false to go on with what is there"
+        f"input kafka: unread messages are gone: {name}:1 stands at 9 and ends at 5; "
+        "use another checkpoint, or set fail_on_data_loss: false to continue with the remaining "
+        "messages"
     )
     assert strict.lost_text(known) == str(caught.value)
     # A micro-batch leaves behind what is gone.
@@ -236,7 +237,7 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed_though_it_is_long
         elsewhere.backlog(known)
     assert lenient.backlog(known).ends == ends
     [gone] = lenient.find_skipped(known, ends)
-    assert gone.messages == 5 and "deleted and made anew" in gone.text
+    assert gone.messages == 5 and "deleted and recreated" in gone.text
     assert lenient.find_skipped(ends, ends) == []
     # The next start knows that it has been told.
     begun(made[0], tmp_path, lodged.house.remembered[""])

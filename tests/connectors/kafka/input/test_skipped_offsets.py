@@ -19,7 +19,7 @@ P: PartitionRef = ("t", 0)
         # The next micro-batch has what is gone beyond this one's end.
         (10, 20, 150, False, 10, "t:0 stood at 10 and begins at 150"),
         (10, 10, 150, False, 0, "t:0 stood at 10 and begins at 150"),
-        (10, 20, 2, True, 8, "t was deleted and made anew; t:0, which stood at 10, goes on at 10"),
+        (10, 20, 2, True, 8, "t was deleted and recreated; t:0, which stood at 10, goes on at 10"),
         (10, 3, 1, True, 2, "goes on at 3, and 2 messages from 1 on are not read"),
         # Its identity is not known, but it can be no other.
         (10, 3, 0, False, 3, "goes on at 3, and 3 messages from 0 on are not read"),

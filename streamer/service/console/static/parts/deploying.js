@@ -28,7 +28,7 @@ export function deployDialog({ title, yes, judgement, texts, warning, chilled = 
   const cancel = h("button", { type: "button" }, "Cancel");
   const progress = h("p", { class: "muted deploy-progress", role: "status" });
   const choice = reset && resetChoice(() => (go.disabled = false));
-  const back = judgement && checkbox("Go back by itself if it fails within its first minutes");
+  const back = judgement && checkbox("Roll back automatically if it fails in the first 2 minutes");
   const form = h(
     "form",
     { method: "dialog" },
@@ -36,7 +36,7 @@ export function deployDialog({ title, yes, judgement, texts, warning, chilled = 
     warning,
     judgement && judgementView(judgement),
     texts && diffTable(...texts),
-    chilled && h("p", { class: "warn" }, "It has findings, and runs in spite of them (chilled)."),
+    chilled && h("p", { class: "warn" }, "The config has findings that do not prevent a run (chilled)."),
     choice,
     back?.label,
     progress,
@@ -110,13 +110,13 @@ function resetChoice(chosen) {
   return h(
     "fieldset",
     { class: "choices" },
-    h("legend", null, "What becomes of open windows?"),
+    h("legend", null, "What happens to the open windows?"),
     radio(
       "drain",
       "Drain",
-      "They come out first, as they are; then the windows begin anew from the same offsets.",
+      "Emits the open windows first, as they are; then starts empty from the same offsets.",
     ),
-    radio("discard", "Discard", "They are dropped."),
+    radio("discard", "Discard", "Drops them."),
   );
 }
 

@@ -2,18 +2,19 @@
 
 import { h } from "./dom.js";
 import { diffTable } from "./diff.js";
+import { heldView } from "./held_state.js";
 import { visible } from "./outside_text.js";
 
 /** What each effect means, and its colour. */
 export const EFFECTS = {
   none: ["", "Nothing changes for the stream."],
-  restart: ["", "The stream goes on as it is; the change is seen when the service starts anew."],
+  restart: ["", "The stream runs on unchanged; the change takes effect when the service restarts."],
   "in place": [
     "good",
     "Open windows and offsets are kept; the next micro-batch runs the new config.",
   ],
-  migrate: ["warn", "Open windows and offsets are kept, and go on by the new setting."],
-  reset: ["bad", "The windows begin anew."],
+  migrate: ["warn", "Open windows and offsets are kept, and follow the new setting."],
+  reset: ["bad", "Windows and state start empty."],
 };
 
 /** @param {string} effect @returns {HTMLElement} */
@@ -30,13 +31,14 @@ export function effectBadge(effect) {
  * @param {{effect: string, loses: string[], changes: object[]}} judgement
  * @returns {HTMLElement}
  */
-export function judgementView({ effect, loses, changes }) {
+export function judgementView({ effect, loses, changes, held }) {
   return h(
     "div",
     { class: "judgement" },
     h("p", null, effectBadge(effect), " ", EFFECTS[effect]?.[1] ?? ""),
+    effect !== "none" && heldView(held, effect === "reset"),
     loses.length > 0 && [
-      h("p", null, "This is lost unless it is drained before:"),
+      h("p", null, "Lost, unless you drain it first:"),
       h(
         "ul",
         { class: "loses" },

@@ -30,6 +30,13 @@ export async function show(root, { params, api, navigate, onLeave }) {
   const starters = id === NEW ? await api.get("console/starters") : [];
   const view = new Editor(root, { id, api, navigate, onLeave, running, starters });
   view.look(true);
+  if (params.node && id !== NEW) await showNode(view.editor, id, params.node, api);
+}
+
+/** Put the cursor to the line of a component. */
+async function showNode(editor, id, node, api) {
+  const { lines } = await api.get(`streams/${id}/graph`);
+  if (lines[node]) editor.goTo(lines[node], 1);
 }
 
 class Editor {

@@ -2,6 +2,7 @@
 
 import { markNode } from "../parts/condition.js";
 import { h, fill, say } from "../parts/dom.js";
+import { configLink } from "../parts/figure_links.js";
 import { drawLoad } from "../parts/load.js";
 import { poll } from "../parts/poll.js";
 import { lasting, rate, whole } from "../parts/words.js";
@@ -85,7 +86,9 @@ function drawnNode(node, id, nodes) {
   const branches = node.branches.map((branch) =>
     h("li", null, branch.title && h("p", { class: "mono warn branch-title" }, branch.title), list(branch.nodes, id, nodes)),
   );
-  return h("li", { class: node.aside ? "node aside" : "node" }, box, branches.length ? h("ul", { class: "branches" }, branches) : null);
+  const name = node.label || node.name;
+  const source = node.path && h("a", { class: "node-config", href: configLink(id, node.path), title: `${name}: show it in the config` }, "config");
+  return h("li", { class: node.aside ? "node aside" : "node" }, h("div", { class: "node-place" }, box, source), branches.length ? h("ul", { class: "branches" }, branches) : null);
 }
 
 function update(one, drawn) {

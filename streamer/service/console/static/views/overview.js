@@ -1,6 +1,7 @@
 /** What a stream does now: its figures, its graph, and its windows. */
 
 import { h, fill, say } from "../parts/dom.js";
+import { figureLinks } from "../parts/figure_links.js";
 import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
 import { clock, lasting, moment, rate, short, whole } from "../parts/words.js";
@@ -17,7 +18,7 @@ const LINES_INTERVAL = 5_000;
  *   onLeave: (stop: () => void) => void}} context
  */
 export async function show(root, { params, api, onLeave }) {
-  const figures = tiles(["In", "Out", "Errors", "Lag", "Open windows", "Micro-batch"]);
+  const figures = tiles(["In", "Out", "Errors", "Lag", "Open windows", "Micro-batch"], params.id);
   root.append(figures.element);
 
   async function look() {
@@ -68,7 +69,7 @@ function dropped(by) {
   return `dropped: ${found.map(([reason, count]) => `${short(count)} ${reason}`).join(", ")}`;
 }
 
-function tiles(names) {
+function tiles(names, id) {
   const found = new Map();
   const element = h(
     "dl",
@@ -76,7 +77,7 @@ function tiles(names) {
     names.map((name) => {
       const [value, more, line] = [h("dd", { class: "value" }), h("dd", { class: "muted more" }), h("dd", { class: "line" })];
       found.set(name, { value, more, line });
-      return h("div", { class: "card tile" }, h("dt", null, name), value, more, line);
+      return h("div", { class: "card tile" }, h("dt", null, name), value, more, line, figureLinks(name, id));
     }),
   );
   function show(name, text, about) {

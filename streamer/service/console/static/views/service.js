@@ -40,7 +40,7 @@ export async function show(root, { api, onLeave }) {
   );
 
   async function look() {
-    const now = await api.get("service");
+    const now = await api.get("console/service");
     say(summary, `streamer ${now.version} on ${now.host.name}, up ${lasting(now.uptime)}`);
     facts.show(described(now));
     streams.show(now.streams);
@@ -56,7 +56,7 @@ export async function show(root, { api, onLeave }) {
   }
 
   await poll(look, INTERVAL, onLeave);
-  await logView(log, { path: "service/logs", name: "service-log", api, onLeave });
+  await logView(log, { path: "console/service/logs", name: "service-log", api, onLeave });
 }
 
 function card(title, more, body) {

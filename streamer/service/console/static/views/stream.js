@@ -3,6 +3,7 @@
 import { h, fill, say } from "../parts/dom.js";
 import { poll } from "../parts/poll.js";
 import { conditionMark, conditionPanel } from "../parts/condition.js";
+import { labelButton, showLabels } from "../parts/stream_labels.js";
 import { actions } from "../parts/state.js";
 import { lasting, number } from "../parts/words.js";
 import { tabs } from "../routes.js";
@@ -17,6 +18,7 @@ export async function show(root, context) {
   const { params, api, navigate, onLeave } = context;
   const { id } = params;
   const mark = h("span");
+  const labels = h("span", { class: "stream-labels" });
   const facts = h("p", { class: "muted facts" });
   const reason = h("p", { class: "notice", role: "status", hidden: true });
   const condition = conditionPanel(id);
@@ -35,7 +37,11 @@ export async function show(root, context) {
         if (done === "deleted") navigate("#/");
         else again();
       });
-      const head = h("div", { class: "head" }, h("h1", null, id), mark, facts, buttons.element);
+      if (status.state !== "refused") {
+        buttons.element.prepend(labelButton(id, api, (found) => showLabels(labels, found)));
+        showLabels(labels, await api.get(`streams/${id}/labels`));
+      }
+      const head = h("div", { class: "head" }, h("h1", null, id), mark, facts, labels, buttons.element);
       root.append(head, reason, condition.element, nav, panel);
     }
     buttons.show();

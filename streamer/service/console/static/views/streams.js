@@ -7,6 +7,7 @@ import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
 import { asOfText, conditionCounts, conditionMark, conditionOptions, conditionReason, urgency } from "../parts/condition.js";
 import { actions } from "../parts/state.js";
+import { labelText, showLabels } from "../parts/stream_labels.js";
 import { table } from "../parts/table.js";
 import { lasting, number, rate, short, whole } from "../parts/words.js";
 import { routes } from "../routes.js";
@@ -49,7 +50,7 @@ export async function show(root, { params, api, onLeave }) {
     const fits = rows.filter(
       (row) =>
         (!state.value || row.condition.name === state.value) &&
-        (!text || `${row.id} ${row.condition.text} ${conditionReason(row)} ${row.source}`.toLowerCase().includes(text)),
+        (!text || `${row.id} ${row.condition.text} ${conditionReason(row)} ${row.source} ${labelText(row.labels)}`.toLowerCase().includes(text)),
     );
     list.show(fits);
     bulk.show(fits);
@@ -77,7 +78,8 @@ export async function show(root, { params, api, onLeave }) {
 }
 
 function summed(rows) {
-  const messages = rows.reduce((sum, row) => sum + (row.in_rate ?? 0), 0);
+  const known = rows.filter((row) => typeof row.in_rate === "number");
+  const messages = known.length ? known.reduce((sum, row) => sum + row.in_rate, 0) : null;
   return `${number(rows.length, "stream")}: ${conditionCounts(rows)}; ${rate(messages)} in`;
 }
 
@@ -146,10 +148,15 @@ function columns(api, again, box) {
 function named(cell, row, box) {
   // A file that is refused has no stream to be paused.
   if (!cell.firstChild && row.state !== "refused") cell.append(box(row));
-  if (!cell.querySelector("a")) cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), h("p", { class: "muted source" }));
+  cell.source ??= h("p", { class: "muted source" });
+  cell.labels ??= h("span", { class: "stream-labels" });
+  if (!cell.source.isConnected && !cell.querySelector("a")) {
+    cell.append(h("a", { href: `#/streams/${row.id}` }, row.id), cell.source, cell.labels);
+  }
   const words = row.source === "api" ? `revision ${row.revision}` : row.source.split("/").slice(-2).join("/");
-  say(cell.lastChild, words);
-  cell.lastChild.title = row.source;
+  say(cell.source, words);
+  cell.source.title = row.source;
+  showLabels(cell.labels, row.labels);
 }
 
 function throughput(cell, row) {

@@ -33,16 +33,25 @@ def list_streams_cli(form: str, **service: Any) -> int:
     rows = [
         (
             *(name, _name_condition(one), _format_seconds(one["uptime"])),
-            _format_count(one["messages"]),
+            *(_format_count(one["messages"]), _format_rate(one, "in"), _format_rate(one, "out")),
             *(_format_count(one["open_windows"]), str(one["revision"]), one["source"]),
         )
         for name, one in streams.items()
     ]
-    print_table(("ID", "STATE", "UPTIME", "MESSAGES", "WINDOWS", "REVISION", "SOURCE"), rows)
+    names = ("ID", "STATE", "UPTIME", "MESSAGES", "IN/S", "OUT/S", "WINDOWS", "REVISION", "SOURCE")
+    print_table(names, rows)
     for name, one in streams.items():
         for line in describe_stream(one):
             click.echo(escape_controls(shorten_times(f"{name}: {line}")))
     return 0
+
+
+def _format_rate(one: Mapping[str, Any], way: str) -> str:
+    """Return a rate of a stream; of an older service, or where nobody knows it, a dash."""
+    rate = one.get(f"{way}_rate")
+    if rate is None:
+        return "–"
+    return f"{rate:.1f}" if 0 < rate < 10 else f"{rate:,.0f}"
 
 
 def _name_condition(one: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ class RunLog:
 
     Attributes:
         level: the lowest level that is written.
+        on_error: called with the text of each line of an error.
     """
 
     def __init__(self, config: Config, level: str | None) -> None:
@@ -30,6 +31,7 @@ class RunLog:
             StreamerError: the log's file cannot be opened.
         """
         self._forced_level = level
+        self.on_error: Callable[[str], None] = lambda text: None
         self._overlay: Overlay | None = None
         self.use_config(config)
 
@@ -51,6 +53,8 @@ class RunLog:
 
     def __call__(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Write a line."""
+        if level in ("ERROR", "FATAL"):
+            self.on_error(text)
         self._logger.emit(level, text, fields, time.time_ns())
 
     def attach(self, overlay: Overlay | None) -> None:

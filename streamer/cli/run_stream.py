@@ -35,6 +35,7 @@ from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import Plan, make_plan
 from streamer.plan.checkpoint_dir import default_checkpoint, is_remote
 from streamer.service.monitoring.stream_condition import describe_condition, read_condition
+from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.run.revision_switch import OnReset
 from streamer.service.run.stream_run import StreamRun
@@ -70,6 +71,8 @@ def run_command(config: Config, options: Options) -> int:
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
     view = StreamView(config)
+    redact = build_redactor(config)
+    log.on_error = lambda text: view.figures.mark(MarkerKind.ERROR, redact(text))
     with _open_status_line(view, log) as status:
         return _run_with_status(config, options, log, view, status)
 
@@ -203,16 +206,15 @@ def _run_stream(run: _RunContext) -> int:
     stopper.install()
     life.start(session)
     log("INFO", "Running", {"seconds": round(run.progress.seconds, 1)})
-    meter = _RateMeter()
     try:
-        _poll_until_end(run, meter)
+        _poll_until_end(run)
     except BrokenPipeError:
         log("ERROR", "The standard output was closed by its reader; stopping", {})
         _drain_and_stop(run)
         return 1
     stopped = stopper.stop_requested.is_set()
     life.finish_start()
-    status.update(*meter.measure(life.snapshot()), "stopping")
+    status.update(*_status_figures(life), "stopping")
     delay_stop(life.config.shutdown_delay, stopper, log)
     finished = _drain_and_stop(run)
     _log_end(life.snapshot(), stopped, str(life.checkpoint), log)
@@ -246,7 +248,7 @@ def _open_stream(run: _RunContext) -> bool:
     return open_with_retries(begin, stopper.stop_requested, run.log, run.on_wait)
 
 
-def _poll_until_end(run: _RunContext, meter: _RateMeter) -> None:
+def _poll_until_end(run: _RunContext) -> None:
     """Poll the stream until it ends, or is to stop.
 
     Raises:
@@ -263,7 +265,7 @@ def _poll_until_end(run: _RunContext, meter: _RateMeter) -> None:
             # Until the first micro-batch is delivered, the start is shown.
             if run.progress.is_finished:
                 run.spark.make_archive()
-                figures = meter.measure(life.snapshot())
+                figures = _status_figures(life)
                 state = run.describe_state() if run.status.is_active else ""
                 batch = life.batch_progress()
                 run.status.update(*figures, state, batch)
@@ -330,25 +332,11 @@ class _ConditionText:
         return self._text
 
 
-class _RateMeter:
-    """Messages a second, from one figure to the next."""
-
-    def __init__(self) -> None:
-        self._messages = 0
-        self._at = time.monotonic()
-        self._rate = 0.0
-
-    def measure(self, snapshot: Snapshot) -> tuple[int, float, int, int | None, int]:
-        """Return what the status line shows."""
-        now = time.monotonic()
-        if snapshot.messages != self._messages:
-            self._rate = (snapshot.messages - self._messages) / max(now - self._at, 1e-3)
-            self._messages, self._at = snapshot.messages, now
-        elif now - self._at > 5:
-            self._rate = 0.0
-        dropped = sum(snapshot.dropped.values())
-        close = snapshot.next_close
-        return snapshot.messages, max(self._rate, 0.0), snapshot.open_windows, close, dropped
+def _status_figures(life: StreamRun) -> tuple[int, float | None, int, int | None, int]:
+    """Return what the status line shows."""
+    snapshot, rate = life.snapshot(), life.rate
+    dropped = sum(snapshot.dropped.values())
+    return snapshot.messages, rate, snapshot.open_windows, snapshot.next_close, dropped
 
 
 class SparkStart:

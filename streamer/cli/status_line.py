@@ -112,7 +112,7 @@ class StatusLine:
     def update(
         self,
         messages_in: int,
-        rate: float,
+        rate: float | None,
         open_windows: int,
         next_close_ns: int | None,
         dropped: int,
@@ -123,7 +123,7 @@ class StatusLine:
 
         Args:
             messages_in: taken in since the start.
-            rate: messages a second, lately.
+            rate: messages a second, lately; None when nobody knows.
             open_windows: windows that hold messages.
             next_close_ns: when the next window closes, by the clock; None when none is open.
             dropped: messages dropped since the start, for whatever reason.
@@ -177,13 +177,13 @@ class StatusLine:
     def _format_figures(
         self,
         messages_in: int,
-        rate: float,
+        rate: float | None,
         open_windows: int,
         next_close_ns: int | None,
         dropped: int,
         now: int,
     ) -> list[str]:
-        parts = [f"{messages_in:,} in", f"{rate:,.0f}/s"]
+        parts = [f"{messages_in:,} in", "-/s" if rate is None else f"{rate:,.0f}/s"]
         if open_windows or next_close_ns is not None:
             parts.append(f"{open_windows:,} open window{'' if open_windows == 1 else 's'}")
         if next_close_ns is not None:

@@ -16,7 +16,7 @@ MARK: Final = (
 
 def format_table() -> str:
     """Return the table of all extras as Markdown."""
-    rows = ["| extra | for | what is imported |", "|---|---|---|"]
+    rows = ["| extra | for | modules |", "|---|---|---|"]
     for extra, purpose in EXTRAS.items():
         names = sorted(f"`{name}`" for name, of in EXTRA_OF.items() if of == extra)
         rows.append(f"| `{extra}` | {purpose} | {', '.join(names)} |")

@@ -40,7 +40,7 @@ def data(listed: Run) -> Callable[..., Any]:
 def test_lists_are_printed_as_benthos_prints_them_and_with_a_line_about_each(listed: Run) -> None:
     code, out, err = listed("scanners", "buffers")
     assert (code, err) == (0, "")
-    assert out.startswith("Buffers:\n  - count_window     (beta) Cuts a stream into windows of a n")
+    assert out.startswith("Buffers:\n  - count_window     (beta) Divides a stream into windows of")
     assert max(map(len, out.splitlines())) <= 100
     names = re.findall(r"^  - (\S+)  +\S", out, re.M)
     kinds = (Kind.BUFFER, Kind.SCANNER)

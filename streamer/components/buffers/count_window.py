@@ -45,10 +45,10 @@ def _find_count_problem(value: int) -> str | None:
 SPEC: Final = Spec(
     Kind.BUFFER,
     "count_window",
-    "Cuts a stream into windows of a number of messages.",
+    "Divides a stream into windows of a fixed number of messages.",
     description=(
-        "Without `every`, each `count` messages of a key are one batch. With it, the latest "
-        "`count` messages are emitted after every `every` messages, once there have been that "
+        "Without `every`, each `count` messages of a key are one batch. With `every`, the "
+        "latest `count` messages are emitted after each `every` messages, once there are that "
         "many. Messages get the metadata `window_key`, `window_emit` (`count`) and "
         "`window_count`, the number of messages in the batch. Messages that are in no batch "
         'are dropped, logged and counted (reason "incomplete"). These are the first messages '

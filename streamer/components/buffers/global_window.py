@@ -67,21 +67,20 @@ SPEC: Final = Spec(
     "Keeps one window without end for each key: running totals, and the latest of each.",
     description=(
         "A window opens with the first message of its key and never closes. After each change "
-        "it is emitted as one batch, and the pipeline's mapping makes the present result of "
-        "it. The checkpoint stores one of two things:\n"
+        "it is emitted as one batch, from which the pipeline's mapping makes the current "
+        "result. The checkpoint stores one of two things:\n"
         "\n"
-        "- Without `latest_by`, what the mapping asks of all messages (`batch_size()`, "
-        '`json("n").from_all().sum()` and the like); no message is kept, so the mapping must '
-        "be one that can be [pre-aggregated](../../aggregates.md#pre-aggregation). `this` is "
-        "the message that came last.\n"
-        "- With `latest_by`, the latest message of each id: the batch has these and no "
-        "others, so that nothing counts twice when an id comes again. `delete_when` takes an "
-        "id out.\n"
+        "- Without `latest_by`, the aggregates of the mapping (such as `batch_size()` and "
+        '`json("n").from_all().sum()`). No message is stored, so the mapping must be one that '
+        "can be [pre-aggregated](../../aggregates.md#pre-aggregation). `this` is the latest "
+        "message.\n"
+        "- With `latest_by`, the latest message of each id. The batch has only these, so that "
+        "an updated id does not count twice. `delete_when` removes an id.\n"
         "\n"
         "Messages get the metadata `window_key`, `window_max_timestamp` and `window_emit`: "
-        "`changes`, `each`, or `deleted` for the message that has taken out the last id of "
-        "its key, which then comes alone. A window without end has no bounds, and no message "
-        "is late. When the input ends the windows stay in the checkpoint, and go on at the "
+        "`changes`, `each`, or `deleted` for the message that has removed the last id of its "
+        "key, which is then a batch alone. A window without end has no bounds, and no message "
+        "is late. When the input ends, the windows stay in the checkpoint and continue at the "
         "next start."
     ),
     status="beta",

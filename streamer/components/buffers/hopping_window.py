@@ -23,12 +23,12 @@ from streamer.sdk.window_buffer.grid import (
 SPEC: Final = Spec(
     Kind.BUFFER,
     "hopping_window",
-    "Cuts a stream into windows of a fixed length that overlap, by event time.",
+    "Divides a stream into overlapping windows of a fixed length, by event time.",
     description=(
-        "A window starts at every multiple of `every` since 1970 and covers the times from its "
-        "start up to, and without, its end. A message is in each window that covers its time; it "
-        "is kept once, however many they are. Windows close and are emitted as those of "
-        "`tumbling_window` are."
+        "A window starts at every multiple of `every` since 1970 and covers the times from "
+        "its start up to, and without, its end. A message is in each window that covers its "
+        "time, and is stored once for all of them. Windows close and are emitted like those "
+        "of `tumbling_window`."
     ),
     status="beta",
     fields=event_time_fields(

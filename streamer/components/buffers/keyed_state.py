@@ -75,17 +75,18 @@ def _check(parsed: ParsedFields) -> FieldProblems:
 SPEC: Final = Spec(
     Kind.BUFFER,
     "keyed_state",
-    "Passes messages on at once, and lets the pipeline keep state by key.",
+    "Passes messages immediately, with state by key for the pipeline.",
     description=(
-        "There are no windows: each message is a batch by itself. Those of a key go through the "
-        "pipeline one after the other, whatever partition they are from: in order of arrival at "
-        "once, or with `order: event_time` by their times. "
-        "There the functions `lag`, `latest`, `had_changed`, `acc_sum` and the like, and "
-        "`accumulate` keep values of the key, and the processors `throttle` and `deduplicate` "
-        "decide by what came before. All of it is in the checkpoint: after a restart or a replay "
-        "the answers are the same. See [State by key](../../state.md).\n\n"
-        "Time is the event time, if `timestamp_mapping` gives one, and never runs backwards: a "
-        "message out of order counts as of the largest time before it."
+        "There are no windows: each message is a batch by itself. The messages of a key pass "
+        "the pipeline one after the other, from all partitions: immediately in arrival order, "
+        "or with `order: event_time` in order of their times. There, functions such as `lag`, "
+        "`latest`, `had_changed`, `acc_sum` and `accumulate` store values of the key, and the "
+        "processors `throttle` and `deduplicate` depend on earlier messages. The checkpoint "
+        "has this state: after a restart or a replay the results are the same. See [State by "
+        "key](../../state.md).\n"
+        "\n"
+        "Time is the event time, if `timestamp_mapping` gives one, and never runs backwards: "
+        "a message out of order counts as of the largest time before it."
     ),
     status="beta",
     fields=(

@@ -47,11 +47,11 @@ SPEC: Final = Spec(
     "memory",
     "Collects messages and, with a batch policy, passes them on in batches.",
     description=(
-        "Spark's micro-batch is the buffer: what waits at the input is taken at once, up to "
-        "`limit`. With `batch_policy.enabled`, each micro-batch is cut into batches; the last one "
-        "of a micro-batch may be smaller than the policy says. Unlike Benthos's, this buffer "
-        "loses nothing when the program is killed, as no message is acknowledged before it has "
-        "been written."
+        "Spark's micro-batch is the buffer: waiting messages are read at once, up to `limit`. "
+        "With `batch_policy.enabled`, each micro-batch is divided into batches; the last one "
+        "may be smaller than the policy. Unlike in Benthos, this buffer loses nothing when "
+        "the program is killed, because no message is acknowledged before it has been "
+        "written."
     ),
     fields=(
         Field(

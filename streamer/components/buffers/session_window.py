@@ -63,16 +63,18 @@ def _check(parsed: ParsedFields) -> FieldProblems:
 SPEC: Final = Spec(
     Kind.BUFFER,
     "session_window",
-    "Cuts a stream into sessions: times of activity, each ended by a time without messages.",
+    "Divides a stream into sessions: periods of activity, each ended by a period without messages.",
     description=(
-        "A message that is within `gap` of a session of its key, before its start or after its "
-        "end, belongs to it and extends it; one that is near two sessions joins them. Otherwise it "
-        "starts a new one. A session starts and ends with its first and last message, both "
-        "included, and is emitted when its clock has passed its end by more than `gap` and "
-        "`allowed_lateness`. Sessions of different keys have nothing to do with each other.\n\n"
-        "With `gap_mapping`, messages bring gaps of their own (dynamic gap): a message at t with "
-        "the gap g extends its session to t + g, unless it reaches further already. Messages "
-        "whose times from t to t + g overlap are in one session, in whatever order they come."
+        "A message that is within `gap` of a session of its key, before its start or after "
+        "its end, belongs to it and extends it; a message near two sessions merges them. "
+        "Otherwise it starts a new session. A session starts and ends with its first and last "
+        "message, both included, and is emitted when its clock has passed its end by more "
+        "than `gap` and `allowed_lateness`. Sessions of different keys are independent.\n"
+        "\n"
+        "With `gap_mapping`, each message has its own gap (dynamic gap): a message at t with "
+        "the gap g extends its session to t + g, unless the session already ends later. "
+        "Messages whose intervals from t to t + g overlap are in one session, in any order of "
+        "arrival."
     ),
     status="beta",
     fields=event_time_fields(

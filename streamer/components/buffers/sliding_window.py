@@ -68,15 +68,17 @@ def _find_event_mode_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]
 SPEC: Final = Spec(
     Kind.BUFFER,
     "sliding_window",
-    "Looks at the messages within a fixed length of each other, wherever they lie.",
+    "Makes windows of messages within a fixed distance of each other, without a grid.",
     description=(
-        "Windows are not on a grid: each message has its own. Both bounds belong to a window.\n\n"
-        "- `mode: forward`, as KIP-450 proposed: a window of `size` begins at every event time of "
-        "a key, and is emitted when its end is before the clock by more than `allowed_lateness`.\n"
+        "Windows are not on a grid: each message has its own. Both bounds belong to a window.\n"
+        "\n"
+        "- `mode: forward`, as KIP-450 proposed: a window of `size` begins at every event "
+        "time of a key, and is emitted when its end is before the clock by more than "
+        "`allowed_lateness`.\n"
         "- `mode: kafka`, as Kafka Streams has it: a window ends at every event time, and one "
         "begins 1 ms after it when there is a message for it. Times are whole milliseconds.\n"
-        "- `mode: event`, as in eKuiper: every message gives at once a batch of all that its key "
-        "had in the `size` before it, itself included."
+        "- `mode: event`, as in eKuiper: every message immediately emits a batch of its key's "
+        "messages in the `size` before it, including itself."
     ),
     status="beta",
     fields=event_time_fields(

@@ -133,15 +133,16 @@ _FIELDS: Final = (
 SPEC: Final = Spec(
     Kind.BUFFER,
     "system_window",
-    "Cuts a stream into tumbling or sliding windows that follow the system clock.",
+    "Divides a stream into tumbling or sliding windows by the system clock.",
     description=(
-        "The messages of a window are emitted as one batch once the system clock has passed the "
-        "window's end by `allowed_lateness`. A window covers the times after its start, up to and "
-        "including its end. Each message gets the metadata `window_end_timestamp`, the window's "
-        "end in RFC 3339.\n\n"
-        "Windows survive a restart, a crash included: what was open is continued, and each window "
-        "is emitted whole. A message whose windows have all been emitted is late: it is dropped, "
-        "logged and counted."
+        "The messages of a window are emitted as one batch once the system clock has passed "
+        "the window's end by `allowed_lateness`. A window covers the times after its start, "
+        "up to and including its end. Each message gets the metadata `window_end_timestamp`, "
+        "the window's end in RFC 3339.\n"
+        "\n"
+        "Windows survive a restart and a crash: open windows continue, and each one is "
+        "emitted completely. A message whose windows have all been emitted is late: it is "
+        "dropped, logged and counted."
     ),
     status="beta",
     fields=_FIELDS,

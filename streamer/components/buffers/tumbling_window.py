@@ -23,13 +23,13 @@ from streamer.sdk.window_buffer.grid import (
 SPEC: Final = Spec(
     Kind.BUFFER,
     "tumbling_window",
-    "Cuts a stream into windows of a fixed length, one after the other, by event time.",
+    "Divides a stream into consecutive windows of a fixed length, by event time.",
     description=(
-        "A window covers the times from its start up to, and without, its end; windows start at "
-        "multiples of `size` since 1970. It is emitted as one batch when its clock has passed its "
-        "end by `allowed_lateness`. The clock is the largest event time that has been seen, "
-        "unless `clock` says otherwise. Each message gets the window's bounds and its key as "
-        "metadata (`window_start_timestamp`, `window_end_timestamp`, `window_key`)."
+        "A window covers the times from its start up to, and without, its end; windows start "
+        "at multiples of `size` since 1970. It is emitted as one batch when its clock has "
+        "passed its end by `allowed_lateness`. The clock is the largest event time so far, "
+        "unless `clock` is set. Each message gets the window's bounds and its key as metadata "
+        "(`window_start_timestamp`, `window_end_timestamp`, `window_key`)."
     ),
     status="beta",
     fields=event_time_fields(

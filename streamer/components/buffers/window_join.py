@@ -80,24 +80,28 @@ SPEC: Final = Spec(
     "window_join",
     "Joins two inputs: messages of the same key whose event times are close.",
     description=(
-        "Each pair of a left and a right message whose keys are equal, and whose times differ by "
-        'no more than `within`, becomes one message, `{"left": …, "right": …}`, whose time is the '
-        "later one of both. With `type: left` or `outer`, a message that has found no partner is "
-        "emitted once none can come any more, with null for the other side.\n\n"
-        "The sides are two inputs of a `broker`, told apart by their labels. There is one clock, "
-        "the largest event time of both sides; a message is late when its time lies more than "
-        "`allowed_lateness` before the clock. A pair comes out when its second message comes in, "
-        "as a batch of its own; messages are kept as long as a match of them may come.\n\n"
-        "By that clock a message without a partner waits until later messages have come, however "
-        "long that takes. With `clock: system` it comes out once the time of day has passed the "
-        "last time that its partner could have had, by more than `allowed_lateness`, though "
-        "nothing follows. A message is late then only when all that it could match have left.\n\n"
-        "The metadata are those of the left message, and what only the right one has; besides "
-        "these `window_emit` (`event` for a pair; `final`, `idle` or `flush` for a message without "
-        "a partner), `window_key`, and the times: `window_max_timestamp` is the later time of the "
-        "pair; `window_start_timestamp` and `window_end_timestamp` are the earlier and the later "
-        "one, and for a message without a partner the bounds between which that would have been. "
-        "A payload that is no JSON becomes a text."
+        "Each pair of a left and a right message whose keys are equal, and whose times differ "
+        'by no more than `within`, becomes one message, `{"left": …, "right": …}`, whose time '
+        "is the later one of both. With `type: left` or `outer`, a message that has found no "
+        "partner is emitted once none can come any more, with null for the other side.\n"
+        "\n"
+        "The sides are two inputs of a `broker`, identified by their labels. There is one "
+        "clock, the largest event time of both sides; a message is late when its time lies "
+        "more than `allowed_lateness` before the clock. A pair is emitted when its second "
+        "message arrives, as a separate batch; messages are stored as long as a match may "
+        "arrive.\n"
+        "\n"
+        "By that clock, a message without a partner waits until later messages arrive, "
+        "without a limit. With `clock: system` it is emitted when the time of day has passed "
+        "the last possible time of its partner by more than `allowed_lateness`, even if no "
+        "message follows. A message is then late only if all its possible partners have left.\n"
+        "\n"
+        "The metadata are those of the left message, plus those that only the right one has, "
+        "and `window_emit` (`event` for a pair; `final`, `idle` or `flush` for a message "
+        "without a partner), `window_key`, and the times: `window_max_timestamp` is the later "
+        "time of the pair; `window_start_timestamp` and `window_end_timestamp` are the "
+        "earlier and the later one, and for a message without a partner the bounds between "
+        "which that would have been. A payload that is not JSON becomes text."
     ),
     status="beta",
     fields=(

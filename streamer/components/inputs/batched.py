@@ -23,10 +23,10 @@ SPEC: Final = Spec(
     "batched",
     "Reads another input and puts its messages into batches.",
     description=(
-        "The other input is read on the driver, with its processors, and a batch goes into "
-        "the spool when it is closed; `period` is the time since the last one was. Held "
-        "messages are read again at the next start. A batch of the other input is never cut. "
-        "Windows and `memory` buffers make batches with less effort."
+        "The other input is read on the driver, with its processors, and a closed batch goes "
+        "into the spool; `period` is the time since the last one. Held messages are read "
+        "again at the next start. Batches of the other input are never divided. Windows and "
+        "`memory` buffers make batches with less effort."
     ),
     fields=(
         Field(CHILD, "input", "The input that is read."),

@@ -35,11 +35,13 @@ SPEC: Final = Spec(
     "broker",
     "Reads from several inputs at once.",
     description=(
-        "The messages of one input stay in their order; those of different inputs have none among "
-        "each other. Every input has its own place in the checkpoint, by its label; one that is "
-        "added later begins at its beginning. The processors beside an input run on its messages "
-        "alone, those beside the broker on all. The broker ends when all of its inputs have ended."
-        "\n\nWith `batching` the inputs are read on the driver, and batches of their messages go "
+        "The messages of one input stay in order; different inputs have no common order. "
+        "Every input has its own position in the checkpoint, by its label; a new input starts "
+        "at its beginning. The processors beside an input run on its messages alone, those "
+        "beside the broker on all messages. The broker ends when all of its inputs have "
+        "ended.\n"
+        "\n"
+        "With `batching` the inputs are read on the driver, and batches of their messages go "
         "into the spool, as those of the input `batched`."
     ),
     fields=(

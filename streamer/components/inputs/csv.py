@@ -52,10 +52,11 @@ SPEC: Final = Spec(
     name="csv",
     summary="Reads the rows of CSV files once, in the order of the paths.",
     description=(
-        "A row is an object whose keys are those of the file's first row, or an array. Adds the "
-        "metadata `path`, `mod_time_unix` (seconds), `mod_time` (RFC 3339) and, of objects, "
-        "`header`: the keys in the order of the file. Positions are kept in the checkpoint: a "
-        "restart goes on where it was. Several files are read at once, a file by one worker."
+        "A row is an object whose keys are those of the file's first row, or an array. Adds "
+        "the metadata `path`, `mod_time_unix` (seconds), `mod_time` (RFC 3339) and, of "
+        "objects, `header`: the keys in the order of the file. The checkpoint has the "
+        "positions: a restart continues there. Several files are read in parallel, each by "
+        "one worker."
     ),
     fields=(
         paths_field("csv", "/tmp/foo.csv", "/tmp/data/**/*.csv"),

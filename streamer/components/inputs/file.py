@@ -26,9 +26,9 @@ SPEC: Final = Spec(
     summary="Reads files once, in the order of the paths, and cuts them into messages.",
     description=(
         "Adds the metadata `path`, `mod_time_unix` (seconds) and `mod_time` (RFC 3339) to "
-        "each message. Positions are kept in the checkpoint: a restart goes on where it was. "
-        "A part that a scanner cannot read is logged as an error, and the rest of that file "
-        "is skipped."
+        "each message. The checkpoint has the positions: a restart continues there. A part "
+        "that a scanner cannot read is logged as an error, and the rest of that file is "
+        "skipped."
     ),
     fields=(
         paths_field("jsonl", "./data/*.jsonl"),

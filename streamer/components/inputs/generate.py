@@ -54,9 +54,10 @@ SPEC = Spec(
     name="generate",
     summary="Makes messages with a Bloblang mapping, on an interval.",
     description=(
-        "With a duration the first message comes at once, then one batch every `interval`; with a "
-        "cron expression one batch at each of its times. Time in which the program is down is not "
-        "made up for; time in which an output is blocked is, about 64 MiB in a micro-batch."
+        "With a duration the first message comes at once, then one batch every `interval`; "
+        "with a cron expression one batch at each of its times. Batches for the time in which "
+        "the program is down are not made later. Batches for the time of a blocked output "
+        "are, about 64 MiB per micro-batch."
     ),
     fields=(
         Field(

@@ -50,14 +50,14 @@ SPEC: Final = Spec(
     "http_client",
     "Makes requests over and over, and a message of each answer.",
     description=(
-        "The next request is made when the answer to the last one is safe on disk; a "
-        "`rate_limit` says how often. `url`, `headers` and `payload` may look at the answer "
-        "before, which is how pages are requested one after another; without a `payload` it "
-        "is also the body of the request, as in Benthos. The parts of a multipart answer are "
-        "a batch.\n"
+        "The next request is made when the previous response is safe on disk; a `rate_limit` "
+        "sets the pace. `url`, `headers` and `payload` may use the previous response, for "
+        "example to request page after page. Without a `payload`, the previous response is "
+        "also the body of the request, as in Benthos. The parts of a multipart response are a "
+        "batch.\n"
         "\n"
-        "With `stream.enabled` the body of one answer is read for as long as it goes on, and "
-        "a scanner cuts it into messages. Messages in transit during a crash are lost."
+        "With `stream.enabled`, the body of one response is read until it ends, and a scanner "
+        "divides it into messages. Messages in transit during a crash are lost."
     ),
     fields=(
         *client_fields("GET"),

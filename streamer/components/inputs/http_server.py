@@ -64,27 +64,30 @@ def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.INPUT,
     "http_server",
-    "Takes messages that are sent to it over HTTP, HTTPS and WebSockets.",
+    "Receives messages over HTTP, HTTPS and WebSockets.",
     description=(
-        "Without an `address` the stream's own HTTP server (section `http`) serves the paths. A "
-        "path may have parameters, `/{name}/post`, which become metadata, and one that ends in `/` "
-        "stands for all below it. The body of a request is one message; the parts of a multipart "
-        "body are a batch. With a `scanner` a body is cut into messages, each a batch by itself."
-        "\n\n"
-        "A request is answered with 200 once its messages are safe on disk, before they are "
-        "processed; `429` with `Retry-After` says that too much waits to be read or that the rate "
-        "limit is reached, `503` that the disk does not take it, that the program stops or, with "
-        "`Retry-After`, that the stream is starting. If anything in the config is a "
-        "`sync_response`, a request waits until its messages have been through the pipeline and is "
-        "answered with what that has been given, or `408` after `timeout`; with windows none "
-        "waits. So it does where the config rejects messages (`reject_errored`, `reject`, a "
-        "`switch` with `strict_mode`, `error_handling.strict`) and nothing catches them: then it "
-        "is answered with `200`, or with `502` and the reason.\n\n"
+        "Without an `address` the stream's own HTTP server (section `http`) serves the paths. "
+        "A path may have parameters, `/{name}/post`, which become metadata. A path that ends "
+        "in `/` includes all paths below it. The body of a request is one message; the parts "
+        "of a multipart body are a batch. A `scanner` divides a body into messages; each one "
+        "is a batch.\n"
+        "\n"
+        "A request gets 200 when its messages are safe on disk, before they are processed. It "
+        "gets `429` with `Retry-After` if too many messages wait or the rate limit is "
+        "reached. It gets `503` if the disk is full, if the program stops or, with "
+        "`Retry-After`, if the stream is starting.\n"
+        "\n"
+        "If the config has a `sync_response`, a request waits until its messages have passed "
+        "the pipeline and gets their response, or `408` after `timeout`; with windows, "
+        "requests do not wait. A request also waits if the config rejects messages "
+        "(`reject_errored`, `reject`, a `switch` with `strict_mode`, `error_handling.strict`) "
+        "and no output catches them: it then gets `200`, or `502` with the reason.\n"
+        "\n"
         "Metadata: `http_server_user_agent`, `http_server_request_path`, `http_server_verb`, "
         "`http_server_remote_ip`, with TLS `http_server_tls_version` and "
-        "`http_server_tls_cipher_suite`; all headers, query parameters, parameters of the path and "
-        "cookies; where requests wait, `http_server_request_id`, which a mapping must not take "
-        "away before the answer. HTTP/2 is not spoken."
+        "`http_server_tls_cipher_suite`; all headers, query parameters, parameters of the "
+        "path and cookies; for waiting requests `http_server_request_id`, which a mapping "
+        "must not remove before the response. HTTP/2 is not supported."
     ),
     fields=(
         address_field("0.0.0.0:4196"),

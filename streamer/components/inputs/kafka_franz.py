@@ -44,7 +44,7 @@ def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.INPUT,
     NAME,
-    "Reads topics of Kafka; topics may be found by regular expressions.",
+    "Reads topics of Kafka; regular expressions may select topics.",
     description=READING_DESCRIPTION,
     fields=(
         *seed_connection("5m"),

@@ -34,10 +34,10 @@ SPEC: Final = Spec(
     "Reads the rows of Parquet files once, in the order of the paths.",
     description=(
         "A row is an object. Times are the numbers that they are stored as; columns of bytes "
-        "without a meaning are base64 in JSON, and decimals are texts. Adds the metadata `path`, "
-        "`mod_time_unix` (seconds) and `mod_time` (RFC 3339). Positions are kept in the "
-        "checkpoint: a restart goes on where it was. Several files are read at once, a file by one "
-        "worker."
+        "without a meaning are base64 in JSON, and decimals are texts. Adds the metadata "
+        "`path`, `mod_time_unix` (seconds) and `mod_time` (RFC 3339). The checkpoint has the "
+        "positions: a restart continues there. Several files are read in parallel, each by "
+        "one worker."
     ),
     fields=(
         paths_field("parquet", "/tmp/foo.parquet", "/tmp/data/**/*.parquet"),

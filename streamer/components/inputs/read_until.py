@@ -51,12 +51,12 @@ def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.INPUT,
     "read_until",
-    "Reads an input until a message passes a check, or until nothing comes any more.",
+    "Reads an input until a message passes a check, or until no more messages arrive.",
     description=(
-        "The message that passes the check is the last one; its metadata `benthos_read_until` is "
-        "`final`. The other input is read on the driver, in order, with its processors; how far it "
-        "was read and the counters of the check are in the checkpoint, so that a restart goes on "
-        "where it was, and an input that was read until the end stays ended."
+        "The message that passes the check is the last one; its metadata `benthos_read_until` "
+        "is `final`. The other input is read on the driver, in order, with its processors. "
+        "The checkpoint has its position and the counters of the check, so that a restart "
+        "continues there, and an ended input stays ended."
     ),
     fields=(
         Field(INPUT, "input", "The input that is read."),

@@ -36,9 +36,9 @@ SPEC: Final = Spec(
     "redis_list",
     "Pops messages from a list of Redis.",
     description=(
-        "Messages are popped by the driver, up to a hundred at a time, and are safe on its disk "
-        "before more are requested. Those that it has popped when the machine fails, and not "
-        "written yet, are lost, since Redis has them no more."
+        "Messages are popped by the driver, up to a hundred at a time, and are safe on its "
+        "disk before more are requested. Popped messages that are not yet written when the "
+        "machine fails are lost, because Redis no longer has them."
     ),
     fields=(
         *CLIENT_FIELDS,

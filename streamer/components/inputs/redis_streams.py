@@ -40,9 +40,10 @@ SPEC: Final = Spec(
     "redis_streams",
     "Reads streams of Redis as one of a consumer group.",
     description=(
-        "An entry is safe on the driver's disk before it is acknowledged, and is taken once. Its "
-        "fields other than `body_key` become metadata, and its id `redis_stream`; an entry without "
-        "`body_key` is left out. Give each consumer of a group a `client_id` of its own."
+        "An entry is safe on the driver's disk before it is acknowledged, and is read once. "
+        "Its fields other than `body_key` become metadata, and its id `redis_stream`; an "
+        "entry without `body_key` is ignored. Each consumer of a group needs its own "
+        "`client_id`."
     ),
     fields=(
         *CLIENT_FIELDS,

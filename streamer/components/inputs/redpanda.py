@@ -64,7 +64,7 @@ def _buffer_field(name: str, default: str) -> Field:
 SPEC: Final = Spec(
     Kind.INPUT,
     NAME,
-    "Reads topics of Kafka or Redpanda; topics may be found by regular expressions.",
+    "Reads topics of Kafka or Redpanda; regular expressions may select topics.",
     description=f"{READING_DESCRIPTION} `kafka_key` is bytes here, as in Redpanda Connect.",
     fields=(
         *seed_connection("1m"),

@@ -37,9 +37,9 @@ SPEC: Final = Spec(
     "socket",
     "Connects to a socket and cuts what comes from it into messages.",
     description=(
-        "A connection that ends or cannot be made is made again after a short pause. Received "
-        "messages are on disk before they are processed. Messages in transit during a crash "
-        "are lost, because a socket cannot repeat them."
+        "A lost or failed connection is retried after a short pause. Received messages are on "
+        "disk before they are processed. Messages in transit during a crash are lost, because "
+        "a socket cannot repeat them."
     ),
     fields=(
         Field(

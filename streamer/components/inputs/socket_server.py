@@ -74,8 +74,8 @@ SPEC: Final = Spec(
     "socket_server",
     "Listens on a socket and cuts what is sent to it into messages.",
     description=(
-        "Every connection is cut by itself; datagrams are cut as if they were one stream, so "
-        "one that does not end with a line break is joined with the next. Received messages "
+        "Every connection is divided separately. Datagrams are divided like one stream, so a "
+        "datagram without a final line break is joined with the next one. Received messages "
         "are on disk before they are processed. If too many messages wait, connections are "
         "not read until space is free. Senders over a socket get no answer: messages in "
         "transit when the program is killed are lost."

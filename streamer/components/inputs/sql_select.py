@@ -23,8 +23,8 @@ SPEC: Final = Spec(
     "Reads rows of a table, and makes a message of each.",
     description=(
         "The driver runs the query once, and its rows are safe on its disk before they are "
-        "processed; after the last one the input has ended. A query that was not read to its end, "
-        "because the program stopped or the connection was lost, is run again as a whole."
+        "processed; after the last one the input has ended. A query that was interrupted, "
+        "because the program stopped or the connection was lost, is run again completely."
     ),
     fields=(*TARGET_FIELDS, *SELECT_FIELDS, AUTO_REPLAY_NACKS, *CONNECTION_FIELDS),
     examples=(

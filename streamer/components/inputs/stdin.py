@@ -52,7 +52,7 @@ from streamer.sdk.spec.scanner_fields import SCANNER_FIELDS, build_scanner
 SPEC = Spec(
     kind=Kind.INPUT,
     name="stdin",
-    summary="Reads what is piped into the program and cuts it into messages.",
+    summary="Reads standard input and divides it into messages.",
     description=(
         "A pipe cannot be read twice, so its bytes go to a spool on disk (in the checkpoint "
         "directory) before anything else; they are deleted when the checkpoint has them. The "

@@ -42,8 +42,8 @@ SPEC: Final = Spec(
     description=(
         "The command runs on the driver, once; the input ends with it, unless "
         "`restart_on_exit` is set. Its standard error is logged. It has the program's "
-        "environment and working directory. A command that was cut off by a crash is run "
-        "again from its beginning at the next start, one that had ended is not."
+        "environment and working directory. A command that a crash interrupted runs again "
+        "from its beginning at the next start; an ended command does not."
     ),
     status="beta",
     fields=(

@@ -52,9 +52,9 @@ SPEC: Final = Spec(
     "websocket",
     "Connects to a WebSocket and takes each message that it sends.",
     description=(
-        "A connection that ends or cannot be made is made again after a short pause. Received "
-        "messages are on disk before they are processed. Messages in transit during a crash "
-        "are lost, because a WebSocket cannot repeat them."
+        "A lost or failed connection is retried after a short pause. Received messages are on "
+        "disk before they are processed. Messages in transit during a crash are lost, because "
+        "a WebSocket cannot repeat them."
     ),
     fields=(
         Field(

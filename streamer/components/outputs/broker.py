@@ -58,17 +58,21 @@ SPEC: Final = Spec(
     "broker",
     "Sends messages to several outputs: to all of them, or to one each.",
     description=(
-        "`fan_out` sends every message to all outputs at once, and tries each output again until "
-        "it takes it. `fan_out_fail_fast` does not: a message that one output does not take is "
-        "sent to all of them again. `fan_out_sequential` and `fan_out_sequential_fail_fast` send "
-        "to an output only when the one before it has taken the message. `round_robin` gives each "
-        "batch to the next output in turn, also one that is tried again; `greedy` gives it to "
-        "whichever output is free.\n\n"
-        "Each output gets its batches in order. Outputs keep none among each other, but those of "
-        "`fan_out_sequential` and `fan_out_sequential_fail_fast` that all send one batch at a time "
-        "(`max_in_flight: 1`, and no `batching` of their own): a batch goes to all of them before "
-        "the next one goes to the first, as long as none of them is away.\n\n"
-        "Processors beside an output run on what that one gets, those beside the broker on all."
+        "`fan_out` sends every message to all outputs in parallel, and retries each output "
+        "until it accepts the message. `fan_out_fail_fast` sends a message that one output "
+        "does not accept to all of them again. `fan_out_sequential` and "
+        "`fan_out_sequential_fail_fast` send to an output only when the previous one has "
+        "accepted the message. `round_robin` gives each batch, also a retried one, to the "
+        "next output in turn; `greedy` gives it to any free output.\n"
+        "\n"
+        "Each output gets its batches in order. There is no order between outputs, with one "
+        "exception: the outputs of `fan_out_sequential` and `fan_out_sequential_fail_fast`, "
+        "if all of them send one batch at a time (`max_in_flight: 1`, without their own "
+        "`batching`). A batch then goes to all outputs before the next one goes to the first, "
+        "while none of them is unavailable.\n"
+        "\n"
+        "Processors beside an output run on its messages alone, those beside the broker on "
+        "all messages."
     ),
     fields=(
         Field(

@@ -33,11 +33,11 @@ def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.OUTPUT,
     "drop_on",
-    "Drops messages that an output does not take, for reasons that can be chosen.",
+    "Drops messages that an output does not accept, for selected errors.",
     description=(
-        "Batches are sent one by one. One that is dropped by `back_pressure` may still arrive "
-        "later, since the output goes on with it; until it is done with it, all others are "
-        "dropped at once."
+        "Batches are sent one by one. A batch that `back_pressure` drops may still arrive "
+        "later, because the output continues with it; all other batches are dropped until "
+        "then."
     ),
     fields=(
         Field(

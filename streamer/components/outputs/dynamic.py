@@ -21,15 +21,14 @@ SPEC: Final = Spec(
     "dynamic",
     "Sends messages to outputs that can be added, changed and removed while the stream runs.",
     description=(
-        "All of them get every message, and each is tried again until it takes it, or is "
-        "removed. As long as there is none, the stream waits.\n"
+        "Every output gets every message, and is retried until it accepts the message or is "
+        "removed. Without any output, the stream waits.\n"
         "\n"
         "The stream's HTTP server has the endpoints, below `prefix`: `GET /outputs` lists the "
-        "outputs with their configs and for how long they run; `GET /outputs/{id}` gives the "
-        "config of one, `POST /outputs/{id}` makes or changes it (YAML or JSON, such as "
-        "`file: { path: x }`), `DELETE /outputs/{id}` removes it, and `GET "
-        "/outputs/{id}/uptime` says for how long it runs. Changes are forgotten when the "
-        "program ends.\n"
+        "outputs with their configs and uptimes; `GET /outputs/{id}` returns the config of "
+        "one, `POST /outputs/{id}` creates or changes it (YAML or JSON, such as `file: { "
+        "path: x }`), `DELETE /outputs/{id}` removes it, and `GET /outputs/{id}/uptime` "
+        "returns its uptime. Changes are lost when the program ends.\n"
         "\n"
         "These outputs run on the driver, so that they can be changed at any time: all "
         "messages come back to it. Added outputs must not refer to resources by label, nor be "

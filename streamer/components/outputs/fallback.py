@@ -27,23 +27,22 @@ FALLBACK_ERROR: Final = "fallback_error"
 SPEC: Final = Spec(
     Kind.OUTPUT,
     "fallback",
-    "Sends messages to the first output of a list that takes them.",
+    "Sends messages to the first output of a list that accepts them.",
     description=(
         "Messages that an output does not accept go to the next one, with the error in the "
-        "metadata `fallback_error`. When only some messages of a batch have failed, only they "
-        "go on. A message that no output takes is sent again from the first one on, and one "
-        "that the last output rejects is dealt with by itself, as the page on delivery says.\n"
+        "metadata `fallback_error`. If only some messages of a batch have failed, only these "
+        "continue. A message that no output accepts is sent again, beginning with the first "
+        "output. A message that the last output rejects is handled alone, as described on the "
+        "page on delivery.\n"
         "\n"
-        "Where all outputs send one batch at a time (`max_in_flight: 1`), what one has not "
-        "taken is sent to the next one before anything that comes later is sent. An output "
-        "with `batching` does not: there what has failed goes on when all that is at hand was "
-        "tried.\n"
+        "If all outputs send one batch at a time (`max_in_flight: 1`), messages that one has "
+        "not accepted go to the next one before any later message is sent. With `batching` in "
+        "an output, failed messages continue after all available ones were tried.\n"
         "\n"
-        "An output that looks for its connection, such as `websocket`, waits until it is "
-        "there and does not fail: wrap it in a `drop_on` with `back_pressure` to go on "
-        "without it. Files and the standard output are written by the driver when a "
-        "micro-batch is done; they are tried again until they can be written, so nothing "
-        "falls back from them."
+        "An output that waits for its connection, such as `websocket`, does not fail: wrap it "
+        "in a `drop_on` with `back_pressure` to continue without it. The driver writes files "
+        "and standard output at the end of a micro-batch and retries until it succeeds, so "
+        "nothing falls back from them."
     ),
     config=Field(
         "",

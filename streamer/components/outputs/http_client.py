@@ -46,15 +46,16 @@ SPEC: Final = Spec(
     "Sends messages to an HTTP server.",
     description=(
         "The body of a request is the message. A batch is sent message by message, or as one "
-        "request of several parts (`batch_as_multipart`). Requests that fail are repeated as "
-        "`retries` says; when that does not help, the message has failed, and is sent again until "
-        "it is taken, unless it stands in a `fallback` or a `drop_on`.\n\n"
-        "A message that the server refuses for what it is (`400`, `409`, `413`, `422` and so on, "
-        "and whatever `drop_on` names), or of which no request can be made, is not repeated at "
-        "once: it is rejected by itself, and others go on. `401`, `402`, `403`, `407`, `408`, "
-        "`421`, `423` to `426`, `429`, `499` and whatever `backoff_on` names hold the stream back, "
-        "as a server does that is away; so do `404`, `405` and `410` where all messages have the "
-        "same URL."
+        "request of several parts (`batch_as_multipart`). Failed requests are repeated up to "
+        "`retries`. After that the message has failed and is sent again until it is accepted, "
+        "unless the output is inside a `fallback` or a `drop_on`.\n"
+        "\n"
+        "A message that the server refuses because of its content (`400`, `409`, `413`, `422` "
+        "and others, and the codes of `drop_on`), or that cannot be made into a request, is "
+        "not repeated at once: it is rejected alone, and others continue. `401`, `402`, "
+        "`403`, `407`, `408`, `421`, `423` to `426`, `429`, `499` and the codes of "
+        "`backoff_on` block the stream, like an unavailable server; so do `404`, `405` and "
+        "`410` if all messages have the same URL."
     ),
     fields=(
         *client_fields("POST", "the response that is returned to the input"),

@@ -36,13 +36,14 @@ def _problems(parsed: Any) -> Iterable[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.OUTPUT,
     "http_server",
-    "Lets messages be fetched over HTTP, one by one, as a stream of lines, or by a WebSocket.",
+    "Serves messages over HTTP, one by one, as a stream of lines, or by a WebSocket.",
     description=(
-        "Without an `address` the stream's own HTTP server (section `http`) serves the paths. Each "
-        "batch goes to one of those who ask, whichever comes first; a batch of several messages is "
-        "a multipart body. The stream waits until its messages are fetched, and a batch counts as "
-        "delivered when it is written to the connection. What a micro-batch has left when the "
-        "program stops comes again at the next start, with what was fetched of it."
+        "Without an `address` the stream's own HTTP server (section `http`) serves the paths. "
+        "Each batch goes to one client, the first that requests it; a batch of several "
+        "messages is a multipart body. The stream waits until its messages are fetched, and a "
+        "batch counts as delivered when it is written to the connection. If the program stops "
+        "in the middle of a micro-batch, all its messages are served again at the next start, "
+        "including fetched ones."
     ),
     fields=(
         address_field("0.0.0.0:4197"),

@@ -52,9 +52,9 @@ SPEC: Final = Spec(
     "mqtt",
     "Publishes messages in topics of an MQTT broker.",
     description=(
-        "With a `qos` of 1 or 2 a message is sent when the broker has taken it. Every worker has a "
-        "client of its own, whose name is `client_id` and some letters, since a broker lets no two "
-        "of one name in."
+        "With a `qos` of 1 or 2, a message counts as sent when the broker has accepted it. "
+        "Every worker has its own client, named `client_id` plus some letters, because a "
+        "broker refuses two clients of the same name."
     ),
     fields=(
         *CLIENT_FIELDS,

@@ -27,7 +27,7 @@ SPEC: Final = Spec(
     Kind.OUTPUT,
     "redis_list",
     "Pushes messages onto lists of Redis.",
-    description="A batch is sent in one go; what fails of it is sent again by itself.",
+    description="A batch is sent in one request; failed messages of it are sent again alone.",
     fields=(
         *CLIENT_FIELDS,
         Field(

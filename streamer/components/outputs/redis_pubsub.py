@@ -24,7 +24,8 @@ SPEC: Final = Spec(
     "redis_pubsub",
     "Publishes messages in channels of Redis.",
     description=(
-        "Redis keeps nothing of what is published: who does not listen then will not get it."
+        "Redis does not store published messages: clients that do not listen at that moment "
+        "miss them."
     ),
     fields=(
         *CLIENT_FIELDS,

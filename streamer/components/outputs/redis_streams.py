@@ -34,8 +34,9 @@ SPEC: Final = Spec(
     "redis_streams",
     "Adds messages to streams of Redis.",
     description=(
-        "An entry of a stream has the message under `body_key`, and each of its metadata under a "
-        "key of its own. A batch is sent in one go; what fails of it is sent again by itself."
+        "An entry of a stream has the message under `body_key`, and each of its metadata "
+        "under a key of its own. A batch is sent in one request; failed messages of it are "
+        "sent again alone."
     ),
     fields=(
         *CLIENT_FIELDS,

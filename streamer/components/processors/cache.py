@@ -36,11 +36,12 @@ SPEC: Final = Spec(
     "cache",
     "Stores, reads or removes a value of a cache for each message.",
     description=(
-        "`set` stores the value under the key. `add` does so only when the key has none; else the "
-        "message fails with `key already exists`. `get` puts the stored value in the place of the "
-        "message's payload; it fails when there is none. `exists` puts `true` or `false` there. "
-        "`delete` removes the key, and does not fail when it is not there. To cache what other "
-        "processors make use `cached`, to drop what was seen before `dedupe`."
+        "`set` stores the value under the key. `add` does so only when the key has none; else "
+        "the message fails with `key already exists`. `get` puts the stored value in the "
+        "place of the message's payload; it fails when there is none. `exists` puts `true` or "
+        "`false` there. `delete` removes the key, and does not fail when it is not there. To "
+        "cache the results of other processors use `cached`; to drop repeated messages use "
+        "`dedupe`."
     ),
     fields=(
         Field(RESOURCE, "string", "The label of the cache.", refers=Kind.CACHE),

@@ -35,12 +35,12 @@ _VERSION: Final = 1
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "cached",
-    "Runs processors on a message, or takes what they have made before from a cache.",
+    "Runs processors on a message, or takes their earlier result from a cache.",
     description=(
         "The result of the processors for a message is stored under its key. A message with a "
-        "stored key gets the stored content and keeps its own metadata. The stored form is "
-        "the processor's own: do not let it read keys that something else has written. When "
-        "the result cannot be stored, that is logged, and the message goes on."
+        "stored key gets the stored content and keeps its own metadata. The stored format is "
+        "internal: do not let it read keys written by other programs. If the result cannot be "
+        "stored, the error is logged, and the message continues."
     ),
     fields=(
         Field(CACHE, "string", "The label of the cache.", refers=Kind.CACHE),

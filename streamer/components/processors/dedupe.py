@@ -34,11 +34,11 @@ SPEC: Final = Spec(
     "dedupe",
     "Drops messages whose key is in a cache already, and puts the keys of others there.",
     description=(
-        "A key is stored before its message is delivered. When a micro-batch fails after that and "
-        "is replayed, its messages are taken for seen and dropped, if the cache outlives the "
-        "failure; so where no message may be lost, let what receives the messages tell repeated "
-        "ones instead. How long a key is remembered is up to the cache. Each message is looked at "
-        "by itself; to drop whole windows use `cache`."
+        "A key is stored before its message is delivered. If a micro-batch fails after that "
+        "and is repeated, its messages count as seen and are dropped, if the cache survives "
+        "the failure. If no message may be lost, use `deduplicate`, or let the receiver "
+        "recognise repetitions. The cache determines how long a key is remembered. Each "
+        "message is checked separately; to drop whole windows use `cache`."
     ),
     fields=(
         Field(CACHE, "string", "The label of the cache.", refers=Kind.CACHE),

@@ -32,7 +32,7 @@ def _find_ttl_problem(value: int | None) -> str | None:
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "deduplicate",
-    "Lets the first message of a key pass, and drops the others, exactly also across restarts.",
+    "Passes the first message of a key and drops the others, exactly, also across restarts.",
     description=(
         "The first message of a key passes. Later ones are dropped, for `ttl` after the first "
         "by event time; the next message after it counts as a first one.\n"

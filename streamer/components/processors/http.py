@@ -27,12 +27,13 @@ STATUS: Final = "http_status_code"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "http",
-    "Makes an HTTP request of each message, which the answer's body replaces.",
+    "Makes an HTTP request with each message, and replaces the message by the body of the "
+    "response.",
     description=(
-        "The answer's code is the metadata `http_status_code`. A request that fails, after all "
-        "that `retries` allows, leaves the message as it is, marked as failed. To put an answer "
-        "into the message in the place of replacing it, use a `branch`. Connections are kept for "
-        "as long as the worker lives."
+        "The metadata `http_status_code` is the status of the response. If a request fails "
+        "after all `retries`, the message stays unchanged and is marked as failed. To add a "
+        "response to the message instead of replacing it, use a `branch`. Connections live as "
+        "long as the worker."
     ),
     fields=(
         *client_fields("POST"),

@@ -23,9 +23,9 @@ SPEC: Final = Spec(
     "insert_part",
     "Puts a new message into each batch.",
     description=(
-        "Its metadata are those of the first message of the batch, which the content is "
-        "interpolated with as well. When that fails, the error is logged and the batch stays as it "
-        "is."
+        "Its metadata are those of the first message of the batch, which is also used for the "
+        "interpolation of the content. If it fails, the error is logged and the batch stays "
+        "unchanged."
     ),
     fields=(
         Field(

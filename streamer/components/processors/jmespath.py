@@ -1,7 +1,7 @@
 """`jmespath`: replaces each message by what a JMESPath query makes of it.
 
 It "executes a JMESPath query on JSON documents and replaces the message with the resulting
-document". A query that finds nothing makes `null`.
+document". A query without a result gives `null`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SPEC: Final = Spec(
     "jmespath",
     "Replaces each message by the result of a JMESPath query on it.",
     description=(
-        "The payload must be JSON. A query that finds nothing makes `null`. A `mapping` is faster."
+        "The payload must be JSON. A query without a result gives `null`. A `mapping` is faster."
     ),
     fields=(
         Field(

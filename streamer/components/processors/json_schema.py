@@ -45,11 +45,10 @@ def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "json_schema",
-    "Checks messages against a JSON schema, and marks those that do not fit as failed.",
+    "Checks messages against a JSON schema, and marks invalid ones as failed.",
     description=(
-        "A message that fits passes as it is. The error of one that does not has a line for each "
-        "thing that is wrong with it. A schema is one document: references to others are not "
-        "followed."
+        "A valid message passes unchanged. The error of an invalid one has a line for each "
+        "problem. A schema is one document: references to others are not followed."
     ),
     fields=(*schema_fields(_schema_problem, "file:///etc/schemas/person.json", optional=True),),
     check=_problems,

@@ -38,8 +38,8 @@ SPEC: Final = Spec(
     "log",
     "Prints a line to the log for each message. Messages stay as they are.",
     description=(
-        "The line carries the fields of `fields_mapping` beside the message, and `logger` in the "
-        "config says how lines look and which levels are printed."
+        "The line has the fields of `fields_mapping` beside the message. `logger` in the "
+        "config sets the format and the printed levels."
     ),
     fields=(
         Field(

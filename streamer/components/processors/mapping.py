@@ -24,9 +24,9 @@ SPEC: Final = Spec(
     "mapping",
     "Makes a new document out of each message by a Bloblang mapping, or filters the message.",
     description=(
-        "The original document and the other messages of the batch can be queried at every "
-        "stage of the mapping, for they are not changed by it. `root = deleted()` filters the "
-        "message. When the mapping fails, the message stays as it was, the error is logged and "
+        "The mapping can query the original document and the other messages of the batch at "
+        "every stage, because it does not change them. `root = deleted()` filters the "
+        "message. If the mapping fails, the message stays unchanged, the error is logged and "
         "the message is marked as failed (see `catch` and `try`)."
     ),
     config=Field(

@@ -67,25 +67,29 @@ SPEC: Final = Spec(
     "match_pattern",
     "Finds steps that follow each other among the messages of a batch: funnels, sequences.",
     description=(
-        "A small subset of SQL's MATCH_RECOGNIZE. It looks at one batch, such as that of a window: "
-        "a `session_window` whose `gap` is `within` has all that may belong together. With a "
-        "`timestamp_mapping` the messages are sorted by their times first, those of one time as "
-        "they came.\n\n"
-        "An attempt begins at each message that is the first step, and finds the match that ends "
-        "first, if there is one. Other messages between the steps do not matter, unless "
-        "`contiguous` is set, or the step's `not` is true for one of them. An attempt ends when "
-        "the last step is found, when `within` has passed since the first, or at the end of the "
-        "batch.\n\n"
-        "In the place of the batch come messages of this form, with the metadata of the attempt's "
-        "first message; without any, nothing comes:\n\n"
+        "A small subset of SQL's MATCH_RECOGNIZE. It processes one batch, such as that of a "
+        "window: a `session_window` whose `gap` is `within` has all messages that may belong "
+        "together. With a `timestamp_mapping` the messages are sorted by their times first, "
+        "those of one time as they came.\n"
+        "\n"
+        "An attempt begins at each message that is the first step, and finds the match that "
+        "ends first, if there is one. Other messages between the steps do not matter, unless "
+        "`contiguous` is set, or the step's `not` is true for one of them. An attempt ends "
+        "when the last step is found, when `within` has passed since the first, or at the end "
+        "of the batch.\n"
+        "\n"
+        "Messages of this form replace the batch, with the metadata of the attempt's first "
+        "message; without a match, the batch is dropped:\n"
+        "\n"
         "```json\n"
         '{"complete":true,"reached":3,"key":"ann","start":"…","end":"…",\n'
         ' "steps":{"view":{…},"cart":{…},"pay":{…}},"counts":{"view":1,"cart":1,"pay":1}}\n'
-        "```\n\n"
-        "`reached` is how many steps were found, `steps` has the messages by step (an array for "
-        "one with `repeat`), `counts` their number, and `start` and `end` the times of the first "
-        "and the last. A check that fails is not true, and the failure is logged. A message whose "
-        "time or key cannot be had is marked as failed, and goes on behind the others."
+        "```\n"
+        "\n"
+        "`reached` is how many steps were found, `steps` has the messages by step (an array "
+        "for one with `repeat`), `counts` their number, and `start` and `end` the times of "
+        "the first and the last. A check that fails is not true, and the failure is logged. A "
+        "message without a valid time or key is marked as failed, and follows the others."
     ),
     status="beta",
     fields=(

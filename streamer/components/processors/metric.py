@@ -36,9 +36,10 @@ SPEC: Final = Spec(
     "Counts or measures something of each message as a metric of the config's own.",
     description=(
         "`counter` grows by one for each message, `counter_by` by `value`; `gauge` is set to "
-        "`value`, and `timing` takes it as a time in nanoseconds. A value that cannot be found, is "
-        "no number or is negative is logged as an error; the message passes unmarked. Of the "
-        "gauges that the tasks of one micro-batch set, the last in the order of the input stays."
+        "`value`, and `timing` takes it as a time in nanoseconds. A value that is missing, "
+        "not a number or negative is logged as an error; the message passes without a mark. "
+        "If several tasks of a micro-batch set a gauge, the last one in the order of the "
+        "input counts."
     ),
     fields=(
         Field(TYPE, "string", "Type of the metric.", options=TYPES),

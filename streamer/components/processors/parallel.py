@@ -31,11 +31,11 @@ PROCESSORS: Final = "processors"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "parallel",
-    "Runs processors on each message of a batch by itself, on many messages at once.",
+    "Runs processors on each message of a batch separately, on many messages in parallel.",
     description=(
-        "It pays off for processors that wait for an answer, such as `http`; those that compute "
-        "gain nothing, since a worker computes one thing at a time. Messages that come in batches "
-        "of one, as from most inputs, are not worked on at once."
+        "It makes processors faster that wait for a response, such as `http`. Processors that "
+        "compute gain nothing, because a worker computes one thing at a time. Messages in "
+        "batches of one, as from most inputs, are not processed in parallel."
     ),
     fields=(
         Field(

@@ -18,11 +18,11 @@ RESOURCE: Final = "resource"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "rate_limit",
-    "Lets messages pass only as fast as a rate limit allows; each message requests one access.",
+    "Passes messages only as fast as a rate limit allows; each message requests one access.",
     description=(
-        "A rate limit is shared by all components that name it. When it cannot be reached, that is "
-        "logged, and tried again after a second. Messages wait within their micro-batch, which so "
-        "takes longer; keep micro-batches small where a limit is low."
+        "All components that name a rate limit share it. If it is unavailable, the error is "
+        "logged and the request is retried after a second. Messages wait within their "
+        "micro-batch, which takes longer; keep micro-batches small for low limits."
     ),
     fields=(Field(RESOURCE, "string", "The label of the rate limit.", refers=Kind.RATE_LIMIT),),
     categories=("Utility",),

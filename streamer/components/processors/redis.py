@@ -50,10 +50,10 @@ def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "redis",
-    "Runs a command of Redis for each message, which the answer replaces.",
+    "Runs a command of Redis for each message, and replaces the message by the reply.",
     description=(
         "A command that fails leaves the message as it is, marked as failed; so does one that "
-        "finds nothing (`redis: nil`). To add the answer to the message in the place of replacing "
+        "finds nothing (`redis: nil`). To add the reply to the message instead of replacing "
         "it, use a `branch`."
     ),
     fields=(

@@ -27,10 +27,10 @@ KEYS_MAPPING: Final = "keys_mapping"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "redis_script",
-    "Runs a Lua script in Redis for each message, which the answer replaces.",
+    "Runs a Lua script in Redis for each message, and replaces the message by the reply.",
     description=(
-        "A script that fails, or gives nothing, leaves the message as it is, marked as failed. The "
-        "script is sent once, and then named by its digest."
+        "A script that fails, or gives nothing, leaves the message as it is, marked as "
+        "failed. The script is sent once, and then called by its digest."
     ),
     fields=(
         *CLIENT_FIELDS,

@@ -14,7 +14,9 @@ SPEC: Final = Spec(
     Kind.PROCESSOR,
     "resource",
     "Runs the processor of `processor_resources` that has this label.",
-    description="One processor can so be used in several places, and a long config be cut up.",
+    description=(
+        "So one processor can be used in several places, and a long config can be divided."
+    ),
     config=Field(
         "",
         "string",

@@ -34,15 +34,14 @@ def _check(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "retry",
-    "Runs processors on each message, again and again until they succeed.",
+    "Runs processors on each message repeatedly until they succeed.",
     description=(
-        "Each message of a batch is tried by itself, and each time as it came in: what a "
-        "failed try has made of it is lost. When a try makes several messages, an error on "
-        "one of them is enough. When the tries are used up, what the last one has made goes "
-        "on, with its error. The result is one batch; its messages have the metadata "
-        "`retry_count`, the number of tries that failed, and `backoff_duration`, the "
-        "nanoseconds waited. To retry a whole batch, make one message of it before, with "
-        "`archive`. While it waits, the micro-batch that it is in waits too."
+        "Each message of a batch is processed separately, and every attempt starts with the "
+        "original message. If an attempt makes several messages, one failed message makes it "
+        "fail. After the last attempt, its result continues with the error. The result is one "
+        "batch; its messages have the metadata `retry_count`, the number of failed attempts, "
+        "and `backoff_duration`, the nanoseconds waited. To retry a whole batch, combine it "
+        "into one message first, with `archive`. The micro-batch waits too."
     ),
     status="beta",
     fields=(

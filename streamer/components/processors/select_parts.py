@@ -18,10 +18,10 @@ PARTS: Final = "parts"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "select_parts",
-    "Keeps the messages of a batch that stand at given places, in the order of the places.",
+    "Keeps the messages of a batch at given positions, in the order of the positions.",
     description=(
-        "A place that a batch does not have is left out, and a batch that has none of them is "
-        "filtered. With `[ 2, 0, 1 ]` a batch of four becomes its third, first and second message."
+        "Missing positions are ignored, and a batch without any of them is dropped. With `[ "
+        "2, 0, 1 ]` a batch of four becomes its third, first and second message."
     ),
     fields=(
         Field(

@@ -35,8 +35,8 @@ SPEC: Final = Spec(
     "sleep",
     "Waits for a while at each message.",
     description=(
-        "A duration that cannot be found or read is logged as an error, and the message passes at "
-        "once. Waiting holds up the whole of a task's part of the micro-batch."
+        "A missing or invalid duration is logged as an error, and the message passes at once. "
+        "The pause delays a task's whole part of the micro-batch."
     ),
     fields=(
         Field(

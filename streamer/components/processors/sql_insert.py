@@ -29,10 +29,11 @@ from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "sql_insert",
-    "Inserts a row into a database for each message, which stays as it is.",
+    "Inserts a row into a database for each message; messages pass unchanged.",
     description=(
-        "The rows of a batch are inserted by one statement (several, in a transaction, where they "
-        "are too many for one). When it fails, every message of the batch is marked as failed."
+        "The rows of a batch are inserted by one statement (several, in a transaction, where "
+        "they are too many for one). If it fails, every message of the batch is marked as "
+        "failed."
     ),
     fields=(*TARGET_FIELDS, *INSERT_FIELDS, *CONNECTION_FIELDS),
     check=insert_problems,

@@ -30,7 +30,7 @@ _EXEC_ONLY_FIELD: Final = Field(
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "sql_raw",
-    "Runs SQL statements for each message, which becomes the rows that they find.",
+    "Runs SQL statements for each message, and replaces the message by the rows.",
     description=(
         "Several statements run in a transaction. When one fails, the message stays as it is, "
         "marked as failed. Placeholders are those of the database: `$1`, `$2` for `postgres`, `?` "

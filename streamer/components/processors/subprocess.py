@@ -25,13 +25,12 @@ CODEC_RECV: Final = "codec_recv"
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "subprocess",
-    "Keeps a program running that answers each message with another.",
+    "Runs a program that replaces each message by its response.",
     description=(
         "The program gets a line for each line of a message, and must write one line for each "
         "and flush it. Output on its standard error is an error: the message stays as it is, "
-        "marked as failed. Each worker has a process of its own, which lasts as long as the "
-        "worker, and is started again when it has ended. The program must be installed "
-        "wherever workers are."
+        "marked as failed. Each worker has its own process, which lives as long as the worker "
+        "and is restarted when it ends. The program must be installed on all workers."
     ),
     fields=(
         Field(

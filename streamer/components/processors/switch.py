@@ -42,10 +42,10 @@ SPEC: Final = Spec(
     "switch",
     "Runs processors on messages that pass a check; the first case that is passed decides.",
     description=(
-        "A message that passes no case stays as it is. When a check fails, the message is marked "
-        "as failed, and no further case is tried. The messages of a case are one batch for its "
-        "processors; at the end all are one batch again, in the order in which they came in, "
-        "however the processors have split them. To keep groups apart use `group_by`."
+        "A message that passes no case stays as it is. When a check fails, the message is "
+        "marked as failed, and no further case is tried. The messages of a case are one batch "
+        "for its processors. At the end all are one batch again, in their original order, "
+        "even if the processors have split them. To keep groups apart use `group_by`."
     ),
     config=Field(
         "",

@@ -16,10 +16,10 @@ from streamer.sdk.sync_response import add_answers
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "sync_response",
-    "Answers the request that a message came with, where an input waits for that.",
+    "Answers the request of a message, if its input waits for a response.",
     description=(
-        "The answer is the message as it is here; it goes out when the whole batch is dealt with. "
-        "Messages pass as they are. With inputs that wait for no answer, nothing happens."
+        "The response is the message in its present form; it is sent when the whole batch is "
+        "finished. Messages pass unchanged. Inputs that do not wait for a response ignore it."
     ),
     examples=(
         Example(

@@ -46,12 +46,12 @@ def _find_period_problem(value: int | None) -> str | None:
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "throttle",
-    "Lets so many messages of a key pass in a time, and drops or marks the others.",
+    "Passes a number of messages per key and period, and drops or marks the others.",
     description=(
-        "The first message of a key passes at once, and a period begins. In it, `max` messages "
-        "pass, and the others are held down. The first message after it passes, and begins "
-        f"the next one. A message that passes has the metadata `{SUPPRESSED}`, the number of those "
-        "of its key that were held down since the last one passed.\n\n"
+        "The first message of a key passes and begins a period. In it, `max` messages pass, and "
+        "the others are suppressed. The first message after the period passes and begins the next "
+        f"one. Passing messages have the metadata `{SUPPRESSED}`, the number of suppressed "
+        "messages of their key since the previous one.\n\n"
         "It needs a key: the buffer `keyed_state` with a `key_mapping`, or a window. Time is the "
         "buffer's event time, and never runs backwards. What it knows is in the checkpoint: a "
         "restart or a replay decides the same. See [State by key](../../state.md). To slow a "
@@ -79,8 +79,8 @@ SPEC: Final = Spec(
         Field(
             OVERFLOW,
             "string",
-            f"What becomes of the others: `drop`; or `mark`, they go on with the metadata "
-            f"`{EXCEEDED}`, which is `true`, so that a `switch` can send them elsewhere.",
+            f"Treatment of the others: `drop`; or `mark`, which sets the metadata `{EXCEEDED}` to "
+            "`true`, so that a `switch` can send them elsewhere.",
             default="drop",
             options=("drop", "mark"),
         ),
@@ -101,8 +101,7 @@ SPEC: Final = Spec(
             "    - mapping: |\n"
             "        root = this\n"
             "        root.suppressed = @throttle_suppressed\n",
-            "Each account has alarms of its own. `suppressed` counts those that were held down "
-            "before this one.",
+            "Each account has its own alarms. `suppressed` counts the suppressed ones before it.",
         ),
         Example(
             "Another limit for each application, and the rest into a file",

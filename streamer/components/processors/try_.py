@@ -20,9 +20,9 @@ SPEC: Final = Spec(
     "try",
     "Runs processors on each message, until one fails; failed messages skip the rest.",
     description=(
-        "Each message is a batch by itself inside. A message that failed before the block skips "
-        "all of it, one that fails within skips what is left of it. Follow it with a `catch` to "
-        "handle the failed ones."
+        "Inside, each message is a separate batch. A message that failed before the block "
+        "skips all of it; a message that fails inside skips the rest. Handle failed messages "
+        "with a `catch` behind it."
     ),
     config=Field("", "processor", "The processors to run.", default=(), shape="array"),
     categories=("Composition",),

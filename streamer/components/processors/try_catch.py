@@ -26,12 +26,12 @@ SPEC: Final = Spec(
     "try_catch",
     "Runs processors on each message until one fails, and others on the messages that failed.",
     description=(
-        "Each message is a batch by itself inside. One that fails skips what is left of "
+        "Inside, each message is a separate batch. A failed message skips the rest of "
         "`processors`. Then its error is put into a metadata object (`what`, `name`, `label` "
-        "and `path`: `@error.what`) and cleared, and `catch` runs on it. Since it is no "
-        "longer marked, `error()` gives nothing there, and an error in `catch` is a new one. "
-        "The result is one batch again. With `error_handling.strict` this is the way to "
-        "recover from errors."
+        "and `path`: `@error.what`) and cleared, and `catch` runs on it. Because it is no "
+        "longer marked, `error()` is null there, and an error in `catch` is a new one. The "
+        "result is one batch again. With `error_handling.strict` this is the way to recover "
+        "from errors."
     ),
     status="beta",
     fields=(

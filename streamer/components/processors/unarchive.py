@@ -149,13 +149,13 @@ SPEC: Final = Spec(
     "unarchive",
     "Takes messages out of one message, in its place within the batch.",
     description=(
-        "`lines` gives a message for each line, `csv` for each row below the header (`csv:x` with "
-        "x between fields), `json_documents` for each document, `json_array` for each element, "
-        "`json_map` for each value, with its key in the metadata `archive_key`; `tar` and `zip` "
-        "for each file, with its path in `archive_filename`; `binary` for each payload that "
-        "`archive` has put together. A message that cannot be read stays as it is, and is marked "
-        "as failed; so is one that holds more than the section `limits` allows. Put `split` behind "
-        "it to have each message in a batch by itself."
+        "`lines` gives a message for each line, `csv` for each row below the header (`csv:x` "
+        "with x between fields), `json_documents` for each document, `json_array` for each "
+        "element, `json_map` for each value, with its key in the metadata `archive_key`; "
+        "`tar` and `zip` for each file, with its path in `archive_filename`; `binary` for "
+        "each payload that `archive` has put together. An unreadable message stays unchanged "
+        "and is marked as failed, and so is a message above the section `limits`. Put `split` "
+        "behind it to make each message a separate batch."
     ),
     fields=(Field(FORMAT, "string", "The format.", check=_format_problem, examples=("csv:|",)),),
     examples=(

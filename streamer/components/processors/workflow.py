@@ -97,18 +97,19 @@ def _resource_references(parsed: ParsedFields) -> Iterable[tuple[str, Kind, str]
 SPEC: Final = Spec(
     Kind.PROCESSOR,
     "workflow",
-    "Runs branches in the order of what they need of one another, at once where they can.",
+    "Runs branches in the order of their dependencies, in parallel where possible.",
     description=(
-        "Without an `order`, a branch runs after all those whose `result_map` writes something "
-        "that its `request_map` reads; branches that circle back to themselves are an error. "
-        "Branches of one layer run at once, in threads, and their results are mapped back when all "
-        "of the layer are done.\n\n"
-        "An object at `meta_path` of each message tells which branches have `succeeded`, which "
-        "were `skipped`, and why others have `failed`. A message that brings such an object along "
-        "skips what has succeeded or was skipped before, so that only what has failed is done "
-        "again; the old object is kept in the field `previous` of the new one. Where it has a list "
-        "`apply`, only the branches in it are run. With an empty `meta_path` a message on which a "
-        "branch has failed is marked as failed instead."
+        "Without an `order`, a branch runs after all those whose `result_map` writes "
+        "something that its `request_map` reads; branches that circle back to themselves are "
+        "an error. Branches of one layer run at once, in threads, and their results are "
+        "mapped back when all of the layer are done.\n"
+        "\n"
+        "An object at `meta_path` of each message tells which branches have `succeeded`, "
+        "which were `skipped`, and why others have `failed`. A message that already has such "
+        "an object skips branches that have succeeded or were skipped before, so that only "
+        "failed ones are repeated; the old object is kept in the field `previous` of the new "
+        "one. If it has a list `apply`, only the branches in it run. With an empty "
+        "`meta_path` a message on which a branch has failed is marked as failed instead."
     ),
     fields=(
         Field(

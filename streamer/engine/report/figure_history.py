@@ -33,6 +33,7 @@ _MAX_LONG_SLOTS: Final = 24
 _COVERED: Final = "covered"
 _BATCHES: Final = "batches"
 _NAN: Final = float("nan")
+_NOTHING: Final[Mapping[str, float]] = {}
 
 
 class FigureKind(StrEnum):
@@ -294,12 +295,18 @@ class FigureHistory:
             }
             self._known_until = until
 
-    def pass_time(self, until: float, shares: Mapping[str, float] | None = None) -> None:
-        """Note that nothing has flowed since the last that is known.
+    def pass_time(
+        self,
+        until: float,
+        shares: Mapping[str, float] = _NOTHING,
+        amounts: Mapping[str, float] = _NOTHING,
+    ) -> None:
+        """Note that no micro-batch was delivered since the last that is known.
 
         Args:
             until: up to this time, Unix s.
             shares: of nodes, the part of this time in which they worked or waited.
+            amounts: what was counted all the same, such as errors, by figure.
         """
         with self._lock:
             since = self._known_until
@@ -309,8 +316,10 @@ class FigureHistory:
                 ring.advance(until)
                 parts = ring.parts_of(since, until)
                 ring.add(_COVERED, parts, 1.0)
-                for name, share in (shares or {}).items():
+                for name, share in shares.items():
                     ring.add(name, parts, share)
+                for name, amount in amounts.items():
+                    ring.add(name, parts, amount / (until - since))
                 for name, value in self._gauges.items():
                     ring.put(name, until, value)
             self._known_until = until

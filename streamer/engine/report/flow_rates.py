@@ -50,11 +50,12 @@ class FlowRates:
         self.pass_time(since)
         self._points = _append(self._points, until, totals)
 
-    def pass_time(self, until: float) -> None:
-        """Note that nothing was counted until then."""
+    def pass_time(self, until: float, totals: Totals | None = None) -> None:
+        """Note that nothing was counted until then, or no more than some totals."""
         points = self._points
         if points and until > points[-1][0]:
-            self._points = _append(points, until, points[-1][1])
+            totals = points[-1][1] if totals is None else {**points[-1][1], **totals}
+            self._points = _append(points, until, totals)
 
     def rate(self, key: str) -> float | None:
         """Return how fast a counter grows, per second; None where nobody can tell."""

@@ -19,8 +19,8 @@ MAX_TEXT_CHARACTERS: Final = 300
 _LOAD_WINDOW_S: Final = 60.0
 """Seconds that the load of components is over."""
 
-_SAME_ERROR_S: Final = 10.0
-"""Seconds in which errors are one marker."""
+_SAME_ERROR_S, _NEXT_ERROR_S = 60.0, 10.0
+"""Seconds in which an error of the same text, and of another one, is no marker of its own."""
 
 
 class MarkerKind(StrEnum):
@@ -72,19 +72,21 @@ class StreamFigures:
         self.clock = clock
         self._lock = threading.Lock()
         self._markers: deque[Marker] = deque(maxlen=MAX_MARKERS)
+        self._last_error_at = 0.0
 
     def mark(self, kind: MarkerKind, text: str = "") -> None:
         """Note that something has happened now; errors that come close together are one marker."""
         now, text = self.clock(), " ".join(text.split())[:MAX_TEXT_CHARACTERS]
         with self._lock:
             last = self._markers[-1] if self._markers else None
-            if (
-                last is not None
-                and kind is last.kind is MarkerKind.ERROR
-                and abs(now - last.at) < _SAME_ERROR_S
-            ):
-                self._markers[-1] = last._replace(times=last.times + 1)
-                return
+            if last is not None and kind is last.kind is MarkerKind.ERROR:
+                gap_s = _SAME_ERROR_S if text == last.text else _NEXT_ERROR_S
+                if abs(now - self._last_error_at) < gap_s:
+                    self._last_error_at = now
+                    self._markers[-1] = last._replace(times=last.times + 1)
+                    return
+            if kind is MarkerKind.ERROR:
+                self._last_error_at = now
             self._markers.append(Marker(now, kind, text))
 
     def markers(self) -> list[Marker]:

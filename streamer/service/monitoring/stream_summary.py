@@ -84,7 +84,8 @@ def summarise_components(view: StreamView) -> list[dict[str, Any]]:
         }
         each["load"] = load._asdict() if (load := loads.get(path)) else None
         for what in ("received", "sent"):
-            if what in figures and (rate := rates.rate(f"{path} {what}")) is not None:
+            name = "in" if kind == Kind.INPUT and path == "root.input" else f"{path} {what}"
+            if what in figures and (rate := rates.rate(name)) is not None:
                 figures[f"{what}_rate"] = round(rate, 3)
         rows.append({**each, **figures})
     return rows

@@ -31,6 +31,7 @@ _MAX_SILENCE_S: Final = 60.0
 much flows."""
 
 Counts = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+_NO_COUNTS: Final[Counts] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class FigureRecorder:
         """Record a micro-batch."""
         since, until = self._span_of(batch)
         counts = _sum_counts(batch.counts, self._takers)
-        amounts = self._take_growth(counts, batch.snapshot)
+        amounts = self._take_growth(counts) | self._take_drops(batch.snapshot)
         self._note_latency(batch, int(amounts["in"]))
         for path, time in batch.times.node_times(
             self._figures.node_order, batch.parallel_tasks
@@ -153,21 +154,24 @@ class FigureRecorder:
         rested = until - self._delivered > WINDOW_S
         return max(known, until - WINDOW_S if rested else self._planned), until
 
-    def _take_growth(self, counts: Counter[str], snapshot: Snapshot) -> dict[str, float]:
+    def _take_growth(self, counts: Counter[str]) -> dict[str, float]:
         """Return by how much counters have grown."""
         former, self._totals.counts = self._totals.counts, counts
-        amounts: dict[str, float] = {
+        return {
             "in": max(counts["in"] - former["in"], 0),
             "out": max(counts["out"] - former["out"], 0),
             "errors": max(counts["error"] - former["error"], 0),
         }
+
+    def _take_drops(self, snapshot: Snapshot) -> dict[str, float]:
+        """Return how many messages were dropped since the micro-batch before."""
         # These are counted since the checkpoint began: the first are of another time.
         dropped, self._totals.dropped = self._totals.dropped, snapshot.dropped
-        if dropped is not None:
-            total = sum(snapshot.dropped.values()) - sum(dropped.values())
-            amounts["dropped"] = max(total, 0)
-            amounts["late"] = max(snapshot.dropped.get("late", 0) - dropped.get("late", 0), 0)
-        return amounts
+        if dropped is None:
+            return {}
+        total = sum(snapshot.dropped.values()) - sum(dropped.values())
+        late = snapshot.dropped.get("late", 0) - dropped.get("late", 0)
+        return {"dropped": max(total, 0), "late": max(late, 0)}
 
     def _note_latency(self, batch: DeliveredBatch, messages: int) -> None:
         if messages:
@@ -191,12 +195,13 @@ class FigureRecorder:
                     break
         return values
 
-    def tick(self, is_in_hand: bool, blocked_by: str = "") -> None:
+    def tick(self, is_in_hand: bool, blocked_by: str = "", counts: Counts = _NO_COUNTS) -> None:
         """Note that time has passed, when nothing has flowed for longer than usual.
 
         Args:
             is_in_hand: whether there is a micro-batch in hand, or about to be: messages wait.
             blocked_by: the path of the component that holds it; an empty text for none.
+            counts: the counters of the run: errors are counted while a micro-batch is blocked.
         """
         now = self._clock()
         if not self._planned or 0 <= now - self._ticked_at < _TICK_S:
@@ -213,8 +218,15 @@ class FigureRecorder:
         until = now - WINDOW_S
         if until > self._figures.history.known_until:
             node = self._node_of(blocked_by)
-            self._figures.history.pass_time(until, {f"waiting:{node}": 1.0} if node else None)
-            self._figures.rates.pass_time(until)
+            shares = {f"waiting:{node}": 1.0} if node else {}
+            if not counts:
+                self._figures.history.pass_time(until, shares)
+                self._figures.rates.pass_time(until)
+                return
+            totals = _sum_counts(counts, self._takers)
+            amounts = self._take_growth(totals)
+            self._figures.history.pass_time(until, shares, amounts)
+            self._figures.rates.pass_time(until, totals)
 
     def _node_of(self, path: str) -> str:
         while path and path not in self._figures.node_order:

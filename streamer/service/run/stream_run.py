@@ -356,6 +356,11 @@ class StreamRun:
         """Return what the stream is doing."""
         return self.stream.snapshot()
 
+    @property
+    def rate(self) -> float | None:
+        """Messages a second that come in, lately; None when nobody knows."""
+        return self._view.figures.rates.rate("in")
+
     def batch_progress(self) -> BatchProgress | None:
         """Return how far the micro-batch in hand has got; None between two."""
         return self.stream.batch_meter.current_progress()

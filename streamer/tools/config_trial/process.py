@@ -17,15 +17,13 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.tools.config_trial.request import TrialKind, TrialRequest
+from streamer.tools.config_trial.request import TrialRequest
 
-TIME_LIMITS_S: Final[dict[TrialKind, float]] = {
-    "tests": 10.0,
-    "timeline": 10.0,
-    "tap": 10.0,
-    "dry-run": 20.0,
-}
-"""How long a trial may take once its process has started."""
+TIME_LIMIT_S: Final = 30.0
+"""How long a trial may take once its process has started; streams may keep the machine busy."""
+
+CPU_LIMIT_S: Final = 10.0
+"""Processor time that a trial may take beside its start."""
 
 MEMORY_LIMIT_BYTES: Final = 512 << 20
 """Bytes of address space that a trial may take beside the program itself."""
@@ -34,13 +32,19 @@ MAX_OUTPUT_BYTES: Final = 2 << 20
 """Bytes of findings; what would follow is left out."""
 
 _START_TIMEOUT_S: Final = 30.0
-# What a process that may not look at the environment still needs of it, until it has started.
-_NEEDED_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TZ")
+_EXIT_TIMEOUT_S: Final = 2.0
+# The variables of a process whose config may not see the environment: Python needs some, and others
+# say how servers are reached, for a trial as for a deploy. The config itself gets none of them.
+_NEEDED_VARIABLES: Final = (
+    *("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+)
 # A pool of threads for each library would take address space, and one trial all cores.
 _ONE_THREAD: Final = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1"
 )
-_NICENESS: Final = 10
+_NICENESS: Final = 5
 
 
 class TrialsBusyError(Exception):
@@ -67,11 +71,12 @@ class ConfigTrials:
 
     def __init__(
         self,
-        processes: int = 2,
+        processes: int = 3,
         waiting: int = 8,
         memory: int = MEMORY_LIMIT_BYTES,
         max_output: int = MAX_OUTPUT_BYTES,
-        seconds: float | None = None,
+        seconds: float = TIME_LIMIT_S,
+        cpu_seconds: float = CPU_LIMIT_S,
     ) -> None:
         """Begin without any process.
 
@@ -80,7 +85,8 @@ class ConfigTrials:
             waiting: how many may wait for that.
             memory: bytes that one may take.
             max_output: bytes of findings.
-            seconds: how long one may take; None for `TIME_LIMITS_S`.
+            seconds: how long one may take.
+            cpu_seconds: processor time that one may take.
         """
         self._slots = asyncio.Semaphore(processes)
         self._waiting = waiting
@@ -88,6 +94,7 @@ class ConfigTrials:
         self._memory = memory
         self._max_output = max_output
         self._seconds = seconds
+        self._cpu_seconds = cpu_seconds
         self._running: set[Process] = set()
 
     async def run(self, request: TrialRequest) -> TrialOutcome:
@@ -117,11 +124,10 @@ class ConfigTrials:
             await process.wait()
 
     async def _run_in_process(self, request: TrialRequest, directory: str) -> TrialOutcome:
-        seconds = self._seconds or TIME_LIMITS_S[request.kind]
-        outcome = TrialOutcome()
-        process = await self._start(request, seconds, directory)
+        outcome, reading = TrialOutcome(), _Reading()
+        process = await self._start(request, directory)
         self._running.add(process)
-        begins = ""
+        is_late = has_died = False
         try:
             assert process.stdout is not None
             async with asyncio.timeout(_START_TIMEOUT_S):
@@ -129,30 +135,37 @@ class ConfigTrials:
                 started = await process.stdout.readline()
             if not started.endswith(b"\n"):
                 raise EOFError
-            async with asyncio.timeout(seconds):
-                while "end" not in (piece := await _read_piece(process)):
-                    if "cut" in piece:
-                        outcome.is_cut = True
-                    elif "begins" in piece:
-                        begins = str(piece["begins"])
-                    else:
-                        outcome.pieces.append(piece)
+            async with asyncio.timeout(self._seconds):
+                await reading.read_into(outcome, process)
         except TimeoutError:
-            at = f" in {begins}" if begins else ""
-            outcome.stopped = f"stopped after {seconds:g} seconds{at}; give it less to do"
+            is_late = True
         except (EOFError, ConnectionError, ValueError):
-            at = f" in {begins}" if begins else ""
-            outcome.stopped = (
-                f"the process of the trial ended{at}, probably for lack of memory "
-                f"({self._memory >> 20} MB); give it less to do"
-            )
+            has_died = True
+            # Its own end says why; it has little time for that.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), _EXIT_TIMEOUT_S)
         finally:
+            died_by = process.returncode
             _end_process(process)
             self._running.discard(process)
             await process.wait()
+        if is_late or has_died:
+            outcome.stopped = self._explain_end(is_late, died_by, reading.begins)
         return outcome
 
-    async def _start(self, request: TrialRequest, seconds: float, directory: str) -> Process:
+    def _explain_end(self, is_late: bool, died_by: int | None, begins: str) -> str:
+        at = f" in {begins}" if begins else ""
+        if is_late:
+            return f"stopped after {self._seconds:g} seconds{at}; give it less to do"
+        if hasattr(signal, "SIGXCPU") and died_by == -signal.SIGXCPU:
+            limit = f"{self._cpu_seconds:g} seconds of processor time"
+            return f"stopped after {limit}{at}; give it less to do"
+        return (
+            f"the process of the trial ended{at}, probably for lack of memory "
+            f"({self._memory >> 20} MB); give it less to do"
+        )
+
+    async def _start(self, request: TrialRequest, directory: str) -> Process:
         variables: Iterable[str] = os.environ if request.permissions.local else _NEEDED_VARIABLES
         environment = {name: os.environ[name] for name in variables if name in os.environ}
         # Our own modules come from where they came from here, and never from the directory at hand.
@@ -160,7 +173,8 @@ class ConfigTrials:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *("-P", "-m", "streamer.tools.config_trial.worker"),
-            *("--seconds", str(seconds), "--memory", str(self._memory)),
+            *("--seconds", str(self._seconds), "--cpu-seconds", str(self._cpu_seconds)),
+            *("--memory", str(self._memory)),
             *("--max-output", str(self._max_output), "--niceness", str(_NICENESS)),
             stdin=PIPE,
             stdout=PIPE,
@@ -171,6 +185,27 @@ class ConfigTrials:
             # So that programs which it starts end with it.
             start_new_session=True,
         )
+
+
+class _Reading:
+    """The pieces of one trial as they come.
+
+    Attributes:
+        begins: what the trial was doing last, such as a test's name.
+    """
+
+    def __init__(self) -> None:
+        self.begins = ""
+
+    async def read_into(self, outcome: TrialOutcome, process: Process) -> None:
+        """Add pieces to an outcome until the trial has come to its end."""
+        while "end" not in (piece := await _read_piece(process)):
+            if "cut" in piece:
+                outcome.is_cut = True
+            elif "begins" in piece:
+                self.begins = str(piece["begins"])
+            else:
+                outcome.pieces.append(piece)
 
 
 async def _send_request(process: Process, request: TrialRequest) -> None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config.secrets import add_variable_values
 from streamer.config.templates.installation import install_templates
@@ -24,6 +24,9 @@ from streamer.core.timestamps import format_rfc3339
 from streamer.plan import Plan, make_plan
 from streamer.sdk.spec import ParsedComponent
 from streamer.tools.config_trial.request import TrialRequest, UnitTestTexts
+
+if TYPE_CHECKING:
+    from streamer.tools.unit_tests.suite import CaseResult
 
 Emit = Callable[[dict[str, Any]], None]
 
@@ -82,36 +85,38 @@ def _run_tests(request: TrialRequest, directory: str, emit: Emit) -> None:
         raise StreamerError("there is no text that tests could be read from")
     path = os.path.join(directory, os.path.basename(files.name))
     environment = SuiteEnvironment(path, files.resources, files_directory=files.directory)
+    redaction = _make_redaction(request)
     with install_templates(files.templates, lambda lint: None):
-        for suite in find_suites([path]):
-            for definitions in suite.definitions:
-                own = definitions.file == path
-                name = "" if own else os.path.basename(definitions.file)
-                for lint in definitions.lints:
-                    emit({"lint": {"file": name, "line": lint.line, "text": lint.message}})
-                for case in definitions.cases:
-                    emit({"begins": case.parsed["name"] or f"the test of line {case.line}"})
-                    result = run_case(case, definitions.file, environment)
-                    failures = [
-                        [
-                            {"text": shorten(line.text, directory), "tone": line.tone}
-                            for line in failure[:_MAX_FAILURE_LINES]
-                        ]
-                        for failure in result.failures[:_MAX_FAILURES]
-                    ]
-                    emit(
-                        {
-                            "test": {
-                                "name": shorten(result.name),
-                                "file": name,
-                                "line": result.line,
-                                "passed": not result.failures,
-                                "error": result.error,
-                                "seconds": round(result.seconds, 4),
-                                "failures": failures,
-                            }
-                        }
-                    )
+        definitions = [one for suite in find_suites([path]) for one in suite.definitions]
+        for one in definitions:
+            name = "" if one.file == path else os.path.basename(one.file)
+            for lint in one.lints:
+                text = redaction.redact_text(lint.message)
+                emit({"lint": {"file": name, "line": lint.line, "text": shorten(text)}})
+            for case in one.cases:
+                emit({"begins": case.parsed["name"] or f"the test of line {case.line}"})
+                result = run_case(case, one.file, environment)
+                document = _describe_result(result, name, directory)
+                emit({"test": redaction.redact_value(document)})
+
+
+def _describe_result(result: CaseResult, file: str, directory: str) -> dict[str, Any]:
+    failures = [
+        [
+            {"text": shorten(line.text, directory), "tone": line.tone}
+            for line in failure[:_MAX_FAILURE_LINES]
+        ]
+        for failure in result.failures[:_MAX_FAILURES]
+    ]
+    return {
+        "name": shorten(result.name),
+        "file": file,
+        "line": result.line,
+        "passed": not result.failures,
+        "error": result.error,
+        "seconds": round(result.seconds, 4),
+        "failures": failures,
+    }
 
 
 def _run_timeline(request: TrialRequest, directory: str, emit: Emit) -> None:

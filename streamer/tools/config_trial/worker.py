@@ -1,17 +1,19 @@
 """The process that runs one trial of a config, and ends.
 
 A config may run for ever, fill the memory or print without end. All of these end this process and
-nothing else: its time, memory, processor time and output have bounds, it can write no file, and
-unless the config may see the environment, there is none.
+nothing else: its time, memory, processor time and output have bounds, and unless the config may see
+files and the environment, it can write no file, and has few variables.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import pickle
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -32,7 +34,7 @@ class _OutputLimitError(BaseException):
     """There is more output than is shown; no handler of errors of a config may take it."""
 
 
-def _limit_resources(seconds: float, memory: int, may_write: bool) -> None:
+def _limit_resources(seconds: float, cpu: float, memory: int, may_write: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Only for when the parent has died: it would have ended this process earlier.
     if hasattr(signal, "setitimer"):
@@ -44,8 +46,8 @@ def _limit_resources(seconds: float, memory: int, may_write: bool) -> None:
     with open("/proc/self/statm") as file:
         used = int(file.read().split()[0]) * _PAGE_BYTES
     resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
-    cpu_seconds = int(2 * seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    cpu_seconds = math.ceil(time.process_time() + cpu)
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     files = _MAX_OPEN_FILES if limit == resource.RLIM_INFINITY else min(limit, _MAX_OPEN_FILES)
@@ -83,6 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the trial that comes by the standard input."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--cpu-seconds", type=float, required=True)
     parser.add_argument("--memory", type=int, required=True)
     parser.add_argument("--max-output", type=int, required=True)
     parser.add_argument("--niceness", type=int, default=0)
@@ -91,16 +94,15 @@ def main(arguments: list[str] | None = None) -> None:
     # Only the program that started this process writes here.
     request: TrialRequest = pickle.loads(sys.stdin.buffer.read())
     _load_needed()
-    if not request.permissions.local:
-        # Time zones and certificates were found by them already.
-        os.environ.clear()
     out = sys.stdout.buffer
     directory = os.getcwd()
     if request.tests is not None:
         write_files(request.tests, directory)
     out.write(READY_LINE)
     out.flush()
-    _limit_resources(options.seconds, options.memory, request.permissions.local)
+    _limit_resources(
+        options.seconds, options.cpu_seconds, options.memory, request.permissions.local
+    )
     try:
         run_trial(request, directory, _make_writer(options.max_output))
     except _OutputLimitError:

@@ -94,8 +94,9 @@ class SuiteEnvironment:
         return ex
 
     def merge_variables(self, case: Case) -> Mapping[str, str]:
-        """Return the variables of the process, and the case's own."""
-        return {**os.environ, **(case.parsed["environment"] or {})}
+        """Return the variables of the process, where tests may see them, and the case's own."""
+        around = os.environ if current_permissions().local else {}
+        return {**around, **(case.parsed["environment"] or {})}
 
 
 @contextmanager

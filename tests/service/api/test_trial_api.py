@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streamer.core.redaction import SCRUBBED
+from streamer.service.fleet.api_permissions import ApiPermissions
 from tests.service.api.asking import Asking, asking
 
 CONFIG = """\
@@ -166,3 +167,27 @@ def test_a_new_stream_has_configs_to_begin_with_and_an_id_that_is_free(server: A
     ):
         found = server.ask("GET", f"/console/new-id?id={given}").json()["problem"]
         assert problem in found and bool(problem) == bool(found)
+
+
+def test_with_allow_local_tests_may_name_files_beside_a_file_and_see_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIAL_VARIABLE", "seen")
+    (tmp_path / "given.json").write_text('{"a":1}')
+    filed = tmp_path / "filed.yaml"
+    text = CONFIG + (
+        "tests:\n"
+        "  - name: reads\n"
+        "    target_processors: count\n"
+        "    input_batch: [ { file_content: given.json } ]\n"
+        "    output_batches: [ [ { json_equals: { n: 1 } } ] ]\n"
+        "  - name: sees\n"
+        "    target_mapping: 'root = env(\"TRIAL_VARIABLE\")'\n"
+        "    input_batch: [ { content: '{}' } ]\n"
+        "    output_batches: [ [ { content_equals: seen } ] ]\n"
+    )
+    filed.write_text(text)
+    local = ApiPermissions(local=True)
+    with asking(tmp_path / "state", files={"filed": str(filed)}, allowance=local) as server:
+        found = ask(server, "tests", config=text, stream="filed")
+    assert [(one["passed"], one["failures"]) for one in found["tests"]] == [(True, [])] * 2

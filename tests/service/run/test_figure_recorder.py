@@ -173,13 +173,22 @@ def test_a_blocked_output_holds_the_others_while_its_micro_batch_is_in_hand() ->
     stream.times = BatchTimes([TaskTimes("root.input", 10_000_000, {})])
     list(stream.pass_time(30))
     assert not any(load.holds for load in stream.figures.read_loads().values())
-    for _ in range(1_200):
+    error = ("output_error", (("label", ""), ("path", OUTPUT)))
+    counts = {
+        ("input_received", ()): stream.figures.received,
+        ("output_sent", error[1]): stream.figures.received,
+    }
+    for number in range(1_200):
         stream.clock.now += 0.1
-        stream.recorder.tick(True, f"{OUTPUT}.broker.outputs.0")
+        blocked = {**counts, error: number // 10}
+        stream.recorder.tick(True, f"{OUTPUT}.broker.outputs.0", blocked)
     loads = stream.figures.read_loads()
     assert loads[OUTPUT].holds and loads[OUTPUT].waiting > 0.95
     assert loads["root.input"].back_pressured > 0.9
     assert stream.figures.rates.rate("in") == 0
+    # Its errors are told meanwhile: one a second.
+    assert stream.figures.rates.rate("error") == pytest.approx(1, abs=0.1)
+    assert known(stream.read()["errors"])[-3] == pytest.approx(1, abs=0.25)
     # It is delivered at last: what it has is told, and nothing twice.
     stream.deliver(stream.clock.now - 119)
     assert 0 < (stream.figures.rates.rate("in") or 0) < 60
@@ -235,10 +244,16 @@ def test_windows_count_what_their_buffer_takes_and_outputs_inside_of_others_once
 
 
 def test_markers_are_bounded_and_errors_that_follow_each_other_are_one() -> None:
-    figures = Generator(1.0).figures
+    stream = Generator(1.0)
+    figures = stream.figures
     for number in range(1_000):
         figures.mark(MarkerKind.ERROR, f"no {number}\nagain")
     assert [(one.text, one.times) for one in figures.markers()] == [("no 0 again", 1_000)]
+    # One that comes again each half a minute is one; another one is not.
+    for text in ("no 0 again", "no 0 again", "other"):
+        stream.clock.now += 30
+        figures.mark(MarkerKind.ERROR, text)
+    assert [(one.text, one.times) for one in figures.markers()][1:] == [("other", 1)]
     for _ in range(1_000):
         figures.mark(MarkerKind.DEPLOY, "x" * 10_000)
     assert len(figures.markers()) == MAX_MARKERS

@@ -59,16 +59,25 @@ def failures(outcome: TrialOutcome) -> list[str]:
 
 
 def test_time_and_output_are_bounded() -> None:
-    endless, talking = run_all(
-        tap_request(f"mapping: '{ENDLESS}'"),
+    asleep, talking = run_all(
+        tap_request("sleep: { duration: 1h }"),
         tap_request("mapping: 'root = this'", *(b"x" * 3_000 for _ in range(100))),
         seconds=2 * slowness(),
         max_output=100_000,
     )
-    assert "stopped after" in endless.stopped
-    assert [piece["stage"]["path"] for piece in endless.pieces] == ["input"]
+    assert "stopped after" in asleep.stopped
+    assert [piece["stage"]["path"] for piece in asleep.pieces] == ["input"]
     assert talking.is_cut and not talking.stopped
     assert sum(len(str(piece)) for piece in talking.pieces) < 200_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds a process's time")
+def test_processor_time_is_bounded() -> None:
+    (endless,) = run_all(
+        tap_request(f"mapping: '{ENDLESS}'"), seconds=60 * slowness(), cpu_seconds=1
+    )
+    assert "stopped after 1 seconds of processor time" in endless.stopped
+    assert [piece["stage"]["path"] for piece in endless.pieces] == ["input"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds a process's memory")

@@ -3,7 +3,7 @@
 import { h, fill } from "./dom.js";
 import { checksView, stagesView, testsView, timelineView } from "./trial_results.js";
 
-const LONGEST = 60_000; // ms: a trial may wait for others.
+const LONGEST = 120_000; // ms: a trial may wait for others.
 const KINDS = {
   tests: {
     label: "Tests",

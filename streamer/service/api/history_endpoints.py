@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -19,6 +20,7 @@ from streamer.service.monitoring.history_document import (
     HistoryQueryError,
     describe_history,
 )
+from streamer.service.monitoring.history_file import load_history_at_rest
 
 _VALUES: Final = s.list_schema(s.MAYBE_NUMBER)
 _SLOTS: Final = {"now": s.STRING, "from": s.STRING, "step": s.INTEGER}
@@ -62,6 +64,9 @@ class HistoryEndpoints:
 
     def _history(self, request: ApiRequest) -> web.Response:
         managed = self._manager.registry.get(request.path["id"])
+        if managed.run is None:
+            # It has not run since the service started.
+            load_history_at_rest(Path(managed.directory), managed.figures)
         document = describe_history(managed.figures, parse_history_query(request.query))
         return json_response({**document, "markers": managed.redact_value(document["markers"])})
 

@@ -87,6 +87,24 @@ def load_history(path: Path, identity: str, figures: StreamFigures) -> str:
     return ""
 
 
+def load_history_at_rest(directory: Path, figures: StreamFigures) -> None:
+    """Load the history of a stream that does not run, if there is one that is whole.
+
+    Args:
+        directory: of its checkpoint on this machine.
+        figures: take what is in it.
+    """
+    if not figures.history.is_empty:
+        return
+    try:
+        with (directory / "streamer.json").open("rb") as file:
+            identity = orjson.loads(file.read(MAX_FILE_BYTES)).get("identity")
+    except (OSError, ValueError, AttributeError):
+        return
+    if isinstance(identity, str) and identity:
+        load_history(directory / FILE_NAME, identity, figures)
+
+
 def _unpack(content: bytes) -> Any:
     """Return the document of a file.
 

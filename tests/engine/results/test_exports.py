@@ -54,7 +54,7 @@ def test_each_format_has_the_same_results(tmp_path: Path) -> None:
     assert table.column("content_bytes").to_pylist() == [None, b"\xff\xfe", None]
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_file_is_cut_at_its_bounds_and_says_so(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

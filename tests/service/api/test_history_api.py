@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamer.engine.report.figure_history import FIGURES, BatchFigures
+from streamer.service.monitoring.history_file import FILE_NAME, save_history
 from streamer.service.monitoring.stream_figures import MarkerKind, StreamFigures
 from tests.service.api.asking import asking
 from tests.service.fleet.pretending import GENERATE
@@ -56,6 +57,22 @@ def test_the_history_of_a_stream_has_figures_nodes_partitions_and_markers(tmp_pa
         hour: Any = server.ask("GET", "/streams/a/history?from=1h&figures=out").json()
         assert (hour["step"], list(hour["figures"])) == (20, ["out"])
         assert hour["nodes"] == hour["partitions"] == {}
+
+
+def test_a_stream_that_is_paused_has_the_history_of_before_the_service_started(
+    tmp_path: Path,
+) -> None:
+    with asking(tmp_path) as server:
+        server.ask("POST", "/streams/a", GENERATE)
+        assert server.ask("POST", "/streams/a/pause").status_code == 200
+        managed = server.service.manager.registry.get("a")
+        before = StreamFigures()
+        feed(before)
+        directory = Path(managed.directory)
+        (directory / "streamer.json").write_text('{"identity": "mine"}')
+        save_history(directory / FILE_NAME, "mine", before)
+        document = server.ask("GET", "/streams/a/history?from=1m&figures=in").json()
+        assert document["figures"]["in"][3] == 50
 
 
 def test_what_is_no_time_and_what_is_no_figure_is_refused(tmp_path: Path) -> None:

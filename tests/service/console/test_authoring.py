@@ -318,6 +318,7 @@ def test_all_is_named_and_can_be_read(
         for address, seen in (
             ("streams/orders/revisions", ".judgement"),
             ("streams/orders/results", ".results tbody tr"),
+            ("new", ".new-starter select"),
             ("playground", ".result-text"),
             ("docs/windows", ".prose table"),
             ("docs?q=late", ".docs-results mark"),

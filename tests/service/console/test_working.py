@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from streamer import __version__
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.report.failed_messages import FailureSampler
+from tests.engine.results.kept import Row, T, portion, store
 from tests.service.api.asking import Asking
 from tests.service.console.authored import COUNTED, RESULTS, authored
 from tests.service.console.chromium import PATIENCE, chromium, opened
@@ -105,6 +107,28 @@ def test_results_are_found_newest_first_by_key_time_and_sql(page: Page, server: 
     )
     go(page, server, "streams/plain/results")
     expect(page.get_by_text("This stream keeps no results")).to_be_visible()
+
+
+def test_new_results_come_by_themselves_and_leave_the_focus_alone(
+    page: Page, server: Asking
+) -> None:
+    kept = Path(server.service.manager.registry.get("plain").directory) / "results"
+    results = store(kept)
+    results.write(0, [portion([Row("ada", T, b'{"n":1}', metadata='{"m":1}')])], T)
+    go(page, server, "streams/plain/results")
+    rows = page.locator(".results tbody tr")
+    expect(rows).to_have_count(1)
+    page.get_by_text("Metadata", exact=True).click()
+    page.get_by_label("Follow").check()
+    key = page.get_by_label("Key", exact=True)
+    key.focus()
+    results.write(1, [portion([Row("bob", T + SECOND, b'{"n":2}')])], T)
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("bob")
+    expect(key).to_be_focused()
+    # What was opened stays open.
+    expect(rows.nth(1).locator("details")).to_have_attribute("open", "")
+    shutil.rmtree(kept)
 
 
 def test_results_are_saved_as_files_and_copied_as_commands(

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from streamer.engine.report.figure_history import BatchFigures
-from streamer.service.monitoring.history_file import MAX_FILE_BYTES, load_history, save_history
+from streamer.service.monitoring.history_file import (
+    MAX_FILE_BYTES,
+    load_history,
+    load_history_at_rest,
+    save_history,
+)
 from streamer.service.monitoring.stream_figures import MarkerKind, StreamFigures
 
 NOW = 1_700_000_000.0
@@ -65,6 +70,20 @@ def test_a_damaged_file_is_left_out(
     figures = StreamFigures(lambda: NOW)
     assert reason in load_history(path, MINE, figures)
     assert figures.history.is_empty and figures.markers() == []
+
+
+def test_a_stream_that_does_not_run_has_the_history_of_its_last_run(tmp_path: Path) -> None:
+    saved(tmp_path / "history")
+    figures = StreamFigures(lambda: NOW)
+    load_history_at_rest(tmp_path, figures)
+    assert figures.history.is_empty  # without a record, nobody knows whose it is
+    for record in (b"not JSON", b"[1]", b'{"identity": "another"}'):
+        (tmp_path / "streamer.json").write_bytes(record)
+        load_history_at_rest(tmp_path, figures)
+        assert figures.history.is_empty
+    (tmp_path / "streamer.json").write_text(f'{{"identity": "{MINE}"}}')
+    load_history_at_rest(tmp_path, figures)
+    assert not figures.history.is_empty
 
 
 def test_a_file_of_another_checkpoint_is_left_out(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ _LEAVING: Final[Mapping[LifecycleState | None, str]] = {
 _FINE_LEVELS: Final = frozenset({"DEBUG", "TRACE"})
 _ERROR_LEVELS: Final = frozenset({"ERROR", "FATAL"})
 
+_START_POLL_INTERVAL_S: Final = 0.1
 _MAX_START_S: Final = 20.0
 """Seconds after which a stream that has delivered nothing is not taken to be starting."""
 
@@ -230,7 +231,11 @@ class ManagedStream:
     def _next_wait(self) -> float | None:
         if self.lifecycle.state in (LifecycleState.RESTARTING, LifecycleState.WAITING):
             return max(self._restart_at - time.monotonic(), 0.0)
-        return self._context.poll_interval() if self.run is not None else None
+        if self.run is None:
+            return None
+        interval = self._context.poll_interval()
+        # Others wait for the place of a stream that starts: few do so at a time.
+        return min(interval, _START_POLL_INTERVAL_S) if self._start_slot_since else interval
 
     def _poll(self) -> None:
         """Check on the run, or start it again when it is time to."""

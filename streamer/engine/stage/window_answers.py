@@ -40,6 +40,9 @@ def report_windows(
     usual = list_usual_windows(window, store, status)
     if usual is not None:
         report["listing"] = usual.to_dict()
+        if status.open_windows == 0:
+            # Steps do not count windows of a number of messages, nor those of single messages.
+            report["open_windows"] = usual.total
     if queries := WINDOW_QUERIES.get():
         answers = report["answers"] = {}
         for query in queries:

@@ -22,6 +22,10 @@ from streamer.window.state_store import StateStore
 class OpenWindows(Protocol):
     """The open windows of a shard, by the way in which it keeps them."""
 
+    @property
+    def key_count(self) -> int:
+        """Number of keys that a listing looks through, about."""
+
     def list_windows(self, query: WindowQuery) -> WindowListing:
         """Return the windows that match a question; rows in no order."""
 
@@ -31,6 +35,8 @@ class OpenWindows(Protocol):
 
 def list_usual_windows(window: Window, store: StateStore, status: Status) -> WindowListing | None:
     """Return the windows that a shard lists in every micro-batch; None where they are too many.
+
+    Where the status does not count them, and there are too many, only the number of keys is known.
 
     Windows of whole panes are in the status itself. Of others all keys have to be looked at, so
     that very many of them are listed for those who ask only.
@@ -44,10 +50,12 @@ def list_usual_windows(window: Window, store: StateStore, status: Status) -> Win
         return None
     if not status.held and not status.open_windows:
         return WindowListing([], 0)
-    # Count windows, and those of single messages, are not counted: there are fewer than messages.
-    if (status.open_windows or status.held) > USUAL_QUERY.max_keys:
+    if (status.open_windows or 0) > USUAL_QUERY.max_keys:
         return None
-    listing = _open_windows(window, store).list_windows(USUAL_QUERY)
+    windows = _open_windows(window, store)
+    if windows.key_count > USUAL_QUERY.max_keys:
+        return WindowListing([], windows.key_count, is_complete=False)
+    listing = windows.list_windows(USUAL_QUERY)
     listing.rows = rank_usual_rows(listing.rows)
     return listing
 

@@ -35,6 +35,11 @@ class JoinWindows:
         is_system_clock = window.time.clock == "system"
         self._rules = JoinRules(window.kind, window.time.allowed_lateness, is_system_clock)
 
+    @property
+    def key_count(self) -> int:
+        """Number of messages that wait, which a listing looks through in the place of keys."""
+        return sum(count - freed for _, _, _, count, freed, _ in self._head.packs)
+
     def list_windows(self, query: WindowQuery) -> WindowListing:
         """Return a row for each side and key that match a question; in no order.
 

@@ -59,6 +59,11 @@ class KeyedWindows:
         )
         self._blocks = SessionBlocks(store, head.has_columns)
 
+    @property
+    def key_count(self) -> int:
+        """Number of keys."""
+        return self._head.key_count + len(self._blocks)
+
     def list_windows(self, query: WindowQuery) -> WindowListing:
         """Return the windows that match a question; rows in no order."""
         rows: list[WindowRow] = []

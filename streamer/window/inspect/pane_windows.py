@@ -45,6 +45,11 @@ class PaneWindows:
         # The grid names windows [start, end) by the instants before.
         self._bound_offset = 0 if isinstance(window, SystemWindow) else 1
 
+    @property
+    def key_count(self) -> int:
+        """Number of messages, which a listing looks through in the place of keys."""
+        return self._index.summarise()[0]
+
     def list_windows(self, query: WindowQuery) -> WindowListing:
         """Return the windows that match a question, one for each key in them; in no order."""
         counts: dict[int, Counter[bytes | None]] = {}

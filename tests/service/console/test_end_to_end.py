@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -63,6 +65,7 @@ def test_a_stream_on_spark_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture
             assert complaints == []
             read_rates(page, running, capsys)
             assert complaints == []
+        inspect_window(running)
         assert running.stop() == 0
 
 
@@ -94,3 +97,16 @@ def read_rates(page: Page, running: Service, capsys: pytest.CaptureFixture[str])
     nap = page.locator(".node-box", has_text="nap")
     expect(nap).to_contain_text("holds the others", timeout=PATIENCE)
     expect(page.locator(".node-box", has_text="generate")).to_contain_text("back-pressured")
+
+
+def inspect_window(running: Service) -> None:
+    """A look into an open window, which the next micro-batch answers."""
+    # A question reaches the shards with a micro-batch, and its answer comes back with it.
+    path, query = "/streams/cars/windows", {"content": "true"}
+    deadline = time.monotonic() + PATIENCE / 1000
+    answer: dict[str, Any] = {"contents": []}
+    while not answer["contents"] and time.monotonic() < deadline:
+        assert running.client.post(path, params=query).json() == {"asked": True}
+        time.sleep(0.5)
+        answer = running.client.get(path, params=query).json()
+    assert answer["answered_at"] and '"at":' in answer["contents"][0]["last"][0]["content"]

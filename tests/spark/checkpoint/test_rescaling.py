@@ -309,7 +309,7 @@ def test_a_stream_without_windows_has_no_shards(tmp_path: Path) -> None:
 def test_another_config_is_refused(tmp_path: Path) -> None:
     text = text_of("sessions", Path("in.jsonl"), "keep")
     other = make_plan(parse_config(text, "test.yaml"))
-    assert "open windows cannot be moved" in refused(other, begun(tmp_path / "c"))
+    assert "cannot go on with its open windows" in refused(other, begun(tmp_path / "c"))
 
 
 def test_a_checkpoint_in_use_is_left_alone(tmp_path: Path) -> None:

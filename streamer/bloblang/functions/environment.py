@@ -67,8 +67,8 @@ timestamp_unix_nano = _declare_unix_time(
     Param("no_cache", "bool", default=False),
     examples=(Example('root = env("STREAMER_EXAMPLE_UNSET").or("none")', "{}", "none"),),
     summary=(
-        "An environment variable, null when it is not set. It is read once, or with `no_cache` "
-        "anew for each message."
+        "An environment variable, null if it is not set. It is read once, or with `no_cache` for "
+        "each message."
     ),
     binds=True,
     impure=True,
@@ -106,7 +106,7 @@ _FILE_EXAMPLE = "open no/such: no such file or directory"
         Example("root = file(this.a).catch(e -> e)", '{"a":"no/such"}', _FILE_EXAMPLE),
     ),
     summary=(
-        "The bytes of a file; its path is taken from where the program runs. The file is read "
+        "The bytes of a file; its path is relative to the working directory. The file is read "
         "once, and a change of it is not seen until the next start. With `no_cache` it is read, "
         "and parsed by what follows, anew for each message; a table that is read again when its "
         "file changes is a [lookup table](lookup-tables.md)."
@@ -116,7 +116,7 @@ _FILE_EXAMPLE = "open no/such: no such file or directory"
     takes_environment=True,
 )
 def file(environment: MappingEnvironment, path: str, no_cache: bool) -> Callable[[], bytes]:
-    """The bytes of a file; its path is taken from where the program runs."""
+    """The bytes of a file; its path is relative to the working directory."""
     if no_cache:
         return lambda: read_file(path)
     content = environment.read_file(path)
@@ -132,13 +132,13 @@ def file(environment: MappingEnvironment, path: str, no_cache: bool) -> Callable
         Example('root = file_rel(path: "no/such", no_cache: true).catch("none")', "{}", "none"),
     ),
     summary=(
-        "The bytes of a file; its path is taken from the directory of the mapping's own file. It "
-        "is read once, or with `no_cache` anew for each message; see `file`."
+        "The bytes of a file; its path is relative to the directory of the mapping's file. It is "
+        "read once, or with `no_cache` for each message; see `file`."
     ),
     binds=True,
     impure=True,
     takes_environment=True,
 )
 def file_rel(environment: MappingEnvironment, path: str, no_cache: bool) -> Callable[[], bytes]:
-    """The bytes of a file; its path is taken from the directory of the mapping's own file."""
+    """The bytes of a file; its path is relative to the directory of the mapping's file."""
     return file(environment, environment.resolve_path(path), no_cache)

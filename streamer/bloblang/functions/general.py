@@ -25,7 +25,7 @@ _CATEGORY = "General"
     examples=(Example("root = this\nroot.b = deleted()", '{"a":1,"b":2}', '{"a":1}'),),
 )
 def deleted() -> Any:
-    """Removes the field, element or message that it is assigned to."""
+    """Removes the field, element or message to which it is assigned."""
     return DELETED
 
 
@@ -77,7 +77,7 @@ def var(name: str) -> Any:
     binds=True,
 )
 def range_(start: int, stop: int, step: int) -> Callable[[], list[int]]:
-    """The integers from start up to, and without, stop; to have none, as of 1 to 1, is an error."""
+    """The integers from start up to stop, without stop; an empty range is an error."""
     if step == 0:
         raise ArgumentError("step must be greater than or less than 0")
     if step < 0 and stop > start:
@@ -108,7 +108,7 @@ def pi() -> float:
     examples=(Example("root = bytes(2).length()", "{}", "2"),),
 )
 def bytes_(length: int) -> bytes:
-    """As many zero bytes as asked for."""
+    """A number of zero bytes."""
     if length < 0:
         raise ArgumentError(f"a length must not be negative, got {length}")
     check_bytes(length, "bytes")
@@ -195,7 +195,7 @@ def _check_bounds(seed: Any, low: int, high: int) -> None:
 def random_int(
     state: dict[str, Any], seed: Callable[[Any], Any] | None, low: int, high: int
 ) -> int:
-    """A random integer of min to max, both included; with a seed, the same row of them again."""
+    """A random integer from min to max, both included; a seed repeats the same sequence."""
     generator = state.get("generator")
     if generator is None:
         start = None
@@ -224,7 +224,7 @@ def random_int(
     impure=True,
 )
 def count(ex: Execution, name: str) -> int:
-    """A counter by name: 1, then one more each time."""
+    """A counter by name: 1, then incremented by each call."""
     counters = ex.counters
     try:
         value = counters[name] + 1
@@ -277,7 +277,7 @@ def counter(
     high: Callable[[Any], Any] | int,
     change: Callable[[Any], Any] | None,
 ) -> int:
-    """A counter of its own for each call in the mapping, from min up to max and round again.
+    """A separate counter for each call in the mapping, from min to max and then from min again.
 
     Min and max are worked out once, by the first message that has valid ones.
     """

@@ -72,7 +72,7 @@ def lag(
     ignore_null: bool,
     name: str,
 ) -> Any:
-    """The value that the call was given `offset` calls before, for the same key.
+    """The value passed to the call `offset` calls ago, for the same key.
 
     A null is not kept, so that `lag(if this.ok { this.v })` is the value of the last message that
     was ok; with `ignore_null: false` it is kept like any other value.
@@ -103,7 +103,7 @@ def lag(
     origin=STREAMER,
 )
 def latest(ex: Execution, call: str, value: Any, default: Any, name: str) -> Any:
-    """The value, or where it is null the last one of the same key that was not."""
+    """The value, or if it is null the last value of the same key that was not null."""
     value = _or_null(value)
     state = _state_of(ex, "latest")
     place = _place_of(state, "latest", call, name)
@@ -129,7 +129,7 @@ def latest(ex: Execution, call: str, value: Any, default: Any, name: str) -> Any
     origin=STREAMER,
 )
 def had_changed(ex: Execution, call: str, value: Any, ignore_null: bool, name: str) -> bool:
-    """True if the value is another one than at the call before, for the same key.
+    """True if the value differs from the value of the previous call for the same key.
 
     Before the first call it was null. With `ignore_null`, a null is no change, and is not kept;
     the same holds for each element of an array, by which several values are watched.
@@ -180,7 +180,7 @@ def _accumulate(
     origin=STREAMER,
 )
 def acc_sum(ex: Execution, call: str, value: Any, name: str) -> Any:
-    """The sum of all numbers that the call was given for the same key; nulls are left out."""
+    """The sum of all numbers passed to the call for the same key; nulls are ignored."""
     total = _accumulate(ex, "acc_sum", (call, name), value, operations.add)
     return 0 if total is None else total
 
@@ -196,7 +196,7 @@ def acc_sum(ex: Execution, call: str, value: Any, name: str) -> Any:
     origin=STREAMER,
 )
 def acc_min(ex: Execution, call: str, value: Any, name: str) -> Any:
-    """The least of all numbers that the call was given for the same key; nulls are left out."""
+    """The least number passed to the call for the same key; nulls are ignored."""
     return _accumulate(ex, "acc_min", (call, name), value, min)
 
 
@@ -211,7 +211,7 @@ def acc_min(ex: Execution, call: str, value: Any, name: str) -> Any:
     origin=STREAMER,
 )
 def acc_max(ex: Execution, call: str, value: Any, name: str) -> Any:
-    """The largest of all numbers that the call was given for the same key; nulls are left out."""
+    """The largest number passed to the call for the same key; nulls are ignored."""
     return _accumulate(ex, "acc_max", (call, name), value, max)
 
 
@@ -229,7 +229,7 @@ def acc_max(ex: Execution, call: str, value: Any, name: str) -> Any:
     origin=STREAMER,
 )
 def acc_count(ex: Execution, call: str, value: Any, name: str) -> int:
-    """The number of values that the call was given for the same key; nulls are left out."""
+    """The number of values passed to the call for the same key; nulls are ignored."""
     counted = None if _or_null(value) is None else 1
     count = _accumulate(ex, "acc_count", (call, name), counted, operations.add)
     return 0 if count is None else int(count)
@@ -246,7 +246,7 @@ def acc_count(ex: Execution, call: str, value: Any, name: str) -> int:
     origin=STREAMER,
 )
 def acc_avg(ex: Execution, call: str, value: Any, name: str) -> Any:
-    """The mean of all numbers that the call was given for the same key; nulls are left out."""
+    """The mean of all numbers passed to the call for the same key; nulls are ignored."""
     value = _or_null(value)
     state = _state_of(ex, "acc_avg")
     place = _place_of(state, "acc_avg", call, name)
@@ -291,7 +291,7 @@ def _check_name(name: str, *others: None) -> None:
 def accumulate(
     ex: Execution, call: str, name: str, initial: Any, query: Callable[[Any], Any]
 ) -> Any:
-    """The value that a lambda makes of the one before of the same key, or of `initial` at first.
+    """The result of a lambda on its previous result for the same key, at first on `initial`.
 
     `this` is the message, as everywhere. With `deleted()` the value is forgotten; with `nothing()`
     it stays. Calls with the same name share one value.

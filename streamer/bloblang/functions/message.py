@@ -23,7 +23,7 @@ _KEY = Param("key", "string", default="")
     uses=("document",),
 )
 def json(message: Message, path: str) -> Any:
-    """The original document, or what a dot path leads to in it."""
+    """The original document, or its value at a dot path."""
     value = document.get_json_document(message)
     return document.to_plain_number(find_or_null(value, split_path(path)) if path else value)
 
@@ -153,5 +153,5 @@ error_source_label = _declare_error_source(
     "error_source_label", "label", "The label of the component that failed the message, or null."
 )
 error_source_path = _declare_error_source(
-    "error_source_path", "path", "Where the component that failed the message stands, or null."
+    "error_source_path", "path", "The path of the component that failed the message, or null."
 )

@@ -25,7 +25,7 @@ _MAX_ID: Final = (1 << 32) - 1
     origin=CONNECT,
 )
 def with_schema_registry_header(schema_id: Any, message: Any) -> bytes:
-    """The bytes behind the header by which a Confluent schema registry's readers know a schema."""
+    """The bytes with the header of a schema in a Confluent schema registry."""
     if type(schema_id) not in NUMBER_TYPES:
         raise QueryError(f"schema ID must be a number, got {go_type(schema_id)}")
     if schema_id % 1 or not 0 <= schema_id <= _MAX_ID:

@@ -29,7 +29,7 @@ _KSUID_LENGTH: Final = 27
     uses=("now", "random"),
 )
 def ksuid(ex: Execution) -> str:
-    """A unique id that sorts by the second it was made in."""
+    """A unique id that sorts by the second of its creation."""
     seconds = (ex.now() // SECOND - _KSUID_EPOCH) & 0xFFFFFFFF
     number = seconds << 128 | int.from_bytes(os.urandom(16), "big")
     digits = []
@@ -71,7 +71,7 @@ _sequence: Final = _UuidSequence()
     binds=True,
 )
 def uuid_v7(time: Timestamp | None) -> Callable[[Execution], str]:
-    """A unique id that sorts by the millisecond it was made in, or by the time given."""
+    """A unique id that sorts by the millisecond of its creation, or by a given time."""
 
     def make(ex: Execution) -> str:
         milliseconds = (ex.now() if time is None else time.ns) // MILLISECOND & (1 << 48) - 1

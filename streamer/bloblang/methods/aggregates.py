@@ -141,7 +141,7 @@ def count_by(value: Any, query: Query | None) -> dict[str, int]:
     origin=STREAMER,
 )
 def top_k(value: Any, count: int, query: Query | None) -> list[Any]:
-    """The largest elements, or those for which a query gives the most, in descending order."""
+    """The largest elements, or those with the greatest results of a query, in descending order."""
     check_count(count)
     array = array_of(value)
     ranks = _evaluate_each(array, query, sort_key)
@@ -190,7 +190,7 @@ def _choose_by(value: Any, query: Query, greatest: bool) -> Any:
     origin=STREAMER,
 )
 def max_by(value: Any, query: Query) -> Any:
-    """The element for which a query gives the most; of several, the last one of the array."""
+    """The element with the greatest result of a query; of several, the last one of the array."""
     return _choose_by(value, query, greatest=True)
 
 
@@ -208,5 +208,5 @@ def max_by(value: Any, query: Query) -> Any:
     origin=STREAMER,
 )
 def min_by(value: Any, query: Query) -> Any:
-    """The element for which a query gives the least; of several, the first one of the array."""
+    """The element with the least result of a query; of several, the first one of the array."""
     return _choose_by(value, query, greatest=False)

@@ -211,7 +211,7 @@ def find_all_by(value: Any, query: Query) -> list[int]:
     ),
 )
 def flatten(value: Any) -> list[Any]:
-    """The array with the elements of arrays in it in their place, one level deep."""
+    """The array with the elements of nested arrays in their place, one level deep."""
     result: list[Any] = []
     for item in array_of(value):
         if type(item) is list:
@@ -279,7 +279,7 @@ def index(value: Any, index: int) -> Any:
     binds=True,
 )
 def slice_(low: int, high: int | None) -> Callable[[Any], Any]:
-    """The part of an array, a text (by bytes) or bytes from low up to, and without, high."""
+    """The part of an array, a text (by bytes) or bytes from low up to high, without high."""
     if high is not None and high > 0 and low >= high:
         raise ArgumentError(f"lower slice bound {low} must be lower than upper ({high})")
 
@@ -350,7 +350,7 @@ def _sort_by_keys(items: list[Any], keys: list[Any], word: str, origin: str = ""
     ),
 )
 def sort(value: Any, compare: Query | None) -> list[Any]:
-    """The array in ascending order, or in that of a query which tells whether `left` < `right`."""
+    """The array in ascending order, or in the order of a query that compares `left` and `right`."""
     array = array_of(value)
     if compare is None:
         return _sort_by_keys(array, array, "sort")
@@ -384,7 +384,7 @@ def _is_less(compare: Query, left: Any, right: Any) -> bool:
     needs=("argument",),
 )
 def sort_by(origin: str, value: Any, query: Query) -> list[Any]:
-    """The array in ascending order of what a query gives for each element."""
+    """The array in ascending order of the result of a query for each element."""
     array = array_of(value)
     return _sort_by_keys(array, [query(item) for item in array], "sort_by", origin)
 
@@ -424,7 +424,7 @@ def sum_(value: Any) -> Any:
     ),
 )
 def unique(value: Any, emit: Query | None) -> list[Any]:
-    """The array without repeated texts and numbers, or those for which a query repeats itself."""
+    """The array without repeated texts and numbers, or without repeated results of a query."""
     array = array_of(value)
     if emit is None:
         kinds = set(map(type, array))

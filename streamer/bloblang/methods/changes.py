@@ -114,7 +114,7 @@ def _decode_changes(changes: Any) -> list[changelog.Change]:
     origin=CONNECT,
 )
 def patch(changes: Any) -> Callable[[Any], Any]:
-    """The value with the changes of a log, as `diff` gives it, made to it."""
+    """The value with the changes of a result of `diff` applied."""
     decoded = _decode_changes(changes)
 
     def apply(value: Any) -> Any:

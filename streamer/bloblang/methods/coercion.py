@@ -54,7 +54,7 @@ def bytes_(value: Any) -> bytes:
     ),
 )
 def bool_(value: Any, default: None) -> bool:
-    """The value as a boolean; the argument instead, if given, when it is none."""
+    """The value as a boolean; the argument, if given, for other values."""
     return to_bool(value)
 
 
@@ -68,7 +68,7 @@ def bool_(value: Any, default: None) -> bool:
     ),
 )
 def number(value: Any, default: None) -> float:
-    """The value as a number; the argument instead, if given, when it is none."""
+    """The value as a number; the argument, if given, for other values."""
     return to_float(value)
 
 
@@ -83,7 +83,7 @@ def number(value: Any, default: None) -> float:
     ),
 )
 def timestamp(value: Any, default: None) -> Timestamp:
-    """The value as a timestamp; the argument instead, if given, when it is none."""
+    """The value as a timestamp; the argument, if given, for other values."""
     return to_timestamp(value)
 
 

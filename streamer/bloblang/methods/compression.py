@@ -233,6 +233,6 @@ def compress(algorithm: str, level: int) -> Callable[[Any], bytes]:
     own_errors=True,
 )
 def decompress(algorithm: str) -> Callable[[Any], bytes]:
-    """The bytes that were compressed: as `compress`, and bzip2."""
+    """The decompressed bytes: formats of `compress`, and bzip2."""
     run = _find_algorithm(_DECOMPRESSORS, algorithm)
     return lambda value: run(_require_bytes(value))

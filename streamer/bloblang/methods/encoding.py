@@ -62,7 +62,7 @@ def encode(scheme: str) -> Callable[[Any], str]:
     binds=True,
 )
 def decode(scheme: str) -> Callable[[Any], bytes]:
-    """The bytes that a text stands for: base64, base64url, base64rawurl, hex, ascii85."""
+    """The bytes encoded by a text: base64, base64url, base64rawurl, hex, ascii85."""
     decoder = DECODERS.get(scheme)
     if decoder is None:
         raise ArgumentError(f"unrecognized encoding type: {scheme}")

@@ -151,5 +151,5 @@ def encrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
     binds=True,
 )
 def decrypt_aes(scheme: str, key: str, iv: str) -> Callable[[Any], bytes]:
-    """The bytes that `encrypt_aes` was given, with the same scheme, key and iv."""
+    """The original bytes of `encrypt_aes`, with the same scheme, key and iv."""
     return _make_aes(scheme, key, iv, encrypt=False)

@@ -33,7 +33,7 @@ def _refuse_direct_call(*_: Any) -> NoReturn:
     ),
 )
 def catch(*_: Any) -> Any:
-    """The target or, when it fails, the argument, for which `this` is the error's text."""
+    """The target or, if it fails, the argument, in which `this` is the error's text."""
     _refuse_direct_call()
 
 
@@ -60,7 +60,7 @@ def or_(*_: Any) -> Any:
     uses=("batch",),
 )
 def from_(*_: Any) -> Any:
-    """Evaluates `json`, `content`, `meta` and the like for another message of the batch."""
+    """Evaluates functions such as `json`, `content`, `meta` for another message of the batch."""
     _refuse_direct_call()
 
 
@@ -73,7 +73,7 @@ def from_(*_: Any) -> Any:
     uses=("batch",),
 )
 def from_all(*_: Any) -> Any:
-    """Evaluates `json`, `content`, `meta` and the like for each message of the batch: an array."""
+    """An array of `json`, `content`, `meta` or a similar function for each message of the batch."""
     _refuse_direct_call()
 
 
@@ -137,7 +137,7 @@ def apply(maps: Mapping[str, Callable[..., Any]], name: str) -> Callable[..., An
     ),
 )
 def get(value: Any, path: str) -> Any:
-    """The value at a dot path; null when nothing is there."""
+    """The value at a dot path; null if there is none."""
     return find_or_null(value, split_path(path))
 
 
@@ -159,7 +159,7 @@ def get(value: Any, path: str) -> Any:
     ),
 )
 def exists(value: Any, path: str) -> bool:
-    """True if a dot path leads to anything, null included."""
+    """True if there is a value at a dot path, including null."""
     return find_value(value, split_path(path)) is not MISSING
 
 

@@ -66,7 +66,7 @@ def _check_key(key: Any) -> str:
     origin=CONNECT,
 )
 def parse_msgpack(value: Any) -> Any:
-    """The value that MessagePack bytes hold; what follows it is not looked at."""
+    """The value in MessagePack bytes; bytes after it are ignored."""
     import msgpack
 
     raw = _to_bytes(value)

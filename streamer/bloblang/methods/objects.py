@@ -101,7 +101,7 @@ def length(value: Any) -> int:
     ),
 )
 def map_each_key(value: Any, query: Callable[[Any], Any]) -> dict[str, Any]:
-    """The object with what a query gives for each key."""
+    """The object with the result of a query for each key."""
     result = {}
     for key, item in _require_object(value).items():
         new = query(key)
@@ -157,7 +157,7 @@ def _combine(value: Any, other: Any, collide: Callable[[Any, Any], Any]) -> Any:
     ),
 )
 def merge(value: Any, other: Any) -> Any:
-    """Two objects in one, both values kept where keys collide; or two arrays."""
+    """Two objects in one, with both values if keys collide; or two arrays."""
     return _combine(value, other, _keep_both)
 
 
@@ -174,7 +174,7 @@ def merge(value: Any, other: Any) -> Any:
     ),
 )
 def assign(value: Any, other: Any) -> Any:
-    """Two objects in one, the second one's value taken where keys collide; or two arrays."""
+    """Two objects in one, with the second value if keys collide; or two arrays."""
     return _combine(value, other, lambda left, right: right)
 
 
@@ -238,7 +238,7 @@ def _remove_paths(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any
     binds=True,
 )
 def without(*args: Any) -> Callable[[Any], Any]:
-    """The object without what some dot paths lead to."""
+    """The object without the values at some dot paths."""
     paths = _parse_paths(args)
     if all(len(path) == 1 for path in paths):
         heads = frozenset(path[0] for path in paths)
@@ -271,7 +271,7 @@ def _keep_paths(value: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
     own_errors=True,
 )
 def with_(*args: Any) -> Callable[[Any], Any]:
-    """The object with nothing but what some dot paths lead to."""
+    """The object with only the values at some dot paths."""
     paths = _parse_paths(args)
     return lambda value: _keep_paths(_require_object(value), paths)
 
@@ -289,7 +289,7 @@ def with_(*args: Any) -> Callable[[Any], Any]:
     ),
 )
 def explode(value: Any, path: str) -> Any:
-    """A copy of the object for each element that a dot path leads to, with it in their place."""
+    """A copy of the object for each element of an array at a dot path, with it in its place."""
     segments = split_path(path)
     target = find_or_null(_require_object(value), segments)
     rest = _remove_paths(value, [segments])

@@ -49,7 +49,7 @@ def _numbers_to_floats(value: Any) -> Any:
     ),
 )
 def parse_json(value: Any, use_number: bool | None) -> Any:
-    """The document that a text holds; its numbers keep their text when asked to."""
+    """The document in a text; an option keeps the text of its numbers."""
     raw = bytes_of(value)
     try:
         try:
@@ -257,7 +257,7 @@ def parse_url(value: Any) -> dict[str, Any]:
     takes_environment=True,
 )
 def bloblang(environment: MappingEnvironment, mapping: str) -> Callable[[Any, Any], Any]:
-    """The value mapped by a mapping that comes as text, which sees the value and nothing else.
+    """The result of a mapping in a text on the value; it has access to nothing else.
 
     Neither the message's content and metadata, nor files, environment variables and the host's
     name, wherever the config is from.

@@ -65,7 +65,7 @@ _decode_base64 = decode("base64")
     origin=CONNECT,
 )
 def compare_argon2(value: Any, hashed_secret: str) -> bool:
-    """True if a text is what an Argon2 hash (argon2i or argon2id, with its options) was made of."""
+    """True if an Argon2 hash (argon2i or argon2id, with its options) was made of the text."""
     from argon2.exceptions import HashingError
     from argon2.low_level import Type, hash_secret_raw
 
@@ -137,7 +137,7 @@ _BCRYPT_HASH: Final = re.compile(r"\$\d.?\$(\d\d)\$([./A-Za-z0-9]{53})")
     origin=CONNECT,
 )
 def compare_bcrypt(value: Any, hashed_secret: str) -> bool:
-    """True if a text is what a bcrypt hash was made of."""
+    """True if a bcrypt hash was made of the text."""
     import bcrypt
 
     secret = text_of(value).encode("utf-8", "surrogateescape")

@@ -30,7 +30,7 @@ _SCHEMA: Final = '{"type":"object","required":["a"]}'
     binds=True,
 )
 def json_schema(schema: str) -> Callable[[Any], Any]:
-    """The value itself when it matches a JSON schema, given as text; else an error saying why."""
+    """The value itself if it matches a JSON schema in a text; otherwise an error."""
     from streamer.bloblang.runtime.json_schemas import compile_schema
 
     return compile_schema(schema)

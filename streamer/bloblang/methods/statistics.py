@@ -55,7 +55,7 @@ def _sorted_of(value: Any) -> SortedNumbers:
     origin=STREAMER,
 )
 def avg(value: Any) -> float:
-    """The mean of an array's numbers: their exact sum, divided by how many they are."""
+    """The mean of an array's numbers: their exact sum divided by their count."""
     return mean_of(_numbers_of(value))
 
 
@@ -72,7 +72,7 @@ def avg(value: Any) -> float:
     origin=STREAMER,
 )
 def stddev_pop(value: Any) -> float:
-    """The standard deviation of an array's numbers, taken for the whole population."""
+    """The standard deviation of an array's numbers, of a population."""
     return moments_of(_numbers_of(value), squared=True).deviation(sample=False)
 
 
@@ -86,7 +86,7 @@ def stddev_pop(value: Any) -> float:
     origin=STREAMER,
 )
 def stddev_samp(value: Any) -> float | None:
-    """The standard deviation of an array's numbers, taken for a sample; null for one number."""
+    """The standard deviation of an array's numbers, of a sample; null for one number."""
     numbers = _numbers_of(value)
     return moments_of(numbers, squared=True).deviation(sample=True) if len(numbers) > 1 else None
 

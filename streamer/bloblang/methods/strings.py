@@ -69,7 +69,7 @@ def lowercase(value: Any) -> Any:
     ),
 )
 def capitalize(value: Any) -> Any:
-    """The text with each word's first letter capital, and the others small."""
+    """The text with each word's first letter in upper case, and the others in lower case."""
     return _change_text(value, letter_case.to_title)
 
 
@@ -89,7 +89,7 @@ def capitalize(value: Any) -> Any:
     ),
 )
 def contains(value: Any, target: Any) -> bool:
-    """True if a text holds another, or an array or object an equal value."""
+    """True if a text contains another one, or an array or object contains an equal value."""
     from streamer.bloblang.golib.operations import is_same
     from streamer.bloblang.golib.text import to_bytes, to_text
 

@@ -165,7 +165,7 @@ def _declare_parse(
         name,
         "Deprecated" if as_text else _CATEGORY,
         _FORMAT,
-        summary="The timestamp that a text stands for in a format.",
+        summary="The timestamp in a text, read by a format.",
         examples=(
             Example(
                 f'root.at = this.day.{name}("{example_layout}")',

@@ -32,7 +32,7 @@ _CATEGORY = "Parsing"
     origin=CONNECT,
 )
 def parse_xml(value: Any, cast: bool) -> dict[str, Any]:
-    """The value that XML stands for: attributes as `-name`, text beside them as `#text`."""
+    """The value of an XML text: attributes as `-name`, text beside them as `#text`."""
     raw = value if type(value) is bytes else text_of(value, "bytes").encode(errors="replace")
     try:
         return xmltree.parse_document(raw, cast)

@@ -22,7 +22,7 @@ _CATEGORY: Final = "Parsing"
     ),
 )
 def parse_yaml(value: Any) -> Any:
-    """The value that a text holds as YAML; of several documents the first."""
+    """The value of a YAML text; of several documents the first."""
     from streamer.bloblang.golib.yaml_reader import read_yaml
 
     return read_yaml(bytes_of(value))

@@ -86,9 +86,8 @@ class ConfigReloader:
             config = self._read_config()
             judgement = self._judge_change(config, files)
         except ConfigError as e:
-            text = "The config has changed and cannot run so; the stream goes on as it is"
             for lint in e.lints:
-                self._log("ERROR", text, {"lint": str(lint)})
+                self._log("ERROR", f"{self._refusal()}: {lint}", {"lint": str(lint)})
             return
         except StreamerError as e:
             self._log_refusal(e)
@@ -144,8 +143,12 @@ class ConfigReloader:
         self._log("INFO", "The changed config runs", fields)
 
     def _log_refusal(self, error: StreamerError) -> None:
-        text = "The changed config does not run; the stream goes on as it is"
-        self._log("ERROR", text, {"reason": str(error)})
+        # What the API calls its parameter is an option here.
+        reason = str(error).replace("on_reset=", "--on-reset ")
+        self._log("ERROR", f"{self._refusal()}: {reason}", {"reason": reason})
+
+    def _refusal(self) -> str:
+        return f"Change of {self._options.config} refused; the stream goes on as it was"
 
 
 def _list_change_fields(change: Change) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def describe_stream(one: Mapping[str, Any]) -> Iterator[str]:
     """
     condition = one.get("condition") or {}
     error = condition.get("error") or one["reason"]
-    if error or condition.get("phase"):
+    if (error or condition.get("phase")) and condition.get("name") != "refused":
         text = condition.get("text", "")
         place = condition.get("path", "")
         label = f" ({condition['label']})" if condition.get("label") else ""

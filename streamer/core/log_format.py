@@ -6,6 +6,7 @@ how, the names of levels. So whatever reads Benthos's logs reads these.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -98,7 +99,14 @@ def to_json(record: LogRecord, names: FieldNames) -> str:
     text = dump_json(line)
     for char, escaped in _HTML_ESCAPES:
         text = text.replace(char, escaped)
-    return text.decode()
+    return _escape_json(text.decode())
+
+
+def _escape_json(text: str) -> str:
+    """Return JSON whose characters are all printed: a terminal that shows it obeys none of them."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def to_terminal(record: LogRecord, names: FieldNames) -> str:

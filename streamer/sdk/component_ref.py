@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Failure, Message, first_failure
 from streamer.sdk.spec import ParsedComponent
 
 ERROR_COUNTER: Final = "processor_error"
+
+MAX_SAMPLE_CHARACTERS: Final = 200
+"""Characters of a message that the log, or a stream's condition, shows."""
+
+_UNDEFINED: Final = "context was undefined"
 
 
 class ComponentRef:
@@ -52,8 +58,16 @@ class ComponentRef:
             ex: the run.
             line: what the log says, when it is not the mark's text.
         """
-        ex.log("ERROR", error if line is None else line, self.fields)
+        self._log_failure(message, error if line is None else line, ex)
         return self.mark(message, error, ex)
+
+    def _log_failure(self, message: Message, line: str, ex: Execution) -> None:
+        """Log a failure; the first of a kind in a task shows the beginning of its message."""
+        line = explain_undefined(line, message)
+        fields = self.fields
+        if ex.failures is not None and ex.failures.is_new_line(line, fields):
+            fields = {**fields, "sample": begin_of(message)}
+        ex.log("ERROR", line, fields)
 
     def mark(self, message: Message, error: str, ex: Execution) -> Message:
         """Return the message marked as failed, after counting it, where the log has it already."""
@@ -66,7 +80,7 @@ class ComponentRef:
         self, message: Message, error: str, ex: Execution, line: str | None = None
     ) -> Message:
         """Do what `fail` does, with a mark that names no component, where Benthos's does not."""
-        ex.log("ERROR", error if line is None else line, self.fields)
+        self._log_failure(message, error if line is None else line, ex)
         ex.count(ERROR_COUNTER, 1, **self.fields)
         self._sample(error, [message], ex)
         return message.with_error(error)
@@ -88,6 +102,31 @@ class ComponentRef:
     def _sample(self, error: str, batch: Batch, ex: Execution) -> None:
         if ex.failures is not None:
             ex.failures.add("marked", self.fields, error, batch)
+
+
+def explain_undefined(text: str, message: Message) -> str:
+    """Return an error's text for the log: that a message is not JSON, where that is the cause.
+
+    What a mapping says then, as Benthos does, is that its context was undefined.
+    """
+    before, undefined, _ = text.partition(_UNDEFINED)
+    if not undefined:
+        return text
+    try:
+        _ = message.doc
+    except MessageError as error:
+        return f"{before}{error}"
+    return text
+
+
+def begin_of(message: Message) -> str:
+    """Return the beginning of a message as text, for a line of the log."""
+    try:
+        raw = message.raw
+    except (TypeError, ValueError):  # a value that JSON lacks
+        return ""
+    text = raw[: MAX_SAMPLE_CHARACTERS * 4 + 4].decode(errors="replace")
+    return text[:MAX_SAMPLE_CHARACTERS] + "…" * (len(text) > MAX_SAMPLE_CHARACTERS)
 
 
 def fail_batch(batch: Batch, error: Exception, ex: Execution) -> Batch:

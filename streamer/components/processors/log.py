@@ -15,7 +15,7 @@ from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.core.value import type_name
-from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.component_ref import ComponentRef, explain_undefined
 from streamer.sdk.mapping_query import query_value
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
@@ -133,7 +133,7 @@ class LogProcessor:
             what = "Message interpolation error"
             text = self._message.text_of(batch, index, ex)
         except MessageError as error:
-            self._log_error(ex, f"{what}: {error}")
+            self._log_error(ex, explain_undefined(f"{what}: {error}", batch[index]))
             return
         ex.log(self._level, text, fields)
 

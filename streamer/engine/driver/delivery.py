@@ -12,6 +12,7 @@ import orjson
 
 from streamer.core.durations import SECOND
 from streamer.core.log_format import LogLine
+from streamer.engine.driver.delivery_description import describe_delivery
 from streamer.engine.driver.delivery_setup import (
     DeliveredStream,
     DeliveryClocks,
@@ -33,6 +34,7 @@ from streamer.engine.report.batch_times import BatchTimes, TaskTimes
 from streamer.engine.report.batch_work import BatchWork, TaskWork, combine_tasks
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.rejected_messages import RejectedMessages
+from streamer.engine.report.repeated_lines import RepeatedLines
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
 from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, Snapshot, StreamMetrics, series_key
@@ -103,6 +105,7 @@ class Delivery:
         self._listeners = listeners
         self._clocks = clocks = clocks or DeliveryClocks()
         self._record = record or DeliveryRecord(StreamMetrics(clocks.now))
+        self._task_lines = RepeatedLines(log, clocks.now)
         self.metrics, self.statuses = self._record.metrics, self._record.statuses
         self.trace: Callable[[BatchTrace], None] | None = None
         self.rejected_batches, self.rejected_reason = 0, ""
@@ -186,7 +189,9 @@ class Delivery:
         self._record.batch = batch
         self._report_work(ordered, statuses, began_at, delivery)
         self._listeners.on_status(self.statuses)
-        self._log("DEBUG", "Delivered a micro-batch", self._debug_fields(ordered, took))
+        now = Snapshot.of(self.statuses.values(), self.metrics.counts, self.batch)
+        fields = describe_delivery(now, self.statuses, ordered, took)
+        self._log("DEBUG", "Delivered a micro-batch", fields)
 
     def _report_failures(
         self, batch: int, frames: Sequence[Frame], rejected: Sequence[RejectedMessages]
@@ -219,7 +224,8 @@ class Delivery:
                 for level, text, fields in orjson.loads(frame.body):
                     # What a config says itself is said as it wants it.
                     extra = {} if "custom_source" in fields else more
-                    self._log(level, text, {**extra, **fields})
+                    self._task_lines.write(level, text, {**extra, **fields})
+        self._task_lines.flush()
 
     def _redeliver(self, batch: int, frames: Sequence[Frame]) -> list[Frame]:
         """Send what tasks could not deliver until all of it is sent; return frames without it.
@@ -359,24 +365,6 @@ class Delivery:
         if named["buffer_sent"] and not keys and self._stream.endpoint_labels.buffer is not None:
             metrics.time("buffer_latency_ns", self._stream.endpoint_labels.buffer, took)
         return named["output_sent"]
-
-    def _debug_fields(self, frames: Sequence[Frame], took: float) -> dict[str, Any]:
-        """Return what is worth knowing of a micro-batch when its speed is looked into."""
-        now = Snapshot.of(self.statuses.values(), self.metrics.counts, self.batch)
-        data = [len(frame.body) for frame in frames if frame.kind == FrameKind.DATA]
-        entries: dict[str, Any] = {
-            "micro_batch": now.batch,
-            "messages": now.messages,
-            "dropped": sum(now.dropped.values()),
-            "frames": len(data),
-            "bytes": sum(data),
-            "write_ms": round(took * 1e3, 1),
-        }
-        if any("held" in status for status in self.statuses.values()):
-            # By shard: a key that has most of the messages shows here.
-            shards = sorted(self.statuses)
-            entries["held"] = [self.statuses[shard].get("held", 0) for shard in shards]
-        return entries
 
     def _keep_results(self, batch: int, frames: Sequence[Frame]) -> None:
         """Keep the results of windows, once the outputs have them."""

@@ -17,6 +17,7 @@ from streamer.core.json.dump import dump_json
 from streamer.core.message import Message
 from streamer.engine.report.message_sampler import sample_message
 from streamer.engine.report.rejected_messages import RejectedMessages
+from streamer.engine.report.repeated_lines import RepeatCounter
 
 MAX_PER_TASK: Final = 3
 """Failed messages of a component that a task takes."""
@@ -42,6 +43,7 @@ class FailureSampler:
         """Begin with none."""
         self._counts: dict[str, int] = {}
         self._samples: list[dict[str, Any]] = []
+        self._lines = RepeatCounter()
 
     def add(
         self, fate: str, fields: Mapping[str, str], error: str, messages: Sequence[Message]
@@ -70,6 +72,10 @@ class FailureSampler:
                 "messages": len(messages),
             }
         )
+
+    def is_new_line(self, text: str, fields: Mapping[str, str]) -> bool:
+        """Return whether a line is the first of its kind, which shows the message; count it."""
+        return self._lines.count("ERROR", text, fields)
 
     def encode_samples(self) -> bytes | None:
         """Return the samples as JSON, or None when there are none."""

@@ -30,6 +30,7 @@ from streamer.engine.report.rejected_messages import (
     collect_rejected,
     encode_rejected,
 )
+from streamer.engine.report.repeated_lines import REPEATED, RepeatCounter, may_repeat
 from streamer.engine.report.reply_codec import encode_replies
 from streamer.engine.report.spans import TaskTrace
 from streamer.engine.report.task_log_channel import TaskLogSender
@@ -271,6 +272,7 @@ class TaskReport:
         self._limit = LOG_LEVELS.get(level, 5 if level == "ALL" else -1)
         self._lines: list[tuple[str, str, Mapping[str, Any]]] = []
         self._left_out = 0
+        self._repeats = RepeatCounter()
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
         self.log_sender = TaskLogSender(log_address, time.monotonic)
         self.execution = Execution(
@@ -305,6 +307,8 @@ class TaskReport:
 
     def _log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         if LOG_LEVELS.get(level, 5) > self._limit:
+            return
+        if may_repeat(level, fields) and not self._repeats.count(level, text, fields):
             return
         if len(self._lines) < (
             MAX_CONFIG_LOG_LINES if "custom_source" in fields else MAX_LOG_LINES
@@ -351,8 +355,12 @@ class TaskReport:
             self._lines.append(("WARN", text, {}))
             self._left_out = 0
         # Fields may hold any value of a mapping, such as an integer beyond 64 bits.
-        lines = [[level, text, dict(fields)] for level, text, fields in self._lines]
+        lines = [[*line[:2], self._add_repeats(*line)] for line in self._lines]
         return dump_json(lines) if lines else None
+
+    def _add_repeats(self, level: str, text: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        number = self._repeats.repeats(level, text, fields) if may_repeat(level, fields) else 0
+        return {**fields, REPEATED: number} if number > 0 else dict(fields)
 
     def count_body(self) -> bytes | None:
         """Return the counts as JSON, or None when there are none."""

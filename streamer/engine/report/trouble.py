@@ -10,12 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from streamer.engine.report.metric_labels import Labels
-
-MAX_SAMPLE_CHARACTERS: Final = 200
-"""Characters of a message that a trouble shows."""
+from streamer.sdk.component_ref import MAX_SAMPLE_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,9 @@ class FleetApi:
             for full in dict.fromkeys((path, root + path)):
                 app.router.add_route(hdrs.METH_ANY, full, handler)
         routes = ComponentRoutes(self.manager.registry, self.prefixed)
+        if not pages:
+            # Without the console, the address that the log shows lists what there is.
+            app.router.add_get("/", self._show_paths)
         app.on_cleanup.extend((self.playground.close, self.trials.close))
         rest = self._when_available(routes.make_handler(root, self._absence_reason))
         app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", rest)
@@ -234,6 +237,12 @@ class FleetApi:
     def _views(self) -> dict[str, Any]:
         streams = self.manager.registry.streams()
         return {name: managed.view for name, managed in streams.items()}
+
+    async def _show_paths(self, request: web.Request) -> web.StreamResponse:
+        route = ComponentRoutes(self.manager.registry, self.prefixed).find_route("/")
+        if route is not None:
+            return await route[0](request, route[1])
+        return json_response(self._describe_paths())
 
     def _describe_paths(self) -> dict[str, str]:
         texts_by_path: dict[str, list[str]] = {}

@@ -100,7 +100,7 @@ WINDOWS: Final = object_schema(
     open=MAYBE_INTEGER,
     messages=MAYBE_INTEGER,
     bytes=MAYBE_INTEGER,
-    as_of=MAYBE_STRING,
+    checkpoint_as_of=MAYBE_STRING,
     now=STRING,
 )
 GRAPH: Final = object_schema(

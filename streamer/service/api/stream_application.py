@@ -57,17 +57,16 @@ def make_application(view: StreamView, host: str | None) -> web.Application:
     # What components take is as long as it is; the other paths read no bodies.
     app = web.Application(middlewares=make_middlewares(http, host), client_max_size=0)
     app.on_response_prepare.append(forbid_sniffing)
-    handlers = {
-        path: _make_handler(endpoint)
-        for path, endpoint in _make_endpoints(view, bool(http["debug_endpoints"])).items()
-    }
+    endpoints = _make_endpoints(view, bool(http["debug_endpoints"]))
+    handlers = {path: _make_handler(endpoint) for path, endpoint in endpoints.items()}
     handlers[_HISTORY_PATH] = partial(_answer_history, view)
     for path, handler in handlers.items():
         for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
             app.router.add_route(hdrs.METH_ANY, full, handler)
-    app.router.add_route(
-        hdrs.METH_ANY, "/{rest:.*}", _make_component_handler(view, http["root_path"])
-    )
+    components = _make_component_handler(view, http["root_path"])
+    for root in dict.fromkeys(("/", http["root_path"].rstrip("/") + "/")):
+        app.router.add_route(hdrs.METH_ANY, root, _make_root_handler(view, components, endpoints))
+    app.router.add_route(hdrs.METH_ANY, "/{rest:.*}", components)
     return app
 
 
@@ -111,6 +110,19 @@ def _make_component_handler(view: StreamView, root_path: str) -> Handler:
             if route is not None:
                 return await route[0](request, route[1])
         return web.Response(status=404, text="404: Not Found")
+
+    return handle
+
+
+def _make_root_handler(
+    view: StreamView, components: Handler, endpoints: Mapping[str, _Endpoint]
+) -> Handler:
+    """Answer the address that the log shows: with the map of endpoints, unless a component does."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        if request.method not in (hdrs.METH_GET, hdrs.METH_HEAD) or view.endpoints.find("/"):
+            return await components(request)
+        return _json_response(_list_endpoints(endpoints, view))
 
     return handle
 

@@ -83,7 +83,7 @@ class WindowEndpoints:
         query = parse_window_query(request)
         windows = managed.run.list_windows(query) if managed.run is not None else _NO_WINDOWS
         figures = shown_figures(managed.view, managed.view.current_state())
-        known: dict[str, Any] = {"as_of": figures.as_of_text}
+        known: dict[str, Any] = {"checkpoint_as_of": figures.as_of_text}
         if figures.as_of is not None or managed.run is None:
             # No shard has said anything yet, or does so no more.
             known |= {"open": figures.open_windows, "messages": figures.held, "bytes": figures.size}

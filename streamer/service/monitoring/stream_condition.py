@@ -261,7 +261,8 @@ def _with_trouble(name: Condition, trouble: Trouble | None) -> StreamCondition:
     return StreamCondition(
         name,
         trouble.since,
-        error=trouble.text,
+        # The condition says it.
+        error=trouble.text.removeprefix("Output blocked: "),
         place=trouble.place,
         sample=trouble.sample,
         tries=trouble.tries or None,

@@ -47,6 +47,7 @@ from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.plan import Plan
 from streamer.plan.plan import count_cores
 from streamer.sdk.cache.shared import CacheServer
+from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Limit, ReplayableSource
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
@@ -413,9 +414,10 @@ class QueryRun:
         self._log(level, text, fields)
 
     def _on_trouble(self, text: str, place: Labels) -> None:
-        self.trouble = Diagnosis(
-            text, {name: place[name] for name in place if name in _COMPONENT_FIELDS}
-        )
+        known = {name: place[name] for name in place if name in _COMPONENT_FIELDS}
+        if not known and text.startswith("Output blocked: ") and len(self.plan.outputs) == 1:
+            known = dict(ComponentRef(self.plan.output).fields)
+        self.trouble = Diagnosis(text, known)
 
     def _on_status(self, statuses: Mapping[int, Mapping[str, Any]]) -> None:
         self._input.recent.record(

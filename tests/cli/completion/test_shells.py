@@ -20,7 +20,7 @@ SHELLS = {
     "zsh": ("zsh -f -i", 'eval "$(streamer completion zsh)"'),
     "fish": ("fish --no-config", "streamer completion fish | source"),
 }
-SECONDS = 10.0
+SECONDS = 30.0
 
 pytestmark = pytest.mark.slow
 

@@ -146,7 +146,7 @@ def test_a_field_s_name_forges_neither_lines_nor_fields_nor_colours(name: str) -
     assert to_logfmt(one, FieldNames()) == f"level=info msg=m {FORGED[name]}=v"
     shown = to_terminal(one, FieldNames()).replace("\x1b[36m", "").replace("\x1b[0m", "")
     assert shown.endswith(f" {FORGED[name]}=v") and shown.isprintable()
-    assert to_json(one, FieldNames()).isprintable() or name == "\x9b31m" or "\u202e" in name
+    assert to_json(one, FieldNames()).isprintable()
     assert json.loads(to_json(one, FieldNames()))[name] == "v"
 
 

@@ -41,17 +41,33 @@ def test_lines_below_the_level_are_left_out(level, sent):
 def test_more_lines_than_the_bound_are_counted_in_a_last_one():
     task = TaskReport("INFO")
     for number in range(MAX_LOG_LINES + 7):
-        task.execution.log("ERROR", f"line {number}", {"n": number})
+        task.execution.log("ERROR", "a" * number, {"n": number})
     *said, last = lines(task)
-    assert said == [["ERROR", f"line {n}", {"n": n}] for n in range(MAX_LOG_LINES)]
+    assert said == [["ERROR", "a" * n, {"n": n}] for n in range(MAX_LOG_LINES)]
     assert last == ["WARN", "7 more log lines of this micro-batch are left out", {}]
 
 
 def test_as_many_lines_as_the_bound_are_all_sent():
     task = TaskReport("INFO")
-    for _ in range(MAX_LOG_LINES):
-        task.execution.log("ERROR", "line", {})
+    for number in range(MAX_LOG_LINES):
+        task.execution.log("ERROR", "a" * number, {})
     assert len(lines(task)) == MAX_LOG_LINES
+
+
+def test_of_lines_of_one_kind_the_first_is_sent_with_the_number_of_the_others():
+    task = TaskReport("INFO")
+    for number in range(1000):
+        task.execution.log("ERROR", f'line {number}: got "{number}"', {"path": "root.a"})
+    task.execution.log("ERROR", 'line 7: got "x"', {"path": "root.b"})
+    # The config asks for these itself, and INFO is no failure.
+    for _ in range(2):
+        task.execution.log("ERROR", "asked for", {"custom_source": True})
+        task.execution.log("INFO", "begun", {})
+    assert lines(task) == [
+        ["ERROR", 'line 0: got "0"', {"path": "root.a", "repeated": 999}],
+        ["ERROR", 'line 7: got "x"', {"path": "root.b"}],
+        *[["ERROR", "asked for", {"custom_source": True}], ["INFO", "begun", {}]] * 2,
+    ]
 
 
 def test_lines_that_the_config_asks_for_have_a_bound_of_their_own():

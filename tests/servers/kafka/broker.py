@@ -139,6 +139,10 @@ class Broker:
     def pause(self) -> None:
         """Let it answer nobody, with its connections open, until `resume`."""
         os.kill(self.pid, signal.SIGSTOP)
+        # On a busy machine its threads go on for a while, and answer.
+        until = time.monotonic() + 10
+        while _has_running_threads(self.pid) and time.monotonic() < until:
+            time.sleep(0.01)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
@@ -238,3 +242,9 @@ class Broker:
         if made.returncode:
             properties.unlink()
             raise AssertionError(f"the broker's directory: {made.stdout}{made.stderr}")
+
+
+def _has_running_threads(pid: int) -> bool:
+    """Return whether a thread of a process is not stopped; only Linux says so."""
+    states = (path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat"))
+    return any(state.rpartition(")")[2].split()[0] != "T" for state in states)

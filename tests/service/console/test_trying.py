@@ -100,7 +100,10 @@ def test_tests_timeline_tap_and_dry_run_stand_beside_the_text(page: Page, server
     assert page.evaluate(LOOKS) == []
     expect(run(page, "Dry run")).to_contain_text("Everything connects")
     field.fill(TRIED.replace("size: 1m", "sizes: 1m"))
-    expect(run(page, "Tests")).to_contain_text("Fix the errors first.")
+    expect(run(page, "Tests")).to_contain_text("Fix the errors first: (9,3) field size is required")
+    # A config of a file may do no more here than one that comes by API.
+    page.goto(f"{server.url}/#/streams/filed/config")
+    expect(run(page, "Tests")).to_contain_text("--allow-local")
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 

@@ -164,7 +164,7 @@ def test_a_worker_that_wakes_up_late_writes_nothing(place: Place) -> None:
             said, wrong = worker.communicate("go on\n", 120)
         finally:
             worker.kill()
-    assert f"the transaction of the topic '{place.topic}' is taken back" in said, wrong
+    assert f"the transaction of the topic '{place.topic}' is aborted" in said, wrong
     assert not wrong, "librdkafka says nothing by itself"
     assert place.write(place.output(), 1, "b")
     place.holds("ab")

@@ -1,6 +1,7 @@
 /** Trials of a config before a deploy: its tests, a timeline, a tap and a dry run, beside its text. */
 
 import { h, fill } from "./dom.js";
+import { visible } from "./outside_text.js";
 import { checksView, stagesView, testsView, timelineView } from "./trial_results.js";
 
 const LONGEST = 120_000; // ms: a trial may wait for others.
@@ -135,8 +136,16 @@ export function trialsCard({ id, editor, api, kept, onLeave }) {
     } catch (error) {
       if (signal.aborted) return;
       tell("Not run", "bad");
-      const found = error.findings?.length;
-      fill(results, h("p", { class: "wrong" }, found ? "Fix the errors first." : error.message));
+      const [first, ...others] = error.findings ?? [];
+      const more = others.length ? ` (and ${others.length} more)` : "";
+      fill(
+        results,
+        h(
+          "p",
+          { class: "wrong" },
+          first ? ["Fix the errors first: ", visible(first), more] : error.message,
+        ),
+      );
     }
   }
 

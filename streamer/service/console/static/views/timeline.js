@@ -69,7 +69,7 @@ export async function timeline(root, id, api, onLeave) {
     const bars = barsOf(listed, clockNow);
     say(about, listed.kind);
     const left = drawing.draw(bars, listed, now, clockNow);
-    say(note, found.as_of ? `${number(found.open, "open window")} with ${number(found.messages, "message")}, ${asOfText(found)}` : told(listed, bars, left));
+    say(note, found.checkpoint_as_of ? `${number(found.open, "open window")} with ${number(found.messages, "message")}, ${asOfText({ as_of: found.checkpoint_as_of })}` : told(listed, bars, left));
     dropped.show(listed.dropped ?? []);
     asTable.show(rowsOf(listed), listed);
   }

@@ -40,8 +40,8 @@ def report_windows(
     usual = list_usual_windows(window, store, status)
     if usual is not None:
         report["listing"] = usual.to_dict()
-        if status.open_windows == 0:
-            # Steps do not count windows of a number of messages, nor those of single messages.
+        if window.count_based:
+            # A step does not count the windows that are being filled.
             report["open_windows"] = usual.total
     if queries := WINDOW_QUERIES.get():
         answers = report["answers"] = {}

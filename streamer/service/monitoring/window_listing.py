@@ -110,11 +110,7 @@ def list_open_windows(
 def _count_open(window: Window, statuses: Sequence[Mapping[str, Any]]) -> int:
     if window.strategy == "panes":
         return len({(one["start"], one["end"]) for s in statuses for one in s.get("open", ())})
-    # Shards keep no number of count windows, nor of those that messages have of their own.
-    return sum(
-        status.get("open_windows") or (status.get("listing") or {}).get("total", 0)
-        for status in statuses
-    )
+    return sum(status.get("open_windows") or 0 for status in statuses)
 
 
 def _recent_events(window: Window, recent: WindowHistory) -> dict[str, Any]:

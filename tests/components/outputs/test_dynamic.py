@@ -210,7 +210,7 @@ def test_secrets_are_not_shown(tmp_path):
     ("name", "text", "said"),
     [
         ("a", "nope: {}", "output 'nope' is not known"),
-        ("a", "[", "the config is no YAML"),
+        ("a", "[", "the config is not YAML"),
         ("a", "resource: x", "x"),
         ("a", "http_server: {address: 'localhost:0'}", "cannot be inside of a dynamic"),
         ("%20", "drop: {}", "has other characters"),

@@ -82,6 +82,19 @@ def test_all_text_is_searched_by_keyboard_alone(page: Page) -> None:
     title(page, "Results for “late”")
 
 
+def test_words_that_are_typed_before_the_page_is_there_are_kept(page: Page) -> None:
+    page.route(
+        "**/console/docs/index", lambda route: (page.wait_for_timeout(1_000), route.continue_())
+    )
+    page.reload()
+    field = page.get_by_label("Search the documentation")
+    field.fill("late")
+    title(page, "Results for “late”")
+    page.wait_for_timeout(1_500)
+    expect(field).to_have_value("late")
+    title(page, "Results for “late”")
+
+
 def test_recipes_and_components_are_found_too(page: Page) -> None:
     field = page.get_by_label("Search the documentation")
     for words, found in (("top k", "Running top K"), ("kafka input", "kafka (input)")):

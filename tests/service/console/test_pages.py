@@ -46,7 +46,9 @@ def test_the_page_takes_no_changes(tmp_path: Path) -> None:
 
 def test_without_the_api_there_is_no_console(tmp_path: Path) -> None:
     with asking(tmp_path, enabled=False) as server:
-        assert server.ask("GET", "/").status_code == 404
+        assert "<script" not in server.ask("GET", "/").text
+        script = next(name for name in PAGES.files if name.endswith("app.js"))
+        assert server.ask("GET", f"/console/{PAGES.version}/{script}").status_code == 404
 
 
 def test_the_page_is_seen_before_one_signs_in_and_data_are_not(tmp_path: Path) -> None:

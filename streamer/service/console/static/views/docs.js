@@ -29,6 +29,8 @@ export async function show(root, { params, api, onLeave }) {
   let page = null;
   /** The page that was shown last, which the results give way to. */
   let last = FIRST;
+  /** Counts what was asked for: an answer that was overtaken shows nothing. */
+  let turn = 0;
 
   function fillList() {
     const link = ({ name, title, summary }) =>
@@ -51,8 +53,10 @@ export async function show(root, { params, api, onLeave }) {
 
   async function open({ page: asked, at }) {
     const name = asked ?? FIRST;
+    const mine = ++turn;
     if (name !== page) {
       const found = await api.get(`console/docs/${encodeURIComponent(name)}`);
+      if (mine !== turn) return;
       page = last = name;
       field.value = "";
       document.title = `${found.title} · streamer`;
@@ -77,8 +81,9 @@ export async function show(root, { params, api, onLeave }) {
   }
 
   async function find(text, signal) {
+    const mine = ++turn;
     const hits = await api.ask("GET", "console/docs-search", { query: { q: text }, signal });
-    if (signal?.aborted) return;
+    if (signal?.aborted || mine !== turn) return;
     page = null;
     document.title = `${text} · Documentation · streamer`;
     fill(article, searchResults(hits, text));
@@ -105,7 +110,10 @@ export async function show(root, { params, api, onLeave }) {
     TYPING_MS,
     onLeave,
   );
-  field.addEventListener("input", () => typed());
+  field.addEventListener("input", () => {
+    turn += 1;
+    typed();
+  });
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && field.value.trim()) typed(true);
   });

@@ -55,7 +55,7 @@ export async function show(root, { params, api }) {
         ),
       ),
       h("td", null, h("time", { datetime: time, title: time }, when(time))),
-      h("td", null, author || h("span", { class: "muted" }, "—")),
+      h("td", null, by(author)),
       h(
         "td",
         null,
@@ -142,7 +142,7 @@ export async function show(root, { params, api }) {
       rows: 18,
     });
     return [
-      judgement && h("div", null, h("h3", null, "What it came to"), judgementView(judgement)),
+      judgement && h("div", null, h("h3", null, "Effect"), judgementView(judgement)),
       !current &&
         h(
           "div",
@@ -182,4 +182,10 @@ function scrolled(element) {
 
 function when(time) {
   return new Date(time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** Who has deployed: of somebody unknown there is the address alone. */
+function by(author) {
+  if (!author) return h("span", { class: "muted", title: "Not known: the service had not asked who deployed." }, "–");
+  return author.startsWith("(") ? h("span", { title: "The address: the service did not ask for a user." }, author.slice(1, -1)) : author;
 }

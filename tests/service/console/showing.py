@@ -105,7 +105,8 @@ def now(stream_id: str, polls: int) -> StreamState:
     check = {"label": "check", "path": "root.pipeline.processors.0"}
     if stream_id.startswith("orders"):
         counts[series_key("processor_error", check)] = taken // 100
-    counts[series_key("output_sent", {"label": "", "path": "root.output"})] = int(taken * 0.98)
+    sink = {"label": "sink" if stream_id.startswith("lights") else "", "path": "root.output"}
+    counts[series_key("output_sent", sink)] = int(taken * 0.98)
     counts[LAG_METRIC_KEY] = 1.4  # type: ignore[assignment]
     held = 3 if stream_id.startswith("lights") else 0
     due = time.time_ns() + 4 * SECOND if held else None

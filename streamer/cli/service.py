@@ -48,6 +48,8 @@ from streamer.service.run.revision_switch import OnReset
 from streamer.service.run.stream_run import StreamRun
 
 if TYPE_CHECKING:
+    from streamer.service.api.fleet_application import FleetApi
+    from streamer.service.api.server import HttpServer
     from streamer.spark.checkpoint.directory_lock import DirectoryLock
 
 _POLL_INTERVAL_S: Final = 1.0
@@ -230,7 +232,6 @@ class _Service:
             free: called when this service is about to listen.
         """
         from streamer.service.api.fleet_application import FleetApi
-        from streamer.service.api.server import HttpServer
         from streamer.service.fleet.service_facts import StartOptions
 
         options, root, log = self._options, self._root, self._log
@@ -259,11 +260,8 @@ class _Service:
         try:
             free()
             bound_connections(root.http)
-            if root.http["enabled"]:
-                # Before Spark: whoever asks whether it lives is not to take a start for an end.
-                server = HttpServer(root.http, api.make_application)
-                lock.sign(resolve_public_url(server.url))
-                self._log_address(server.url)
+            # Before Spark: whoever asks whether it lives is not to take a start for an end.
+            server = self._open_server(api, lock)
             self._start_spark(files, lock)
             checkpoints.delete_pending(log)
             exports.enter_context(export_metrics(root.metrics, manager.registry.views, log))
@@ -285,6 +283,17 @@ class _Service:
             manager.close()
             # When the streams have stopped, their figures are the last.
             exports.close()
+
+    def _open_server(self, api: FleetApi, lock: DirectoryLock) -> HttpServer | None:
+        """Return the HTTP server, which listens; None where the config has none."""
+        from streamer.service.api.server import HttpServer
+
+        if not self._root.http["enabled"]:
+            return None
+        server = HttpServer(self._root.http, api.make_application)
+        lock.sign(resolve_public_url(server.url))
+        self._log_address(server.url)
+        return server
 
     def close(self) -> None:
         """End Spark."""

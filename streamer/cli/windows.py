@@ -42,7 +42,7 @@ _DROP_TEXTS: Final = {
     is_flag=True,
     help="Show what is in the windows of --key KEY --exact: last messages, or the result so far.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the service's answer as JSON.")
+@click.option("--json", "form", flag_value="json", help="Print the service's answer as JSON.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", hidden=True)
 @remote_options
 def windows_cli(
@@ -53,7 +53,6 @@ def windows_cli(
     keys: bool,
     limit: int,
     content: bool,
-    as_json: bool,
     form: str,
     **service: Any,
 ) -> int:
@@ -66,7 +65,7 @@ def windows_cli(
     answer = _request_windows(
         ServiceClient(**service), build_stream_path(stream_id, "windows"), query
     )
-    if as_json or form == "json":
+    if form == "json":
         click.echo(json.dumps(answer, indent=2))
         return 0
     if not answer.get("kind"):

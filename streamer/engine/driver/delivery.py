@@ -169,21 +169,15 @@ class Delivery:
             delivery = max(running.since(mark) - self._waited, 0)
         took = clocks.now() - writing
         began = writing if began is None else began
+        statuses = _read_statuses(ordered)
         # A micro-batch whose commit failed after its delivery comes again, and counts once.
-        statuses = {
-            frame.shard: orjson.loads(frame.body)
-            for frame in ordered
-            if frame.kind == FrameKind.STATUS
-        }
         if batch != self.batch:
             sent = self._add_metrics(ordered, began)
             self._count_rejected_batches(sent, [*rejected, *self._refused_writes])
             self._count_closed_windows(statuses.values())
         if answers:
             self._listeners.on_answers(answers, refusals)
-        for frame in ordered:
-            if frame.kind == FrameKind.SAMPLE:
-                self._listeners.on_samples(frame.body, clocks.wall_clock())
+        self._pass_samples(ordered)
         self.statuses.update(statuses)
         self._report_trace(batch, ordered, clocks.now() - began)
         self._record.batch = batch
@@ -200,6 +194,11 @@ class Delivery:
         samples = [frame.body for frame in frames if frame.kind == FrameKind.FAILED]
         if samples or rejected:
             self._listeners.on_failures(batch, self._clocks.wall_clock(), samples, rejected)
+
+    def _pass_samples(self, frames: Sequence[Frame]) -> None:
+        for frame in frames:
+            if frame.kind == FrameKind.SAMPLE:
+                self._listeners.on_samples(frame.body, self._clocks.wall_clock())
 
     def _count_closed_windows(self, statuses: Iterable[Mapping[str, Any]]) -> None:
         """Count the windows that have closed, by the buffer that they are of."""
@@ -484,3 +483,9 @@ def _resend_time_ns(frames: Iterable[Frame]) -> int:
     """Return how long tries to send again have taken by themselves, ns."""
     tasks = (TaskWork.from_json(frame.body) for frame in frames if frame.kind == FrameKind.WORK)
     return sum(task.outputs for task in tasks)
+
+
+def _read_statuses(frames: Iterable[Frame]) -> dict[int, Any]:
+    """Return the statuses that shards have reported, by shard."""
+    statuses = (frame for frame in frames if frame.kind == FrameKind.STATUS)
+    return {frame.shard: orjson.loads(frame.body) for frame in statuses}

@@ -168,7 +168,7 @@ def test_a_machine_that_has_nothing_goes_on_where_another_was_killed(
     assert sum(times > 1 for times in found.values()) <= 2000, "more than a micro-batch came again"
     # And they come with the version of the table that they had: it is in the checkpoint.
     versions = {(one["id"], one["version"]) for one in messages}
-    assert len(versions) == len(found) and len({version for _, version in versions}) > 2
+    assert len(versions) == len(found) and len({version for _, version in versions}) > 1
     assert 1 <= sum(".table" in name for name in s3.names("ours/a/tables/versions/")) <= 3
 
 

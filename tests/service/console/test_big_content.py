@@ -31,6 +31,8 @@ PLAIN = "input: { generate: { mapping: root = 1 } }\noutput: { drop: {} }\n"
 LONG = PLAIN + "# a line\n" * 50_000
 ANSWERS_S = 5.0
 """Within which a page shows what it is asked for, on a machine of an ordinary speed."""
+EDITOR_ANSWERS_S = 10.0
+"""The same of the editor: the browser lays out all lines of the field with each key."""
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +66,11 @@ def page(browser: Browser, server: Asking) -> Iterator[Page]:
         assert complaints == []
 
 
-def answers(page: Page, since: float) -> None:
+def answers(page: Page, since: float, limit_s: float = ANSWERS_S) -> None:
     """Look how long it takes until the page does something again."""
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
     took = time.monotonic() - since
-    assert took < ANSWERS_S or took < ANSWERS_S * wall_slowness()
+    assert took < limit_s or took < limit_s * wall_slowness()
 
 
 def fits(page: Page) -> bool:
@@ -169,13 +171,13 @@ def test_the_editor_takes_50_000_lines(page: Page, server: Asking) -> None:
     expect(field).to_have_value(PLAIN)
     since = time.monotonic()
     paste(field, LONG)
-    answers(page, since)
+    answers(page, since, EDITOR_ANSWERS_S)
     numbers, shown = page.locator(".text-numbers"), page.locator(".text-shown")
     assert str(numbers.text_content()).split()[:2] == ["1", "2"]
     assert len(str(shown.text_content())) < 20_000
     since = time.monotonic()
     field.evaluate("one => { one.scrollTop = 20 * 40_000 }")
-    answers(page, since)
+    answers(page, since, EDITOR_ANSWERS_S)
     expect(numbers).to_contain_text("40005")
     line = page.evaluate(
         """() => {
@@ -190,7 +192,7 @@ def test_the_editor_takes_50_000_lines(page: Page, server: Asking) -> None:
     since = time.monotonic()
     field.press("End")
     field.press_sequentially("abc")
-    answers(page, since)
+    answers(page, since, EDITOR_ANSWERS_S)
 
 
 def test_a_hundred_thousand_lines_of_a_log(page: Page, server: Asking, tmp_path: Path) -> None:

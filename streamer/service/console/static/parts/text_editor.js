@@ -163,6 +163,9 @@ export class TextEditor {
     this.sly.hidden = sly.size === 0;
     fill(this.sly, sly.size > 0 && slyText(sly));
     this.drawn = null;
+    // Before anything is measured: a field of another width is laid out anew, with all its lines.
+    const digits = String(this.lines.length).length;
+    this.numbers.style.setProperty("min-width", `calc(${digits}ch + 24px)`);
     this.#draw();
     this.follow();
   }
@@ -202,7 +205,6 @@ export class TextEditor {
       plain = "";
     }
     fill(this.numbers, room(), numbers, plain);
-    this.numbers.style.setProperty("min-width", `calc(${String(count).length}ch + 24px)`);
   }
 
   #span({ line, column, length }) {

@@ -58,7 +58,9 @@ export function rowsOf(listed) {
 
 function rowOf(one, state) {
   const [from, to] = [Date.parse(one.start ?? one.end), Date.parse(one.end)];
-  const name = JSON.stringify([one.buffer ?? "", one.side ?? "", one.key ?? "", one.start, one.end]);
+  // The end of a session moves with its messages: it is the same window, and so the same row.
+  const place = one.start ?? one.end;
+  const name = JSON.stringify([one.buffer ?? "", one.side ?? "", one.key ?? "", place]);
   return { ...one, state, from, to, name };
 }
 

@@ -31,7 +31,14 @@ export async function showContent(id, api, row) {
       h("div", { class: "buttons end" }, again, close),
     ),
   );
-  dialog.addEventListener("close", () => dialog.remove());
+  const opener = document.activeElement;
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    if (opener?.isConnected) return;
+    // Its row has been drawn anew meanwhile.
+    const label = opener?.getAttribute("aria-label");
+    if (label) document.querySelector(`[aria-label="${CSS.escape(label)}"]`)?.focus();
+  });
   document.body.append(dialog);
   dialog.showModal();
 

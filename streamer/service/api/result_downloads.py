@@ -19,6 +19,7 @@ from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
+from streamer.service.api.result_errors import result_error_reply
 from streamer.service.api.spooled_file import SpooledFile
 from streamer.service.fleet.errors import BadRequestError
 from streamer.service.fleet.managed_stream import ManagedStream
@@ -96,8 +97,6 @@ class ResultDownloads:
     def _write_file(
         self, managed: ManagedStream, form: str, query: Mapping[str, str]
     ) -> web.StreamResponse:
-        from streamer.service.api.result_endpoints import result_error_reply
-
         directory = self._manager.registry.checkpoints.service_directory
         # The answer closes it.
         file = cast(BinaryIO, tempfile.TemporaryFile(dir=directory))  # noqa: SIM115

@@ -19,8 +19,8 @@ from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
 from streamer.service.api.request_parsing import parse_number
 from streamer.service.api.result_downloads import ResultDownloads
+from streamer.service.api.result_errors import result_error_reply
 from streamer.service.api.truncation import CUT_FIELD, CUT_PARAMETER, truncate_result
-from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
 
 MAX_CONCURRENT_QUERIES: Final = 2
@@ -114,24 +114,3 @@ class ResultEndpoints:
         """Take a place among those who query, for one page of a file."""
         with self._query_slots:
             yield
-
-
-def result_error_reply(error: StreamerError, managed: ManagedStream) -> web.Response:
-    """Return the answer to a query of results that has failed."""
-    from streamer.engine.results.layout import NoResultsError, RetentionError
-    from streamer.engine.results.query_model import ResultQueryError
-
-    match error:
-        case ResultQueryError():
-            return error_reply(400, f"Error: {error}")
-        case NoResultsError():
-            return error_reply(
-                404,
-                "Error: the stream keeps no results: give its window buffer the field retention "
-                "(retention: 7d)",
-            )
-        case RetentionError():
-            text = str(error).replace(str(managed.directory), managed.stream_id)
-            return error_reply(502, f"Error: {text}")
-        case _:
-            raise error

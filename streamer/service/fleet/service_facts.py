@@ -74,7 +74,7 @@ def describe_cost(managed: ManagedStream) -> dict[str, Any]:
     known = times.count > 0 and span > 0
     return {
         "id": managed.stream_id,
-        "state": str(managed.lifecycle.state),
+        "condition": managed.condition()["name"],
         "batches": times.count,
         "batch_seconds": round(times.total / SECOND, 3) if times.count else None,
         "batch_share": round(min(recent / span, 1.0), 4) if known else None,

@@ -53,6 +53,7 @@ def test_the_service_tells_what_it_is_and_what_its_streams_cost(tmp_path: Path) 
         assert 0 <= found["uptime"] < 600
         first, second = found["streams"]
         assert (first["id"], first["batch_seconds"]) == ("busy", 3.0) and first["batch_share"] > 0
+        assert first["condition"] == server.ask("GET", "/streams/busy").json()["condition"]["name"]
         assert (second["id"], second["batches"]) == ("idle", 0)
         assert second["batch_seconds"] is None and second["batch_share"] is None
         one = found["checkpoints"]["streams"][0]

@@ -99,7 +99,9 @@ export function chart({ title, about, format, most }, pointed) {
   }
 
   function across(top, width) {
-    return [0, top / 2, top].map((value) => [
+    // Of whole numbers the middle may be none.
+    const half = [format(0), format(top)].includes(format(top / 2)) ? [] : [top / 2];
+    return [0, ...half, top].map((value) => [
       s("path", { d: `M${LEFT} ${y(value).toFixed(1)}H${width - RIGHT}` }),
       s("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, format(value)),
     ]);

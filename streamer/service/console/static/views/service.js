@@ -99,7 +99,7 @@ function costColumns() {
   const none = "Not known: the stream has done no micro-batch since its start.";
   return [
     { name: "Stream", value: (row) => row.id, fill: linked, style: "stream-name" },
-    { name: "State", value: (row) => row.state, fill: (cell, row) => say(cell, row.state) },
+    { name: "State", value: (row) => row.condition, fill: (cell, row) => say(cell, row.condition.replaceAll("_", " ")) },
     {
       name: "Busy",
       value: (row) => row.batch_share,

@@ -214,12 +214,12 @@ def test_the_service_has_a_page_with_its_log_and_its_settings(
     expect(facts).to_contain_text(f"process {os.getpid()}")
     # Spark does not run here: nothing is said of it, and why.
     expect(facts.get_by_title("Not known: Spark has not started.").first).to_have_text("–")
-    costs = page.get_by_role("region", name="Streams by cost").last
+    costs = page.get_by_role("region", name="Cost of each stream")
     expect(costs.get_by_role("columnheader", name="Busy")).to_have_attribute(
         "aria-sort", "descending"
     )
     expect(costs.get_by_role("link", name="orders")).to_be_visible()
-    checkpoint = page.get_by_role("region", name="Checkpoints").last.get_by_role("row")
+    checkpoint = page.get_by_role("region", name="List of checkpoints").get_by_role("row")
     expect(checkpoint.filter(has_text="orders")).to_contain_text("kB")
     expect(page.get_by_label("Settings").last).to_contain_text('"bearer_auth"')
     expect(page.get_by_role("link", name="OpenAPI")).to_have_attribute(

@@ -21,9 +21,9 @@ export async function show(root, { api, onLeave }) {
   const summary = h("p", { class: "muted" });
   const facts = factList("Facts of the service");
   const refused = h("section", { class: "notice bad", "aria-label": "Refused files", hidden: true });
-  const streams = table("Streams by cost", costColumns(), (row) => row.id);
-  const executors = table("Executors", executorColumns(), (row) => row.name);
-  const checkpoints = table("Checkpoints", checkpointColumns(), (row) => row.id);
+  const streams = table("Cost of each stream", costColumns(), (row) => row.id);
+  const executors = table("List of executors", executorColumns(), (row) => row.name);
+  const checkpoints = table("List of checkpoints", checkpointColumns(), (row) => row.id);
   const place = h("span", { class: "muted mono" });
   const settings = h("pre", { class: "settings", tabindex: "0", "aria-label": "Settings" });
   const executorCard = card("Executors", null, executors.element);

@@ -74,6 +74,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "docs_index",
             "docs_search",
             "markdown_rendering",
+            "child_environment",
             ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
             ("doctor", "config_trial"),
         ),

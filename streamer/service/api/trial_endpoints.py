@@ -31,7 +31,7 @@ from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
 from streamer.tools.config_trial.process import ConfigTrials, TrialOutcome, TrialsBusyError
 from streamer.tools.config_trial.request import MAX_MESSAGES, TrialKind, TrialRequest, UnitTestTexts
-from streamer.tools.playground.split_documents import split_documents
+from streamer.tools.playground.split_documents import split_text
 
 _BUSY_TEXT: Final = "Too many configs are tried at the moment; try again in a few seconds."
 _UNNAMED: Final = "config.yaml"
@@ -244,21 +244,9 @@ def _parse_optional(fields: dict[str, str], name: str, parse: Any) -> int | None
     return value
 
 
-class _TextReader:
-    """A text that is read in one piece."""
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-
-    def read1(self, size: int = -1, /) -> bytes:
-        text, self._text = self._text, b""
-        return text
-
-
 def _split_messages(text: str) -> list[bytes]:
     """Return messages, a line each; JSON that is written over several lines is one."""
-    reader = _TextReader(text.encode(errors="replace"))
-    return [one for some in split_documents(reader, "auto") for one in some if one.strip()]
+    return [one for one in split_text(text.encode(errors="replace"), "auto") if one.strip()]
 
 
 def _gather_pieces(kind: TrialKind, outcome: TrialOutcome) -> dict[str, Any]:

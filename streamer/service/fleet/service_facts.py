@@ -14,7 +14,7 @@ from typing import Any, Final
 from streamer import __version__
 from streamer.core.component_stats import bucket_middle
 from streamer.core.durations import SECOND
-from streamer.core.timestamps import format_rfc3339
+from streamer.core.timestamps import format_unix_seconds
 from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
 from streamer.engine.driver.delivery import DURATION_METRIC
 from streamer.engine.report.latency import LatencySnapshot
@@ -118,7 +118,7 @@ class CheckpointSizes:
                 "id": stream_id,
                 "directory": managed.directory,
                 "bytes": size,
-                "last_commit": None if committed is None else _format_time(committed),
+                "last_commit": None if committed is None else format_unix_seconds(committed),
                 "age": None if committed is None else round(self._clock() - committed, 1),
             }
 
@@ -132,7 +132,3 @@ def _newest_commit(directory: Path) -> float | None:
         except OSError:
             continue
     return max(times, default=None)
-
-
-def _format_time(at: float) -> str:
-    return format_rfc3339(round(at * SECOND))

@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from streamer.core.durations import SECOND
-from streamer.core.timestamps import format_rfc3339
+from streamer.core.timestamps import format_unix_seconds
 from streamer.engine.report.stream_metrics import Snapshot
 
 _NAME: Final = "figures.json"
@@ -59,7 +58,7 @@ class EarlierFigures:
     @property
     def as_of_text(self) -> str | None:
         """The time of the figures, RFC 3339; None for those of now."""
-        return None if self.as_of is None else format_rfc3339(round(self.as_of * SECOND))
+        return None if self.as_of is None else format_unix_seconds(self.as_of)
 
 
 UNKNOWN_FIGURES: Final = EarlierFigures()

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from streamer.core.durations import SECOND, parse_duration
 from streamer.core.errors import StreamerError
-from streamer.core.timestamps import format_rfc3339, parse_rfc3339
+from streamer.core.timestamps import format_unix_seconds, parse_rfc3339
 from streamer.engine.report.figure_history import (
     FIGURES,
     NODE_PREFIXES,
@@ -92,7 +92,7 @@ def describe_history(figures: StreamFigures, query: HistoryQuery) -> dict[str, A
     document["partitions"] = dict(sorted(partitions.items()))
     document["markers"] = [
         {
-            "at": _format_time(one.at),
+            "at": format_unix_seconds(one.at),
             "kind": str(one.kind),
             "text": one.text,
             "times": one.times,
@@ -107,15 +107,11 @@ def describe_slots(figures: StreamFigures, query: HistoryQuery) -> dict[str, Any
     """Return the figures of a stream with their slots, for JSON."""
     reading = figures.history.read(query.since, query.now, query.selects)
     return {
-        "now": _format_time(query.now),
-        "from": _format_time(reading.start),
+        "now": format_unix_seconds(query.now),
+        "from": format_unix_seconds(reading.start),
         "step": reading.step,
         "figures": reading.values,
     }
-
-
-def _format_time(at: float) -> str:
-    return format_rfc3339(round(at * SECOND))
 
 
 def _parse_since(text: str, now: float) -> float:

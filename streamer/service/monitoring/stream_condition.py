@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from streamer.core.durations import SECOND
-from streamer.core.timestamps import format_rfc3339
+from streamer.core.timestamps import format_unix_seconds
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.report.start_progress import StartPhase
 from streamer.engine.report.stream_metrics import series_key
@@ -318,7 +318,7 @@ def _flowing(current: StreamState, now: float) -> StreamCondition:
 
 
 def _format_time(seconds: float | None) -> str | None:
-    return None if seconds is None else format_rfc3339(round(seconds * SECOND))
+    return None if seconds is None else format_unix_seconds(seconds)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

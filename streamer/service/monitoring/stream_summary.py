@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamer.core.durations import SECOND
-from streamer.core.timestamps import format_rfc3339
+from streamer.core.timestamps import format_unix_seconds
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.sdk.spec import Kind
 from streamer.service.monitoring.metric_components import MetricComponent
@@ -41,7 +40,7 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
     since = view.figures.counted_since
     return {
         **view.figures.rate_fields(),
-        "counted_since": None if since is None else format_rfc3339(round(since * SECOND)),
+        "counted_since": None if since is None else format_unix_seconds(since),
         "received": None if since is None else view.figures.received,
         "sent": _count_sent(view.metric_components, now),
         "errors": sum(number for (name, _), number in now.counts.items() if name.endswith(_ERROR)),

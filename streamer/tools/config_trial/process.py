@@ -10,13 +10,13 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
 
+from streamer.tools.child_environment import make_child_environment
 from streamer.tools.config_trial.request import TrialRequest
 
 TIME_LIMIT_S: Final = 30.0
@@ -33,10 +33,9 @@ MAX_OUTPUT_BYTES: Final = 2 << 20
 
 _START_TIMEOUT_S: Final = 30.0
 _EXIT_TIMEOUT_S: Final = 2.0
-# The variables of a process whose config may not see the environment: Python needs some, and others
-# say how servers are reached, for a trial as for a deploy. The config itself gets none of them.
-_NEEDED_VARIABLES: Final = (
-    *("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+# How servers are reached, for a trial as for a deploy. The config itself gets none of them.
+_NETWORK_VARIABLES: Final = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
 )
@@ -166,10 +165,7 @@ class ConfigTrials:
         )
 
     async def _start(self, request: TrialRequest, directory: str) -> Process:
-        variables: Iterable[str] = os.environ if request.permissions.local else _NEEDED_VARIABLES
-        environment = {name: os.environ[name] for name in variables if name in os.environ}
-        # Our own modules come from where they came from here, and never from the directory at hand.
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        environment = make_child_environment(request.permissions.local, _NETWORK_VARIABLES)
         return await asyncio.create_subprocess_exec(
             sys.executable,
             *("-P", "-m", "streamer.tools.config_trial.worker"),

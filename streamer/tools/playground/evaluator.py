@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from contextlib import suppress
@@ -11,14 +10,13 @@ from typing import Final, cast
 
 import orjson
 
+from streamer.tools.child_environment import make_child_environment
 from streamer.tools.playground.trial import Answer, Request, make_problem
 
 TIME_LIMIT_S: Final = 2.0
 MEMORY_LIMIT_BYTES: Final = 1 << 30
 _MAX_ANSWER_BYTES: Final = 32 << 20
 _START_TIMEOUT_S: Final = 30.0
-# What a process that may not look at the environment still needs of it.
-_NEEDED_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TZ")
 
 
 class BusyError(Exception):
@@ -109,13 +107,6 @@ class Evaluator:
             await process.wait()
 
     async def _start(self) -> Process:
-        environment = dict(os.environ)
-        if not self._impure:
-            environment = {
-                name: environment[name] for name in _NEEDED_VARIABLES if name in environment
-            }
-        # Our own modules come from where they came from here, and never from the directory at hand.
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             *("-P", "-m", "streamer.tools.playground.worker"),
@@ -124,7 +115,7 @@ class Evaluator:
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
-            env=environment,
+            env=make_child_environment(self._impure),
             limit=_MAX_ANSWER_BYTES,
         )
         self._all = {one for one in self._all if one.returncode is None} | {process}

@@ -5,6 +5,7 @@ Pieces come as they arrive: what a slow pipe has brought is handed on before mor
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -54,6 +55,11 @@ def split_documents(source: Readable, split: Split, max_bytes: int = 0) -> Itera
                 break
         batches = chain(first, batches)
     yield from _join_lines(batches, max_bytes) if split == "documents" else batches
+
+
+def split_text(text: bytes, split: Split) -> list[bytes]:
+    """Return the documents of a text that is there as a whole; see `split_documents`."""
+    return [one for some in split_documents(io.BytesIO(text), split) for one in some]
 
 
 def _begins_document(line: bytes) -> bool:

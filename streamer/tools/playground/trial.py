@@ -24,7 +24,7 @@ from streamer.tools.playground.mapping_environment import (
     find_import_directory,
     substitute_variables,
 )
-from streamer.tools.playground.split_documents import Split, split_documents
+from streamer.tools.playground.split_documents import Split, split_text
 
 MAX_SHOWN_BYTES: Final = 1 << 20
 """How many bytes of results are shown; those after them are left out."""
@@ -151,8 +151,7 @@ def _make_batches(
     text = request["input"].encode(errors="replace")
     if request.get("batch"):
         split: Split = "lines" if style.raw else "auto"
-        documents = [one for some in split_documents(_TextReader(text), split) for one in some]
-        documents = [one for one in documents if one.strip()]
+        documents = [one for one in split_text(text, split) if one.strip()]
     else:
         documents = _split_input(text, style.raw)
     messages = [_make_message(one, style, request.get("metadata")) for one in documents]
@@ -180,23 +179,12 @@ def _make_message(
     return message
 
 
-class _TextReader:
-    """A text that is read in one piece."""
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-
-    def read1(self, size: int = -1, /) -> bytes:
-        text, self._text = self._text, b""
-        return text
-
-
 def _split_input(text: bytes, raw: bool) -> list[bytes]:
     """Return several documents only when the text is nothing else: Benthos takes all as one."""
     text = text.removesuffix(b"\n")
     if raw or _is_json(text):
         return [text]
-    several = [one for some in split_documents(_TextReader(text), "documents") for one in some]
+    several = split_text(text, "documents")
     return several if len(several) > 1 and all(map(_is_json, several)) else [text]
 
 

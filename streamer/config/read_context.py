@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from streamer.config.findings import Findings
 from streamer.config.nodes import Node, Scalar
-from streamer.sdk.spec import Field, Kind, ParsedComponent
+from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,8 @@ class ReadContext:
         ignores: the comments that silence findings.
         unread: components that cannot be told, or that there are not; what they hold is not known.
         code_chars: characters of mappings and interpolations so far.
+        shared_sections: what components may take from sections of the top level, by section.
+        lacks_sections: whether the sections are those of another file.
         uses_other_values: whether it is a second reading, with other values in the place of those
             that nobody knows.
     """
@@ -138,6 +140,8 @@ class ReadContext:
     ignores: list[Ignore] = field(default_factory=list)
     unread: list[Node] = field(default_factory=list)
     code_chars: int = 0
+    shared_sections: Mapping[str, ParsedFields] = field(default_factory=dict)
+    lacks_sections: bool = False
     uses_other_values: bool = False
 
     def make_second_pass(self) -> ReadContext:

@@ -19,7 +19,7 @@ EXTRAS: Final = {
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "java": "a Java for Spark, where none is installed",
-    "kafka": "the inputs and outputs `kafka`, `kafka_franz` and `redpanda`",
+    "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
     "memcached": "the cache `memcached`",
     "mqtt": "the input and the output `mqtt`",
     "otel": "the tracer `open_telemetry_collector`, over HTTP",

@@ -145,7 +145,7 @@ def _print_differences(reviews: Sequence[Review]) -> None:
 
 
 def _summarize(reviews: Sequence[Review]) -> str:
-    counts = Counter(review.verdict for review in reviews)
+    counts = Counter(str(review.verdict) for review in reviews)
     words = {"runs": "unchanged", "needs_changes": "with changes", "lacks_components": "not yet"}
     parts = [f"{counts[name]} {word}" for name, word in words.items() if name in counts]
     tests = sum(review.tests for review in reviews)

@@ -53,11 +53,11 @@ def find_differences(config: PartialConfig) -> tuple[Difference, ...]:
         >>> [one.subject for one in find_differences(read_partial_config(str(file), {}))][-1]
         'threads'
     """
-    found: dict[str, Difference] = {}
+    by_subject: dict[str, Difference] = {}
     for rule in _RULES:
         for one in rule(config):
-            found.setdefault(one.subject, one)
-    return tuple(sorted(found.values(), key=lambda one: one.line))
+            by_subject.setdefault(one.subject, one)
+    return tuple(sorted(by_subject.values(), key=lambda one: one.line))
 
 
 def _compare_http_address(config: PartialConfig) -> Iterator[Difference]:

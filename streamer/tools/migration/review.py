@@ -51,7 +51,7 @@ class Review:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it runs."""
+        """Whether the config runs."""
         if self.missing:
             return Verdict.LACKS_COMPONENTS
         return Verdict.NEEDS_CHANGES if self.findings else Verdict.RUNS
@@ -96,8 +96,8 @@ def group_differences(reviews: Iterable[Review]) -> dict[Difference, list[str]]:
     places: dict[tuple[str, str], tuple[Difference, list[str]]] = {}
     for review in reviews:
         for one in review.differences:
-            _, found = places.setdefault((one.subject, one.text), (one, []))
-            found.append(f"{review.file}:{one.line}" if one.line else review.file)
+            _, listed = places.setdefault((one.subject, one.text), (one, []))
+            listed.append(f"{review.file}:{one.line}" if one.line else review.file)
     return dict(places.values())
 
 

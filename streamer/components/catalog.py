@@ -98,6 +98,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "group_by_value",
         "http",
         "insert_part",
+        "javascript",
         "jmespath",
         "jq",
         "json_schema",

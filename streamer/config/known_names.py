@@ -161,7 +161,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     ),
     **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(
-        ((Kind.PROCESSOR, name) for name in ("javascript", "wasm", "ffi")),
+        ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",
     ),
     **dict.fromkeys(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamer.core.execution import Execution
 from streamer.core.message import Message
@@ -21,6 +21,9 @@ from streamer.sdk.input.replayable import (
 )
 from streamer.sdk.processing import Processor, run, run_each
 
+if TYPE_CHECKING:
+    from streamer.sdk.processing.batching import BatchPolicy
+
 
 @dataclass(frozen=True)
 class ProcessedSource:
@@ -29,10 +32,12 @@ class ProcessedSource:
     Attributes:
         source: what is read.
         processors: what its messages go through.
+        policy: puts them into batches before that, or None.
     """
 
     source: ReplayableSource
     processors: Sequence[Processor]
+    policy: BatchPolicy | None = None
 
     def open(self, context: InputContext) -> ProcessedSource:
         """Open the source."""
@@ -71,8 +76,14 @@ class ProcessedSource:
         self.source.on_finished()
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
-        """Read a piece and run the processors."""
-        for chunk in self.source.read(piece, ex):
+        """Read a piece, put its messages into batches and run the processors."""
+        chunks = self.source.read(piece, ex)
+        if self.policy is not None:
+            # Imported here: the catalogue imports this module, and most configs have no policy.
+            from streamer.sdk.input.batch_chunks import batch_chunks
+
+            chunks = batch_chunks(chunks, self.policy, ex)
+        for chunk in chunks:
             if isinstance(chunk, RawMessages):
                 yield run_each(self.processors, [Message(r, chunk.meta) for r in chunk.raws], ex)
             else:

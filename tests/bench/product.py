@@ -38,7 +38,7 @@ class Product:
 
     def __init__(self, config: str, directory: Path, every: float = 0.2, **popen: Any) -> None:
         """Start it in a directory of its own; its process tree is sampled every so many seconds."""
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         self.checkpoint = directory / "checkpoint"
         path = directory / "config.yaml"
         path.write_text(config)

@@ -13,7 +13,7 @@ Lookup = Callable[[Any], Any]
 Method = Callable[[MappingEnvironment, str], Lookup]
 
 
-def _method(name: str, go_method: str, found: str) -> Method:
+def _method(name: str, go_method: str, subject: str) -> Method:
     """Declare a method that looks up one kind of record."""
 
     @declare(
@@ -21,7 +21,7 @@ def _method(name: str, go_method: str, found: str) -> Method:
         _CATEGORY,
         Param("path", "string"),
         summary=(
-            f"An object that describes the {found} of an IP address, from a MaxMind database file. "
+            f"An object that describes the {subject} of an IP address, from a MaxMind database file. "
             "The file is read once; its path is relative to the working directory."
         ),
         binds=True,
@@ -31,12 +31,12 @@ def _method(name: str, go_method: str, found: str) -> Method:
         origin=CONNECT,
         requires=("maxminddb",),
     )
-    def look_up(environment: MappingEnvironment, path: str) -> Lookup:
+    def query_record(environment: MappingEnvironment, path: str) -> Lookup:
         from streamer.bloblang.runtime.geoip import make_lookup
 
         return make_lookup(environment.read_file(path), go_method)
 
-    return look_up
+    return query_record
 
 
 geoip_city: Final = _method("geoip_city", "City", "city")

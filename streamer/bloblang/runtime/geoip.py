@@ -165,7 +165,7 @@ def make_lookup(content: bytes, method: str) -> Callable[[Any], Any]:
         raise ArgumentError(f"geoip2: the {method} method does not support the {database} database")
     shape = SHAPES[method]
 
-    def look_up(address: Any) -> Any:
+    def query_record(address: Any) -> Any:
         if not isinstance(address, str):
             raise QueryError("expected string value")
         try:
@@ -178,13 +178,13 @@ def make_lookup(content: bytes, method: str) -> Callable[[Any], Any]:
             ) from None
         return _shape_record(record, shape)
 
-    return look_up
+    return query_record
 
 
 def _shape_record(record: Any, shape: Shape) -> dict[str, Any]:
     """Return a record with the names of Go's fields, and all of them."""
-    found = record if isinstance(record, dict) else {}
-    return {_go_name(name): _shape_value(found.get(name), kind) for name, kind in shape.items()}
+    given = record if isinstance(record, dict) else {}
+    return {_go_name(name): _shape_value(given.get(name), kind) for name, kind in shape.items()}
 
 
 def _shape_value(value: Any, kind: Any) -> Any:

@@ -21,7 +21,7 @@ def _method(name: str, go_method: str, subject: str) -> Method:
         _CATEGORY,
         Param("path", "string"),
         summary=(
-            f"An object that describes the {subject} of an IP address, from a MaxMind database file. "
+            f"An object that describes the {subject} of an IP address, from a file of MaxMind's. "
             "The file is read once; its path is relative to the working directory."
         ),
         binds=True,

@@ -81,6 +81,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "benchmark",
         "bloblang",
         "bounds_check",
         "branch",

@@ -113,10 +113,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    (Kind.PROCESSOR, "benchmark"): (
-        "it would count what one worker of many has done; use metrics, or `streamer status`, which "
-        "have the rates of the whole stream"
-    ),
     (Kind.PROCESSOR, "crash"): (
         "a worker that ends is started again and reads the same messages, for ever; stop a stream "
         "for a message with error_handling.strict"

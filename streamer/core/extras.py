@@ -19,6 +19,7 @@ EXTRAS: Final = {
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "java": "a Java for Spark, where none is installed",
+    "javascript": "the processor `javascript`",
     "kafka": "the inputs and outputs `kafka`, `kafka_franz` and `redpanda`",
     "memcached": "the cache `memcached`",
     "mqtt": "the input and the output `mqtt`",
@@ -47,6 +48,7 @@ EXTRA_OF: Final = {
     "psycopg": "sql",
     "pymemcache": "memcached",
     "pymysql": "sql",
+    "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
 }

@@ -56,7 +56,7 @@ class Product:
             watches_state: whether the size of its state is looked at.
             popen: for `subprocess.Popen`.
         """
-        directory.mkdir(parents=True)
+        directory.mkdir(parents=True, exist_ok=True)
         self.checkpoint = directory / "checkpoint"
         path = directory / "config.yaml"
         path.write_text(config)

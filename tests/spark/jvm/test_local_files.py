@@ -30,7 +30,7 @@ def test_spark_sets_the_modes_of_its_files_without_a_process(session: Any, tmp_p
         files.create(path).close()
         made = [tmp_path / f"{mode:o}", tmp_path / f".{mode:o}.crc"]
         assert [one.stat().st_mode & 0o7777 for one in made] == [0o644, 0o644]
-        files.setPermission(path, hadoop.fs.permission.FsPermission(f"{mode:o}"))
+        files.setPermission(path, hadoop.fs.permission.FsPermission(f"{mode:04o}"))
         assert (tmp_path / f"{mode:o}").stat().st_mode & 0o7777 == mode
     assert ended_children(process) == before
     # What Java cannot set is left to the process.

@@ -10,10 +10,12 @@ tests.spark.jvm.java_classes` compiles them with the compiler that Spark brings.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
+from pyspark import SparkConf
 
 from streamer.spark.compat import FALLBACKS, Fallback, Fallbacks
 
@@ -24,6 +26,19 @@ _CLASS_NAMES: Final = ("UnforkedRawLocalFileSystem", "UnforkedLocalFileSystem")
 """The names, each before the classes that need it."""
 _NEIGHBOUR: Final = "org.apache.hadoop.fs.LocalFileSystem"
 """A class of the same package and class loader."""
+
+
+def use_unforked_files(jvm: Any, settings: SparkConf, master: str) -> None:
+    """Have a Spark of one machine use `FILE_SYSTEM`, unless its user has named another.
+
+    Args:
+        jvm: py4j's view of its JVM, before Spark is started there.
+        settings: what it is going to start with.
+        master: a Spark master URL. Workers of a cluster have JVMs that do not know the class.
+    """
+    is_one_jvm = re.match(r"local($|\[)", master) is not None
+    if is_one_jvm and not settings.contains(FILE_SYSTEM_SETTING) and define_file_system(jvm):
+        settings.set(FILE_SYSTEM_SETTING, FILE_SYSTEM)
 
 
 def define_file_system(jvm: Any, fallbacks: Fallbacks = FALLBACKS) -> bool:

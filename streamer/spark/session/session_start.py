@@ -56,11 +56,7 @@ from streamer.spark.jvm.java import find_java
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS_SETTING
 from streamer.spark.jvm.launchers import write_launcher
-from streamer.spark.jvm.local_files import (
-    FILE_SYSTEM,
-    FILE_SYSTEM_SETTING,
-    define_file_system,
-)
+from streamer.spark.jvm.local_files import use_unforked_files
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
 from streamer.spark.session.jvm_log import JvmLog
 
@@ -318,7 +314,7 @@ class SessionStart:
                 check_manager(gateway.jvm, self._application.conf)
                 # A queue that is full lets it wait for as long as that lasts.
                 self._log("INFO", "Waiting for YARN to start the application", {})
-            self._define_classes(gateway.jvm)
+            use_unforked_files(gateway.jvm, self._settings, self._application.master)
             context = SparkContext(conf=self._settings, gateway=gateway)
             context.environment.update(_WORKER_VARIABLES)
             # Spark takes PySpark for a shell, whose level it sets to WARN.
@@ -342,16 +338,6 @@ class SessionStart:
         if self._application.checks_workers:
             check_cluster_workers(session, self._log)
         return session
-
-    def _define_classes(self, jvm: Any) -> None:
-        # Workers of a cluster have JVMs of their own, which do not know these classes.
-        is_one_jvm = re.match(r"local($|\[)", self._application.master)
-        if (
-            is_one_jvm
-            and not self._settings.contains(FILE_SYSTEM_SETTING)
-            and define_file_system(jvm)
-        ):
-            self._settings.set(FILE_SYSTEM_SETTING, FILE_SYSTEM)
 
     def _connect_gateway(self) -> Any:
         if self._process is None:

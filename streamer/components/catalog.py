@@ -82,6 +82,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "benchmark",
         "bloblang",
         "bounds_check",
         "branch",
@@ -99,6 +100,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "group_by_value",
         "http",
         "insert_part",
+        "javascript",
         "jmespath",
         "jq",
         "json_schema",

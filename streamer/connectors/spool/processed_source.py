@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from streamer.sdk.input.replayable import (
     Offset,
     RawMessages,
     ReplayableSource,
+    next_poll_of,
+    watch_all,
 )
 from streamer.sdk.processing import Processor, run, run_each
 
@@ -48,6 +50,14 @@ class ProcessedSource:
     def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
         """Return the source's."""
         return self.source.latest_offset(start, now, limit)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have the source wake the planner."""
+        watch_all([self.source], wake)
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return the source's."""
+        return next_poll_of(self.source, start, now)
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         """Return the source's."""

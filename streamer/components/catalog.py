@@ -75,6 +75,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "none",
         "session_window",
         "sliding_window",
+        "sqlite",
         "system_window",
         "tumbling_window",
         "window_join",

@@ -164,10 +164,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
         "use prometheus, which collectors of these systems read",
     ),
-    (Kind.BUFFER, "sqlite"): (
-        "leave it out: messages that cannot be read a second time are on disk before they are "
-        "processed"
-    ),
 }
 """Replacements for components that are not available."""
 

@@ -22,7 +22,7 @@ def read_shared_sections(context: ReadContext, root: Mapping) -> MappingType[str
 
     What is wrong with them is found when all of the config is read.
     """
-    found: dict[str, ParsedFields] = {}
+    sections: dict[str, ParsedFields] = {}
     for section in SHARED:
         key, node = root.entries.get(section.name, (None, None))
         if key is None or not isinstance(node, Mapping):
@@ -30,8 +30,8 @@ def read_shared_sections(context: ReadContext, root: Mapping) -> MappingType[str
         quiet = replace(context, findings=Findings(), references=[], code_chars=0)
         parsed = read_field(quiet, section, node, section.name, key)
         if isinstance(parsed, ParsedFields) and not quiet.findings.harmful_count:
-            found[section.name] = parsed
-    return found
+            sections[section.name] = parsed
+    return sections
 
 
 def take_shared_fields(
@@ -63,7 +63,7 @@ def take_shared_fields(
 
 
 def _read_defaults(context: ReadContext, name: str, key: Scalar) -> ParsedFields:
-    """Return what a section has where nothing is said, so that the other fields can be checked."""
+    """Return the defaults of a section, so that the other fields can be checked."""
     quiet = replace(context, findings=Findings())
     (section,) = (one for one in SHARED if one.name == name)
     empty = Mapping(key.source, key.start, key.start)

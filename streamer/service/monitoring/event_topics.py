@@ -69,7 +69,7 @@ class RunTopics:
             topics.start(lambda: view.current_state() if view.is_running else None)
 
     def close(self, error: str = "") -> None:
-        """Say that the stream has ended, and why if it could not go on."""
+        """Send the end of the stream, with the error that ended it."""
         topics, self._topics = self._topics, None
         if topics is not None:
             self._view.on_line = ignore_line
@@ -179,7 +179,7 @@ class EventTopics:
         self._send_status("TYPE_CONNECTION_ERROR", connectionErrors=[error])
 
     def close(self, error: str = "") -> None:
-        """Send that the stream has ended, and why if it could not go on; wait a little."""
+        """Send the end of the stream, with the error that ended it; wait a little."""
         self._stopped.set()
         more = {"exitError": {"message": self._redaction.redact_text(error)}} if error else {}
         self._send_status("TYPE_EXITING", **more)

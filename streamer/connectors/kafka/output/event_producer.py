@@ -36,13 +36,13 @@ def probe_event_topics(section: ParsedFields) -> str:
     try:
         creates = bool(section[ALLOW_CREATION])
         topics = [section[name] for name in (LOGS_TOPIC, STATUS_TOPIC) if section[name]]
-        found = [
+        summaries = [
             check_writable(cluster, connection, topic, creates, deadline)
             for topic in topics or [None]
         ]
     finally:
         cluster.close()
-    return "; ".join(found)
+    return "; ".join(summaries)
 
 
 class EventProducer:

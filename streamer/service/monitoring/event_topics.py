@@ -54,7 +54,7 @@ class RunTopics:
     """The topics of a run, by one config after the other."""
 
     def __init__(self, log: LogLine, view: StreamView) -> None:
-        """Take the log, which hears what goes wrong, and the view, which gives lines and status."""
+        """Take the log, for failures, and the view, which has lines and status."""
         self._log = log
         self._view = view
         self._topics: EventTopics | None = None

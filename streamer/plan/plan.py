@@ -35,6 +35,7 @@ from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
 from streamer.sdk.spec.component import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
+from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
 
 WINDOW_INTERVAL_NS = 2 * SECOND
@@ -65,8 +66,8 @@ class Plan:
         master: the Spark master's URL.
         shards: how many shards the state has; 0 without windows.
         interval: how long data may wait for a micro-batch, ns; windows close on time all the same.
-        is_interval_fixed: whether that is the shortest distance of micro-batches too, as the config
-            says; else the stream is paced by what its micro-batches cost.
+        is_interval_fixed: whether that is the shortest distance of micro-batches too: the config
+            says so, or each of them emits changes; else their cost paces the stream.
         batching_period: how long data is collected at least, ns.
         limit_bytes: the most bytes of messages in a micro-batch.
         level: the log level, which decides what workers send.
@@ -361,7 +362,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         master=master,
         shards=shards,
         interval=_choose_interval(config, buffer),
-        is_interval_fixed=spark["trigger_interval"] is not None,
+        is_interval_fixed=_is_interval_fixed(config, windows, buffers),
         batching_period=_find_batching_period(config, buffer),
         limit_bytes=buffer.limit_bytes,
         level=level,
@@ -382,6 +383,16 @@ def _choose_interval(config: Config, buffer: _BufferPlan) -> int:
     if setting is not None:
         return max(setting, MILLISECOND)
     return max(buffer.interval, _find_batching_period(config, buffer))
+
+
+def _is_interval_fixed(
+    config: Config, windows: WindowPlan, buffers: Sequence[StreamBuffer]
+) -> bool:
+    """Return whether the interval is the shortest distance of micro-batches too."""
+    of_all = (windows.window, *(one.windows.window for one in buffers))
+    return config.spark["trigger_interval"] is not None or any(
+        isinstance(window, EventWindow) and window.time.emit == "changes" for window in of_all
+    )
 
 
 def _find_batching_period(config: Config, buffer: _BufferPlan) -> int:

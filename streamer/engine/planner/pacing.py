@@ -19,10 +19,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from math import sqrt
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.window.settings.window import Window
+
+if TYPE_CHECKING:
+    from streamer.plan import Plan
 
 FULL_BATCH_MESSAGES: Final = 50_000
 """Messages that are worth a micro-batch at once."""
@@ -63,6 +66,11 @@ class PacingSettings(NamedTuple):
     is_fixed: bool = False
     collect: int = 0
     answers_requests: bool = False
+
+    @classmethod
+    def of(cls, plan: Plan, answers_requests: bool) -> Self:
+        """Return the settings of a plan's stream."""
+        return cls(plan.interval, plan.is_interval_fixed, plan.batching_period, answers_requests)
 
 
 class PendingData(NamedTuple):

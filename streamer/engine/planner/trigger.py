@@ -9,8 +9,8 @@ stream's time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.engine.planner.planner_channels import PlannerChannel
@@ -44,6 +44,20 @@ class PaceHints:
             if abs(ns - before) > max(before // 5, _MIN_CHANGE) or (ns == 0 and before):
                 self._hints[name] = ns
         self.publish()
+
+    def update_lag(
+        self, lag: float | None, statuses: Iterable[Mapping[str, Any]], now: int
+    ) -> None:
+        """Publish how far event times are behind the time of micro-batches.
+
+        Args:
+            lag: how far they are behind the clock, s; None where there are none.
+            statuses: of the shards, in the newest micro-batch.
+            now: the clock, Unix ns; the micro-batch took a while.
+        """
+        planned_at = max((status["now"] for status in statuses), default=None)
+        if lag is not None and planned_at is not None:
+            self.update(event_lag=max(round(lag * SECOND) - (now - planned_at), 0))
 
     def publish(self) -> None:
         """Publish all: at a start, hints are cleared."""

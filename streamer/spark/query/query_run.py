@@ -19,7 +19,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.checkpoint_metrics import CheckpointMetrics
@@ -357,12 +356,7 @@ class QueryRun:
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
             limit=Limit(size=self.plan.limit_bytes),
-            pacing=PacingSettings(
-                self.plan.interval,
-                self.plan.is_interval_fixed,
-                self.plan.batching_period,
-                self._input.holds_requests,
-            ),
+            pacing=PacingSettings.of(self.plan, self._input.holds_requests),
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
@@ -435,12 +429,9 @@ class QueryRun:
             hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
         self.signals.driver.update(**hints)
-        lag = self.delivery.metrics.counts.get(LAG_METRIC_KEY)
-        planned_at = max((status["now"] for status in statuses.values()), default=None)
-        if lag is not None and planned_at is not None:
-            # The metric is as of now, and the micro-batch took a while.
-            behind = round(lag * SECOND) - (time.time_ns() - planned_at)
-            self.pace_hints.update(event_lag=max(behind, 0))
+        self.pace_hints.update_lag(
+            self.delivery.metrics.counts.get(LAG_METRIC_KEY), statuses.values(), time.time_ns()
+        )
         self._input.window_questions.record(statuses.values())
 
     def _request_micro_batch(self) -> None:

@@ -111,11 +111,15 @@ def test_data_of_windows_is_taken_when_they_close_and_not_just_before() -> None:
     ]
     assert waits == [520, 1_520, 420]
     # The message that closes it comes soon: for a second the stream is quick.
-    assert wait_of(paced(WINDOWS, tumbling), 50, time=T0 + 200 * MILLISECOND) == pytest.approx(240, abs=0.1)
+    assert wait_of(paced(WINDOWS, tumbling), 50, time=T0 + 200 * MILLISECOND) == pytest.approx(
+        240, abs=0.1
+    )
     assert wait_of(paced(WINDOWS, tumbling), 50, time=T0 + 3_000 * MILLISECOND) == 1_920
     # Without a grid any message may close one.
     assert wait_of(paced(WINDOWS, EventWindow(Session(SECOND))), 50) == pytest.approx(240, abs=0.1)
-    assert wait_of(paced(WINDOWS, tumbling, EventWindow(Session(SECOND))), 50) == pytest.approx(240, abs=0.1)
+    assert wait_of(paced(WINDOWS, tumbling, EventWindow(Session(SECOND))), 50) == pytest.approx(
+        240, abs=0.1
+    )
 
 
 class Load(NamedTuple):

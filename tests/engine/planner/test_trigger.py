@@ -51,7 +51,10 @@ def test_a_hint_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
         published.append(signals.driver.read().min_interval / SECOND)
     assert published == [4.0, 4.0, 0.0, 0.0, 3.0, 0.1]
     signals.clear()
-    hints.update(event_lag=7 * SECOND)
+    hints.update_lag(None, [{"now": 5 * SECOND}], 6 * SECOND)
+    hints.update_lag(8.0, [], 6 * SECOND)
+    assert signals.driver.read() == DriverHints()
+    hints.update_lag(8.0, [{"now": 5 * SECOND}, {"now": 4 * SECOND}], 6 * SECOND)
     assert signals.driver.read() == DriverHints(min_interval=SECOND // 10, event_lag=7 * SECOND)
 
 

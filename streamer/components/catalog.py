@@ -74,6 +74,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "none",
         "session_window",
         "sliding_window",
+        "sqlite",
         "system_window",
         "tumbling_window",
         "window_join",
@@ -81,6 +82,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "benchmark",
         "bloblang",
         "bounds_check",
         "branch",
@@ -98,6 +100,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "group_by_value",
         "http",
         "insert_part",
+        "javascript",
         "jmespath",
         "jq",
         "json_schema",

@@ -113,10 +113,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    (Kind.PROCESSOR, "benchmark"): (
-        "it would count what one worker of many has done; use metrics, or `streamer status`, which "
-        "have the rates of the whole stream"
-    ),
     (Kind.PROCESSOR, "crash"): (
         "a worker that ends is started again and reads the same messages, for ever; stop a stream "
         "for a message with error_handling.strict"
@@ -161,16 +157,12 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     ),
     **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(
-        ((Kind.PROCESSOR, name) for name in ("javascript", "wasm", "ffi")),
+        ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",
     ),
     **dict.fromkeys(
         ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
         "use prometheus, which collectors of these systems read",
-    ),
-    (Kind.BUFFER, "sqlite"): (
-        "leave it out: messages that cannot be read a second time are on disk before they are "
-        "processed"
     ),
 }
 """Replacements for components that are not available."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streamer.bloblang import nest_inputs
 from streamer.config.buffer_views import split_buffers
@@ -47,6 +47,9 @@ from streamer.config.unit_tests.section import check_tests
 from streamer.config.yaml_reader import read_source
 from streamer.core.errors import ConfigError, Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
+
+_STORING_BUFFER: Final = "sqlite"
+"""A buffer that stores messages in Benthos, which are on the disk here without it."""
 
 
 def load_config(
@@ -232,6 +235,10 @@ def assemble_config(
     first, processors = parsed["buffer"], parsed["pipeline"]["processors"]
     if buffers:
         first, processors = buffers[0], buffers[0].place.processors
+    elif first.name == _STORING_BUFFER:
+        given = first.config
+        processors = (*given["pre_processors"], *given["post_processors"], *processors)
+        first = replace(first, name="none", config={})
     return Config(
         input=parsed["input"],
         buffer=first,

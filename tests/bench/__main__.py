@@ -31,6 +31,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
+    micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
 runs. The files are written ahead with `--pace` events to a second of event time, the first second
@@ -93,6 +94,7 @@ from tests.bench import (
     machine,
     mappings,
     memory,
+    micro_batch,
     peers,
     pipelines,
     report,
@@ -128,6 +130,7 @@ PARTS = (
     "soak",
     "aggregates",
     "stages",
+    "micro_batch",
 )
 APART = "compare", "soak"
 """Parts that run only when they are asked for: what others have made is installed, or it takes
@@ -157,6 +160,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
     add("--lines", type=int, default=4_000_000, help="http_server: in bodies (%(default)s)")
     add("--runs", type=int, default=10, help="start: how often (%(default)s)")
+    add("--batches", type=int, default=150, help="micro_batch: how many (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
     add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
     add("--kinds", type=kinds_of, default=kinds.KINDS, help="windows: " + ",".join(kinds.KINDS))
@@ -262,6 +266,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         aggregates.aggregates(min(a.events, 200_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
+    elif part == "micro_batch":
+        micro_batch.micro_batch(work, a.batches, warm=100)
     elif part == "cluster":
         cluster.cluster(
             work, a.events, a.pace, a.workers, a.jobs, dict(c.split("=", 1) for c in a.conf)

@@ -374,6 +374,11 @@ class StreamReader(DataSourceStreamReader):
         """Let the input forget what the checkpoint has."""
         self._commit_input(MicroBatchOffset.from_fields(end).data)
 
+    def stop(self) -> None:
+        """Receive no more wake-ups."""
+        if self._wake_ups is not None:
+            self._wake_ups.close()
+
     def _commit_input(self, data: Offset) -> None:
         self._plan.source.on_committed(data)
         self._committed = data

@@ -431,9 +431,9 @@ class StreamRun:
         """Return the samples of messages."""
         return self.stream.input.tap
 
-    def set_min_wait(self, seconds: float) -> None:
-        """Set how long data waits at least; see `Stream`."""
-        self.stream.set_min_wait(seconds)
+    def set_min_interval(self, seconds: float) -> None:
+        """Set the shortest time between two micro-batches, s; see `Stream`."""
+        self.stream.set_min_interval(seconds)
 
     def interrupt(self) -> None:
         """Abandon the wait for what fails, from another thread; `stop` comes next."""

@@ -155,6 +155,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
     add("--plots", type=Path, help="latency, load, growth, soak: a directory for drawings")
     add("--of", type=latencies_of, default=latencies.PARTS, help="latency: all of them, or some")
+    add("--pages", type=Path, nargs="+", default=(), help="latency: docs whose tables are written")
     add("--sizes", type=counts_of, default=streams.SIZES, help="latency: of windows, s; 1,10,60")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
@@ -234,7 +235,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "memory":
         memory.memory(work, a.held, a.rate or 150_000, a.master, a.whole)
     elif part == "latency":
-        latencies.latency(work / "latency", latencies.Settings(a.of, a.sizes, a.master, a.plots))
+        settings = latencies.Settings(a.of, a.sizes, a.master, a.plots, a.pages)
+        latencies.latency(work / "latency", settings)
     elif part == "idle":
         idle.idle(work, a.seconds, a.master)
     elif part == "start":

@@ -62,3 +62,18 @@ def test_a_drawing_is_made_of_what_there_is(tmp_path: Path):
     text = (tmp_path / "latency.svg").read_text()
     assert "bare Spark" in text
     assert "Benthos" in text
+
+
+def test_tables_of_a_page_are_written_anew():
+    found = [
+        Latency("streamer", "stateless", "a mapping", 1_000, 0.1504, 0.5, 0.25, 9),
+        Latency("Benthos", "stateless", "a mapping", 1_000, 0.00123, 0.05, 0.01, 9),
+        Latency("streamer", "windows", "windows of 1 s keyed", 100, 0.2, 0.5, 0.1, 9, 1),
+    ]
+    page = "Text.\n<!-- latency: stateless -->\nold\n<!-- end -->\nMore.\n"
+    once = figures.fill_page(page, found)
+    assert "| 1,000 | 150 ms | 500 ms | 0.25 | 1.2 ms | 50 ms | 0.01 |\n" in once
+    assert "old" not in once
+    assert once.startswith("Text.\n") and once.endswith("<!-- end -->\nMore.\n")
+    assert figures.fill_page(once, found) == once
+    assert "| 1 s keyed | 200 ms | 500 ms | 0.10 |\n" in figures.make_table("windows", found)

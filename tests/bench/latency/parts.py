@@ -33,12 +33,14 @@ class Settings:
         master: Spark's.
         drawings: a directory for figures and a drawing; those of former runs there stay, where
             they are not measured again. None for none.
+        pages: documentation whose tables are written anew.
     """
 
     parts: Sequence[str]
     sizes: Sequence[int]
     master: str
     drawings: Path | None
+    pages: Sequence[Path] = ()
 
 
 def latency(work: Path, settings: Settings) -> None:
@@ -49,17 +51,28 @@ def latency(work: Path, settings: Settings) -> None:
         settings: what is measured.
 
     Raises:
-        RuntimeError: a message was lost, or came out twice.
+        RuntimeError: parts failed, as where a message was lost, or came out twice.
     """
     former = figures.read(settings.drawings) if settings.drawings else []
     found: list[Latency] = []
+    failed = ""
     for part in PARTS:
-        if part in settings.parts:
+        if part not in settings.parts:
+            continue
+        try:
             found += _show(_measure(part, work / part, settings), [*former, *found])
+        except RuntimeError as e:
+            # What else was measured is kept.
+            report.note(f"FAILED: {part}: {e}")
+            failed = f"{failed}, {part}".removeprefix(", ")
+    every = figures.merge(former, found)
     if settings.drawings:
-        every = figures.merge(former, found)
         figures.write(settings.drawings, every)
         plots.draw_latency(settings.drawings / "latency.svg", every)
+    for page in settings.pages:
+        page.write_text(figures.fill_page(page.read_text(), every))
+    if failed:
+        raise RuntimeError(failed)
 
 
 def _measure(part: str, work: Path, settings: Settings) -> list[Latency]:

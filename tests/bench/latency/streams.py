@@ -29,6 +29,8 @@ RATES = (1, 20.0), (100, 10.0), (1_000, 10.0), (20_000, 10.0)
 WINDOW_RATES = 100, 1_000
 SIZES = 1, 10, 60
 _CLOSES = {1: 10, 10: 2, 60: 1}
+_LATE_SHARE = 0.01
+"""Of a busy machine's events some are on their way for longer than `system_window` waits."""
 _SETTLE_S = 2.0
 _ARRIVES_S = 30.0
 
@@ -280,7 +282,7 @@ def _piped(
             yield running
             feeder.rate.value = 0.0
         if is_counted:
-            running.check_account()
+            running.check_account(_LATE_SHARE)
 
 
 @contextmanager

@@ -13,8 +13,8 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     stateless   a mapping from files to nothing
     sliding     windows of ten slides, against tumbling ones
     memory      does memory grow while a window fills, and by how much when it is released?
-    latency     one message: requests, a mapping by rate, windows after their close, beside bare
-                Spark and Benthos; kill -9; the knee of a mapping
+    latency     one message: requests and where their time goes, a mapping by rate, windows after
+                their close, beside bare Spark and Benthos; kill -9; the knee of a mapping
     idle        cores that a stream takes to which nothing comes
     start       from Enter to the first message, beside a bare session of Spark
     peers       the main job written by hand in PySpark and in Bytewax, on the same files

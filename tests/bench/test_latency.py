@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bench.latency import figures, requests, streams
+from tests.bench.latency import figures, hops, requests, streams, traced
 from tests.bench.latency.figures import Goal, Latency
 from tests.bench.load import plots
 from tests.bench.load.feeder import Pipe
@@ -77,3 +77,33 @@ def test_tables_of_a_page_are_written_anew():
     assert once.startswith("Text.\n") and once.endswith("<!-- end -->\nMore.\n")
     assert figures.fill_page(once, found) == once
     assert "| 1 s keyed | 200 ms | 500 ms | 0.10 |\n" in figures.make_table("windows", found)
+
+
+def test_hops_are_the_times_from_station_to_station():
+    notes = [
+        {"station": "received", "at": 10.0, "number": None},
+        {"station": "called", "at": 10.1, "number": 6},
+        {"station": "spooled", "at": 10.01, "number": None},
+        {"station": "called", "at": 10.2, "number": 7},
+        {"station": "computed", "at": 10.3, "number": 7},
+        {"station": "answered", "at": 10.31, "number": 7},
+        {"station": "received", "at": 11.0, "number": None},
+        {"station": "answered", "at": 11.5, "number": 8},
+    ]
+    logs = {7: {"planned": 10.05, "logged": 10.06, "committed": 10.4}}
+    took = hops.measure(notes, logs)
+    assert [round(took[name][0], 3) for name, _ in hops.STATIONS[1:]] == [
+        *(0.01, 0.04, 0.01, 0.14, 0.1, 0.01, 0.09)
+    ]
+    assert all(len(seconds) == 1 for seconds in took.values())
+
+
+def test_calls_are_noted_with_the_number_of_their_micro_batch():
+    class Called:
+        def deliver(self, batch: int, frames: list[str]) -> str:
+            return "done"
+
+    noted: list[tuple[str, int | None]] = []
+    traced.note_calls(Called, "deliver", "before", "after", lambda *one: noted.append(one))
+    assert Called().deliver(3, []) == "done"
+    assert noted == [("before", 3), ("after", 3)]

@@ -42,7 +42,7 @@ class Latency:
 
     Attributes:
         program: `streamer`, `Benthos` or `bare Spark`.
-        part: `floor`, `requests`, `stateless` or `windows`.
+        part: `floor`, `requests`, `hops`, `stateless` or `windows`.
         name: what it is, in words.
         rate: events a second, or requests at once.
         p50: seconds.
@@ -112,6 +112,7 @@ _HEADS = {
     "stateless": "events/s",
     "windows": "windows",
     "floor": "bare Spark",
+    "hops": "until",
 }
 
 
@@ -134,13 +135,13 @@ def make_table(part: str, found: Sequence[Latency]) -> str:
     head = [_HEADS[part]]
     for program in programs:
         prefix = f"{program}, " if len(programs) > 1 else ""
-        head += [f"{prefix}p50", "p99", "cores"]
+        head += [f"{prefix}p50", "p99", "cores"][: _columns(part)]
     rows = [head, ["---"] * len(head)]
     for label in dict.fromkeys(_label(one) for one in mine):
         cells = [label]
         for program in programs:
             one = next((x for x in mine if (x.program, _label(x)) == (program, label)), None)
-            cells += ["", "", ""] if one is None else _cells(one)
+            cells += (["", "", ""] if one is None else _cells(one))[: _columns(part)]
         rows.append(cells)
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -149,6 +150,11 @@ def _label(one: Latency) -> str:
     if one.part in ("requests", "stateless"):
         return f"{one.rate:,.0f}"
     return one.name.removeprefix("windows of ")
+
+
+def _columns(part: str) -> int:
+    """Return how many figures of a part stand in its table: hops have no cores of their own."""
+    return 2 if part == "hops" else 3
 
 
 def _cells(one: Latency) -> list[str]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench import report
-from tests.bench.latency import benthos, figures, floor, kill, requests, streams
+from tests.bench.latency import benthos, figures, floor, hops, kill, requests, streams
 from tests.bench.latency.figures import Goal, Latency
 from tests.bench.load import live, plots, ramp
 
-PARTS = "floor", "benthos", "requests", "stateless", "windows", "kill", "knee"
+PARTS = "floor", "benthos", "requests", "hops", "stateless", "windows", "kill", "knee"
 
 _GOALS = {
     "requests": Goal(0.130, 0.300),
@@ -84,6 +84,8 @@ def _measure(part: str, work: Path, settings: Settings) -> list[Latency]:
         return _of_benthos(work)
     if part == "requests":
         return requests.of_product(work, master)
+    if part == "hops":
+        return hops.hops(work, master)
     if part == "stateless":
         return streams.passing_of_product(work, master)
     if part == "windows":
@@ -110,6 +112,8 @@ def _of_benthos(work: Path) -> list[Latency]:
 def _show(found: Sequence[Latency], known: Sequence[Latency]) -> Sequence[Latency]:
     floors = {one.name: one for one in (*known, *found) if one.part == "floor"}
     for one in found:
+        if one.part == "hops":
+            continue
         bare = floors.get(floor.STATEFUL if one.part == "windows" else floor.STATELESS)
         goal = _GOALS.get(one.part) if one.program == "streamer" else None
         one.show(goal and goal.at_least(bare))

@@ -15,7 +15,7 @@ from tests.bench.product import product
 
 PARALLEL = 1, 32
 SECONDS = 12.0
-_WARM_UP_S = 6.0
+_WARM_UP_S = 10.0
 _BODY = (
     b'{"traffic_light":"a5f1","created_at":"2026-01-01T00:00:01.250Z",'
     b'"registration_plate":"AB1C DEF","passengers":3}'

@@ -143,15 +143,15 @@ class PacingPolicy:
         )
         self._costs: deque[_Cost] = deque(maxlen=_COSTS)
         self._cost = 0
-        self._taken = 0
+        self._taken = self._batch_time = 0
         self._started_at: int | None = None
         self._ended_at: int | None = None
         self.waiting_since: int | None = None
 
-    def note_start(self, steady: int, messages: int) -> None:
-        """Note that a micro-batch starts; it takes what waits."""
-        self._started_at, self._ended_at, self.waiting_since = steady, None, None
-        self._taken = messages
+    def note_start(self, data: PendingData) -> None:
+        """Note that a micro-batch starts, and takes this."""
+        self._started_at, self._ended_at, self.waiting_since = data.steady, None, None
+        self._taken, self._batch_time = data.messages, data.time
 
     def note_end(self, steady: int) -> None:
         """Note that the micro-batch in hand, if any, has ended."""
@@ -194,11 +194,12 @@ class PacingPolicy:
         if not self._has_grid:
             return rested
         closes_in, since_close = self._distance_of_closes(data)
+        closes_at = data.steady + closes_in
         if since_close > _CLOSE_PERIOD:
             rested = max(rested, self._started_at + self._settings.longest_wait)
-        rested, closes_at = max(rested, data.steady), data.steady + closes_in
+        rested = max(rested, data.steady)
         # What began just before a window's end had still to end before the window can close.
-        return min(rested, closes_at) if rested < closes_at - cost else closes_at
+        return rested if rested < closes_at - cost else closes_at
 
     def _rest_factor(self, data: PendingData) -> float:
         """Return how many times as long as a small micro-batch takes the stream rests."""
@@ -209,9 +210,11 @@ class PacingPolicy:
         return min(max(factor, _MIN_REST_FACTOR), _MAX_REST_FACTOR)
 
     def _distance_of_closes(self, data: PendingData) -> tuple[int, int]:
-        """Return in how many ns the next window closes, and since when the last one has.
+        """Return in how many ns a window closes, and since when the last one has.
 
-        By event time, that is expected: when the messages behind its end have come.
+        The former is of the first window that the newest micro-batch did not close, and below 0
+        where that is late. By event time, a window is expected to close when the messages behind
+        its end have come.
         """
         closes_in: list[int] = []
         since_close: list[int] = []
@@ -219,7 +222,7 @@ class PacingPolicy:
             by_event = window.uses_event_time
             delay = data.event_lag + _CLOSE_MARGIN if by_event else 0
             now = data.time - delay
-            due = window.next_due_time(now)
+            due = window.next_due_time(self._batch_time - delay)
             assert due is not None
             closes_in.append(due - now)
             before = window.due_time(window.closed_until(now))

@@ -26,10 +26,12 @@ T0 = 1_700_000_000 * SECOND
 COST = 80 * MILLISECOND
 
 
-def paced(settings: PacingSettings, *windows: object, cost: int = COST) -> PacingPolicy:
+def paced(
+    settings: PacingSettings, *windows: object, cost: int = COST, time: int = T0
+) -> PacingPolicy:
     """A policy that has just ended a micro-batch, at second 1 of the steady clock."""
     policy = PacingPolicy(settings, windows)  # type: ignore[arg-type]
-    policy.note_start(SECOND - cost, 1)
+    policy.note_start(PendingData(1, SECOND - cost, time))
     policy.note_end(SECOND)
     return policy
 
@@ -106,15 +108,18 @@ def test_data_of_windows_is_taken_when_they_close_and_not_just_before() -> None:
     # By event time: when the messages behind the end have come, as late as they come of late.
     tumbling = EventWindow(Tumbling(10 * SECOND, 10 * SECOND))
     waits = [
-        wait_of(paced(WINDOWS, tumbling), 50, time=T0 + ms * MILLISECOND, event_lag=lag)
+        wait_of(planned, 50, time=T0 + ms * MILLISECOND, event_lag=lag)
         for ms, lag in ((9_500, 0), (9_500, SECOND), (9_900, 300 * MILLISECOND))
+        for planned in [paced(WINDOWS, tumbling, time=T0 + 2 * SECOND)]
     ]
     assert waits == [520, 1_520, 420]
-    # The message that closes it comes soon: for a second the stream is quick.
-    assert wait_of(paced(WINDOWS, tumbling), 50, time=T0 + 200 * MILLISECOND) == pytest.approx(
-        240, abs=0.1
-    )
-    assert wait_of(paced(WINDOWS, tumbling), 50, time=T0 + 3_000 * MILLISECOND) == 1_920
+    assert wait_of(paced(WINDOWS, tumbling), 50, time=T0 + 200 * MILLISECOND) == 0, "it is late"
+    # A message that closes it may come later than others: for a second the stream is quick.
+    closed = paced(WINDOWS, tumbling, time=T0 + 30 * MILLISECOND)
+    wait = wait_of(closed, 50, time=T0 + 200 * MILLISECOND)
+    assert wait == pytest.approx(240, abs=0.1)
+    closed = paced(WINDOWS, tumbling, time=T0 + 30 * MILLISECOND)
+    assert wait_of(closed, 50, time=T0 + 3_000 * MILLISECOND) == 1_920
     # Without a grid any message may close one.
     assert wait_of(paced(WINDOWS, EventWindow(Session(SECOND))), 50) == pytest.approx(240, abs=0.1)
     assert wait_of(paced(WINDOWS, tumbling, EventWindow(Session(SECOND))), 50) == pytest.approx(
@@ -164,7 +169,7 @@ class Simulation:
                 # As the planner does, which polls again meanwhile.
                 self.now = min(at / SECOND, self.now + 0.05)
                 continue
-            self.policy.note_start(round(self.now * SECOND), waiting)
+            self.policy.note_start(PendingData(waiting, round(self.now * SECOND)))
             took = load.cost / 1e3 + waiting * self.message_us / 1e6
             self.busy += took
             self.now += took

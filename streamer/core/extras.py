@@ -21,7 +21,7 @@ EXTRAS: Final = {
     "geoip": "the Bloblang methods `geoip_…`",
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
-    "kafka": "the inputs and outputs `kafka`, `kafka_franz` and `redpanda`",
+    "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
     "memcached": "the cache `memcached`",
     "mqtt": "the input and the output `mqtt`",
     "nats": "everything whose name begins with `nats`",

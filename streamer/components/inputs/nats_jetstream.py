@@ -231,7 +231,7 @@ class _ConsumerSession:
 
 
 async def _fetch(subscription: Any, queue: MessageQueue) -> None:
-    """Ask for messages again and again."""
+    """Request messages until the connection is lost."""
     import nats.errors
 
     try:

@@ -42,7 +42,7 @@ def _urls_problem(urls: Any) -> str | None:
 
 
 def _auth_field(name: str, description: str, **more: Any) -> Field:
-    return Field(name, "string", description, optional=True, advanced=True, **more)
+    return Field(name, "string", description, default="", advanced=True, **more)
 
 
 CLIENT_FIELDS: Final = (

@@ -63,7 +63,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
         gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
-        postgres_cdc pulsar redis_scan redpanda_common redpanda_migrator
+        postgres_cdc pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
         schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
         twitter_search zmq4
@@ -86,7 +86,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
         gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
         opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
-        redis_streams redpanda_common redpanda_migrator redpanda_migrator_bundle
+        redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
         slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
     """,
@@ -125,7 +125,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
     *("amqp_0_9", "amqp_1", "aws_kinesis", "aws_sqs", "azure_queue_storage"),
-    *("beanstalkd", "gcp_pubsub", "nats", "nats_jetstream", "nats_stream", "nsq", "pulsar"),
+    *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),

@@ -41,6 +41,7 @@ from streamer.config.resources import (
 )
 from streamer.config.sections import SECTIONS
 from streamer.config.set_option import apply_set
+from streamer.config.shared_sections import SHARED, read_shared_sections
 from streamer.config.source_map import Source
 from streamer.config.unit_tests.definitions import is_definition, lint_definitions
 from streamer.config.unit_tests.section import check_tests
@@ -185,6 +186,10 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     context.ignores += find_ignores(source, root)
     for expression in inputs.sets:
         apply_set(root, expression, findings)
+    context.shared_sections = read_shared_sections(context, root)
+    # Of a section in which something is wrong, that is told.
+    broken = {one.name for one in SHARED} & root.entries.keys() - context.shared_sections.keys()
+    context.lacks_sections = bool(broken) or holds_resources_only(root)
     parsed = read_fields(context, SECTIONS, root, "", root)
     resources = collect_resources(context, parsed, root)
     check_tests(findings, name, parsed["tests"] or ())
@@ -246,6 +251,7 @@ def assemble_config(
         output=parsed["output"],
         resources=resources,
         logger=parsed["logger"],
+        redpanda=parsed["redpanda"],
         http=parsed["http"],
         spark=parsed["spark"],
         metrics=parsed["metrics"],

@@ -15,6 +15,8 @@ from streamer.bloblang import CapturedInputs
 from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
 from streamer.config.model import output_of
+from streamer.config.sections import LOG_LEVELS
+from streamer.connectors.kafka.redpanda_section import LOGS_LEVEL, LOGS_TOPIC
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
@@ -365,7 +367,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         is_interval_fixed=_is_interval_fixed(config, windows, buffers),
         batching_period=_find_batching_period(config, buffer),
         limit_bytes=buffer.limit_bytes,
-        level=level,
+        level=_choose_level(config, level),
         captured_inputs=config.inputs.capture(),
         spool_limit=spark["spool_limit"],
         strict=config.error_handling["strict"],
@@ -375,6 +377,17 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
     )
+
+
+def _choose_level(config: Config, level: str) -> str:
+    """Return the level of the lines that workers send: the lower of the log's and its topic's."""
+    section = config.redpanda
+    if section is None or not section[LOGS_TOPIC]:
+        return level
+    topic_level: str = section[LOGS_LEVEL].upper()
+    names = (*LOG_LEVELS[-2::-1], "NONE")
+    known = level.upper() if level.upper() in names else "INFO"
+    return min(known, topic_level, key=names.index)
 
 
 def _choose_interval(config: Config, buffer: _BufferPlan) -> int:

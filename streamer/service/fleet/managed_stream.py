@@ -371,6 +371,7 @@ class ManagedStream:
             self.log_tail.add(time.time_ns(), level, text, fields)
         if level in _ERROR_LEVELS:
             self.figures.mark(MarkerKind.ERROR, text)
+        self.view.on_line(level, text, fields)
         self._context.log(level, text, {**fields, "stream": self.stream_id})
 
     @property

@@ -131,7 +131,7 @@ def fill_page(text: str, found: Sequence[Latency]) -> str:
 def make_table(part: str, found: Sequence[Latency]) -> str:
     """Return a Markdown table of a part: a row for each thing, columns for each program."""
     mine = [one for one in found if one.part == part]
-    programs = list(dict.fromkeys(one.program for one in mine))
+    programs = sorted(dict.fromkeys(one.program for one in mine), key="streamer".__ne__)
     head = [_HEADS[part]]
     for program in programs:
         prefix = f"{program}, " if len(programs) > 1 else ""

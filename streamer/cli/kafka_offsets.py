@@ -129,7 +129,11 @@ def _run(config: Any, options: Options, own: OffsetOptions) -> int:
     # Imported here: Spark's Python takes a second, and the config may have been wrong.
     from streamer.cli.kafka_partitions import choose_offsets, open_inputs, place_inputs
     from streamer.cli.stopped_checkpoint import open_stopped_checkpoint
-    from streamer.connectors.kafka.input.offset_moves import plan_moves, select_places
+    from streamer.connectors.kafka.input.offset_moves import (
+        check_selectors,
+        plan_moves,
+        select_places,
+    )
     from streamer.spark.checkpoint.kafka_positions import (
         read_kafka_positions,
         write_kafka_positions,
@@ -142,6 +146,7 @@ def _run(config: Any, options: Options, own: OffsetOptions) -> int:
         checkpoint.check_fingerprint(plan.fingerprint)
         names = [one.name for one in inputs]
         positioned = place_inputs(inputs, read_kafka_positions(checkpoint, names))
+        check_selectors({place for one in positioned for place in one.states}, own.topics)
         if not own.actions:
             _show_positions(positioned, own)
             return 0

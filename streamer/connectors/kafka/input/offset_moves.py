@@ -115,6 +115,8 @@ def copy_offsets(
     Raises:
         StreamerError: it has none of them.
     """
+    if not (places := list(places)):
+        return {}
     copied = {
         place: states[place].first if source[place] == EARLIEST else source[place]
         for place in places
@@ -125,31 +127,42 @@ def copy_offsets(
     return copied
 
 
-def select_places(
-    states: Mapping[PartitionRef, PartitionState], selectors: Iterable[str]
-) -> list[PartitionRef]:
-    """Return the partitions that `--topic` names: `orders`, or `orders:0,3`; all without any.
-
-    Raises:
-        StreamerError: the stream does not read one.
-    """
+def select_places(states: Iterable[PartitionRef], selectors: Iterable[str]) -> list[PartitionRef]:
+    """Return the partitions that `--topic` names: `orders`, or `orders:0,3`; all without any."""
     texts = list(selectors)
     if not texts:
         return sorted(states)
-    places: set[PartitionRef] = set()
-    for text in texts:
-        topic, colon, numbers = text.partition(":")
-        if colon and not all(one.isascii() and one.isdigit() for one in numbers.split(",")):
-            raise StreamerError(f"--topic {text}: expected TOPIC, or TOPIC:0,3")
-        matching = {
-            place
-            for place in states
-            if place[0] == topic and (not colon or str(place[1]) in numbers.split(","))
-        }
-        if len(matching) < (len(set(numbers.split(","))) if colon else 1):
+    parsed = [_parse_selector(text) for text in texts]
+    return sorted(
+        (topic, number)
+        for topic, number in states
+        if any(topic == name and (not numbers or number in numbers) for name, numbers in parsed)
+    )
+
+
+def check_selectors(places: Iterable[PartitionRef], selectors: Iterable[str]) -> None:
+    """Check that a stream reads all that `--topic` names.
+
+    Args:
+        places: the partitions of all its inputs.
+        selectors: the values of the option.
+
+    Raises:
+        StreamerError: it does not, or a value is none.
+    """
+    known = set(places)
+    for text in selectors:
+        name, numbers = _parse_selector(text)
+        if name not in {topic for topic, _ in known} or not {(name, n) for n in numbers} <= known:
             raise StreamerError(
                 f"--topic {text}: the stream does not read it; it reads "
-                + ", ".join(sorted({name for name, _ in states}))
+                + ", ".join(sorted({topic for topic, _ in known}))
             )
-        places |= matching
-    return sorted(places)
+
+
+def _parse_selector(text: str) -> tuple[str, set[int]]:
+    """Return a topic and numbers of partitions; none of these for all."""
+    topic, colon, numbers = text.partition(":")
+    if colon and not all(one.isascii() and one.isdigit() for one in numbers.split(",")):
+        raise StreamerError(f"--topic {text}: expected TOPIC, or TOPIC:0,3")
+    return topic, {int(one) for one in numbers.split(",")} if colon else set()

@@ -7,6 +7,7 @@ import pytest
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST
 from streamer.connectors.kafka.input.offset_moves import (
     PartitionState,
+    check_selectors,
     copy_offsets,
     plan_moves,
     select_places,
@@ -75,10 +76,16 @@ def test_what_the_stream_does_not_read_is_refused(chosen: str) -> None:
     with pytest.raises(
         StreamerError, match=f"--topic {chosen}: the stream does not read it; .*a, b"
     ):
-        select_places(STATES, [chosen])
+        check_selectors(STATES, [chosen])
+
+
+def test_an_input_has_those_of_the_topics_that_it_reads() -> None:
+    assert select_places(STATES, ["c", "a:1,7"]) == [A1]
+    assert select_places(STATES, ["c"]) == []
+    check_selectors(STATES, ["a:0", "b"])
 
 
 @pytest.mark.parametrize("chosen", ["a:", "a:x", "a:0,"])
 def test_what_is_no_partition_is_refused(chosen: str) -> None:
     with pytest.raises(StreamerError, match="expected TOPIC, or TOPIC:0,3"):
-        select_places(STATES, [chosen])
+        check_selectors(STATES, [chosen])

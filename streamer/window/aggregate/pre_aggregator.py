@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ import orjson
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.core.json.bulk import choose_parser
-from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.aggregate.accumulator import Accumulator, ValueColumn, select_values
 from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
@@ -63,6 +63,11 @@ class PreAggregator:
         self.messages = 0
 
     @property
+    def accumulators(self) -> list[Accumulator]:
+        """By aggregate, its accumulator."""
+        return self._fields.accumulators
+
+    @property
     def is_full(self) -> bool:
         """Whether the held messages must be flushed."""
         many = self.messages >= MAX_MESSAGES or len(self._firsts) >= _MAX_GROUPS
@@ -103,7 +108,7 @@ class PreAggregator:
 
     def add(
         self,
-        raws: list[bytes],
+        raws: Sequence[bytes],
         codes: Ints,
         arrivals: Ints,
         metas: list[bytes],
@@ -134,13 +139,12 @@ class PreAggregator:
         new = set(listed).difference(self._firsts)  # by `-` it would go through all of these
         if new:
             # The last that is put in for a code is its first message.
-            shared = metas * len(raws) if len(metas) == 1 else metas
-            whens = reversed(arrivals.tolist())
-            messages = zip(whens, reversed(raws), reversed(shared), strict=True)
-            firsts = dict(zip(reversed(listed), messages, strict=True))
-            new_firsts = {code: firsts[code] for code in new}
-            self._firsts.update(new_firsts)
-            self._size += sum([len(raw) for _, raw, _ in new_firsts.values()])
+            first_places = dict(zip(reversed(listed), reversed(range(len(listed))), strict=True))
+            for code in new:
+                place = first_places[code]
+                raw, meta = raws[place], metas[0 if len(metas) == 1 else place]
+                self._firsts[code] = (int(arrivals[place]), raw, meta)
+                self._size += len(raw)
 
     def flush_rows(
         self, targets: list[tuple[RowKind, int]], keys: Keys | None

@@ -187,7 +187,7 @@ class MessageColumns:
 
     def add(
         self,
-        payloads: list[bytes],
+        payloads: Sequence[bytes],
         lengths: Ints,
         codes: Ints,
         arrivals: Ints,

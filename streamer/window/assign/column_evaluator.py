@@ -1,0 +1,171 @@
+"""Results of a buffer's mappings for many lines at once, read as columns of the fields they name.
+
+Lines that cannot be read so are left for the evaluators of messages. That is decided by the lines
+alone, in runs of some hundred, so that all of a run goes the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from streamer.core.json.columns.column_reader import ColumnMode, ColumnReader
+from streamer.core.json.columns.field_columns import Columns
+from streamer.core.json.columns.line_block import LineRange
+from streamer.window.aggregate.accumulator import Accumulator, ValueColumn
+from streamer.window.evaluate.column_plan import ColumnPlan, Path
+from streamer.window.evaluate.message_slots import (
+    NO_EVENT_TIME,
+    EvaluatedMessages,
+    EventTimeCache,
+)
+from streamer.window.pack.message_columns import KeyGroups
+from streamer.window.settings.int_codec import Ints
+
+_RUN_LINES: Final = 512
+
+
+class EvaluatedRun(NamedTuple):
+    """The results for some lines that follow one another.
+
+    Attributes:
+        first: the place of the first line in its range.
+        last: the place after the last one.
+        messages: event times and groups; None for lines that are to be parsed.
+        columns: values for pre-aggregation, by aggregate; None without.
+    """
+
+    first: int
+    last: int
+    messages: EvaluatedMessages | None
+    columns: list[ValueColumn] | None
+
+
+class ColumnEvaluator:
+    """Evaluates mappings that name fields."""
+
+    def __init__(
+        self,
+        plan: ColumnPlan,
+        times: EventTimeCache,
+        groups: KeyGroups | None,
+        accumulators: Sequence[Accumulator] | None,
+        mode: ColumnMode,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            plan: the fields.
+            times: remembers event times.
+            groups: remembers keys; None without.
+            accumulators: by aggregate; None where messages are kept whole.
+            mode: when columns are read.
+        """
+        self._plan = plan
+        self._times = times
+        self._groups = groups
+        self._accumulators = accumulators
+        self._reader = ColumnReader(plan.paths, mode)
+        self._has_unsuitable_values = False
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether most of the lines so far could be read."""
+        return self._reader.is_worthwhile and not self._has_unsuitable_values
+
+    @property
+    def min_lines(self) -> int:
+        """So many lines are evaluated together at least."""
+        return self._reader.min_lines
+
+    def evaluate(self, lines: LineRange) -> list[EvaluatedRun] | None:
+        """Return the results for lines, in runs that make up all of them.
+
+        Returns:
+            None when all lines are to be parsed.
+        """
+        if not self.is_worthwhile or (columns := self._reader.read(lines)) is None:
+            return None
+        plan = self._plan
+        if any(path is not None and path not in columns.texts for path in (plan.time, plan.key)):
+            self._has_unsuitable_values = True
+            return None
+        times = None if plan.time is None else self._read_times(columns, plan.time)
+        if times is not None and not (good := times != NO_EVENT_TIME).all():
+            columns, times = columns.select(good), times[good]
+        runs = []
+        for first, last, start, stop in _split_runs(columns.lines - lines.first, len(lines)):
+            if stop - start < last - first:
+                runs.append(EvaluatedRun(first, last, None, None))
+                continue
+            of_run = columns.slice(start, stop)
+            values = self._make_columns(of_run)
+            if self._has_unsuitable_values:
+                return None
+            evaluated = EvaluatedMessages()
+            if times is not None:
+                evaluated.times = times[start:stop]
+            if plan.key is not None:
+                evaluated.groups = self._read_groups(of_run, plan.key)
+            runs.append(EvaluatedRun(first, last, evaluated, values))
+        return runs
+
+    def _read_times(self, columns: Columns, path: Path) -> Ints:
+        encoded = columns.texts[path].dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        distinct = np.fromiter(map(self._times.__getitem__, texts), np.int64, len(texts))
+        # Lines without a time are evaluated again, which tells the reason.
+        self._times.reasons.clear()
+        times: Ints = distinct[encoded.indices.to_numpy()]
+        return times
+
+    def _read_groups(self, columns: Columns, path: Path) -> Ints:
+        assert self._groups is not None
+        encoded = columns.texts[path].dictionary_encode()
+        distinct = np.array(self._groups.groups_of_texts(encoded.dictionary.to_pylist()), np.int64)
+        groups: Ints = distinct[encoded.indices.to_numpy()]
+        return groups
+
+    def _make_columns(self, columns: Columns) -> list[ValueColumn] | None:
+        if self._accumulators is None:
+            return None
+        made: list[ValueColumn] = []
+        for accumulator, path in zip(self._accumulators, self._plan.aggregates, strict=True):
+            column = _make_column(accumulator, columns, path)
+            if column is None:
+                self._has_unsuitable_values = True
+                return None
+            made.append(column)
+        return made
+
+
+def _make_column(
+    accumulator: Accumulator, columns: Columns, path: Path | None
+) -> ValueColumn | None:
+    if path is None:
+        return accumulator.make_column([])
+    if path in columns.texts:
+        return accumulator.make_text_column(columns.texts[path])
+    numbers: Any = columns.numbers.get(path)
+    return None if numbers is None else accumulator.make_number_column(numbers)
+
+
+def _split_runs(places: Ints, count: int) -> Iterator[tuple[int, int, int, int]]:
+    """Split a range of lines where some have no values.
+
+    Args:
+        places: of the lines that have values, ascending.
+        count: how many lines there are.
+
+    Returns:
+        By run, its first line, the one after its last, and the same of the lines with values.
+    """
+    if len(places) == count:
+        yield 0, count, 0, count
+        return
+    for first in range(0, count, _RUN_LINES):
+        last = min(first + _RUN_LINES, count)
+        start, stop = np.searchsorted(places, (first, last)).tolist()
+        yield first, last, start, stop

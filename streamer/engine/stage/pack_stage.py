@@ -33,13 +33,14 @@ from streamer.engine.stage.task_input import (
 )
 from streamer.plan import Plan
 from streamer.plan.buffer_chain import find_readers
+from streamer.plan.buffer_mappings import make_buffer_mappings
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.replayable import Chunk, LineMessages, RawMessages
 from streamer.sdk.processing import Processor
 from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
-from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
+from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
@@ -98,12 +99,7 @@ def make_packer(
     text = task_plan.packed_aggregation
     if text is not None and aggregates_from.identity in (None, task_plan.aggregation_identity):
         aggregation = aggregation_for(text)
-    mappings = BufferMappings(
-        compile_mapping(plan.timestamp) if plan.timestamp else timestamp,
-        plan.key.compile() if plan.key else None,
-        compile_mapping(plan.filter) if plan.filter else None,
-        compile_mapping(plan.gap) if plan.gap else None,
-    )
+    mappings = make_buffer_mappings(plan, timestamp)
     keep_dropped, after = plan.late_output is not None, aggregates_from.after
     return Packer(
         *(window, plan.shards, mappings, origin, keep_dropped, aggregation, after),

@@ -107,7 +107,7 @@ class LineMessages(RawMessages):
         object.__setattr__(self, "meta", meta)
 
     @property
-    def raws(self) -> list[bytes]:  # type: ignore[override]
+    def raws(self) -> list[bytes]:
         """Cut the lines out."""
         return self.lines.to_list()
 

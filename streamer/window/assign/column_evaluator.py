@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from streamer.core.json.columns.column_reader import ColumnMode, ColumnReader
 from streamer.core.json.columns.field_columns import Columns
@@ -25,6 +26,9 @@ from streamer.window.pack.message_columns import KeyGroups
 from streamer.window.settings.int_codec import Ints
 
 _RUN_LINES: Final = 512
+
+
+_Run = tuple[int, int, int, int]
 
 
 class EvaluatedRun(NamedTuple):
@@ -80,65 +84,76 @@ class ColumnEvaluator:
         """So many lines are evaluated together at least."""
         return self._reader.min_lines
 
-    def evaluate(self, lines: LineRange) -> list[EvaluatedRun] | None:
+    def evaluate(self, lines: LineRange) -> Iterator[EvaluatedRun] | None:
         """Return the results for lines, in runs that make up all of them.
+
+        Groups are numbered as the runs are taken, in the order in which their keys come.
 
         Returns:
             None when all lines are to be parsed.
         """
         if not self.is_worthwhile or (columns := self._reader.read(lines)) is None:
             return None
-        plan = self._plan
-        if any(path is not None and path not in columns.texts for path in (plan.time, plan.key)):
+        if not self._is_suitable(columns):
             self._has_unsuitable_values = True
             return None
-        times = None if plan.time is None else self._read_times(columns, plan.time)
+        path = self._plan.time
+        times = None if path is None else self._read_times(columns.texts[path])
         if times is not None and not (good := times != NO_EVENT_TIME).all():
             columns, times = columns.select(good), times[good]
-        runs = []
-        for first, last, start, stop in _split_runs(columns.lines - lines.first, len(lines)):
+        runs = list(_split_runs(columns.lines - lines.first, len(lines)))
+        whole = sum(
+            last - first for first, last, start, stop in runs if last - first == stop - start
+        )
+        if not self._reader.judge(whole / len(lines)):
+            return None
+        return self._evaluate_runs(runs, columns, times)
+
+    def _evaluate_runs(
+        self, runs: list[_Run], columns: Columns, times: Ints | None
+    ) -> Iterator[EvaluatedRun]:
+        key = self._plan.key
+        for first, last, start, stop in runs:
             if stop - start < last - first:
-                runs.append(EvaluatedRun(first, last, None, None))
+                yield EvaluatedRun(first, last, None, None)
                 continue
             of_run = columns.slice(start, stop)
-            values = self._make_columns(of_run)
-            if self._has_unsuitable_values:
-                return None
             evaluated = EvaluatedMessages()
             if times is not None:
                 evaluated.times = times[start:stop]
-            if plan.key is not None:
-                evaluated.groups = self._read_groups(of_run, plan.key)
-            runs.append(EvaluatedRun(first, last, evaluated, values))
-        return runs
+            if key is not None:
+                evaluated.groups = self._read_groups(of_run.texts[key])
+            yield EvaluatedRun(first, last, evaluated, self._make_columns(of_run))
 
-    def _read_times(self, columns: Columns, path: Path) -> Ints:
-        encoded = columns.texts[path].dictionary_encode()
-        texts = encoded.dictionary.to_pylist()
-        distinct = np.fromiter(map(self._times.__getitem__, texts), np.int64, len(texts))
+    def _is_suitable(self, columns: Columns) -> bool:
+        """Return whether times and keys are texts, and the aggregates take such values."""
+        plan, few = self._plan, columns.slice(0, 1)
+        texts = all(path is None or path in few.texts for path in (plan.time, plan.key))
+        return texts and None not in self._try_columns(few)
+
+    def _read_times(self, texts: pa.StringArray) -> Ints:
+        encoded = texts.dictionary_encode()
+        distinct_texts = encoded.dictionary.to_pylist()
+        distinct = np.array([self._times[text] for text in distinct_texts], np.int64)
         # Lines without a time are evaluated again, which tells the reason.
         self._times.reasons.clear()
         times: Ints = distinct[encoded.indices.to_numpy()]
         return times
 
-    def _read_groups(self, columns: Columns, path: Path) -> Ints:
+    def _read_groups(self, texts: pa.StringArray) -> Ints:
         assert self._groups is not None
-        encoded = columns.texts[path].dictionary_encode()
+        encoded = texts.dictionary_encode()
         distinct = np.array(self._groups.groups_of_texts(encoded.dictionary.to_pylist()), np.int64)
         groups: Ints = distinct[encoded.indices.to_numpy()]
         return groups
 
     def _make_columns(self, columns: Columns) -> list[ValueColumn] | None:
-        if self._accumulators is None:
-            return None
-        made: list[ValueColumn] = []
-        for accumulator, path in zip(self._accumulators, self._plan.aggregates, strict=True):
-            column = _make_column(accumulator, columns, path)
-            if column is None:
-                self._has_unsuitable_values = True
-                return None
-            made.append(column)
-        return made
+        made = self._try_columns(columns)
+        return None if self._accumulators is None else [one for one in made if one is not None]
+
+    def _try_columns(self, columns: Columns) -> list[ValueColumn | None]:
+        pairs = zip(self._accumulators or (), self._plan.aggregates, strict=True)
+        return [_make_column(accumulator, columns, path) for accumulator, path in pairs]
 
 
 def _make_column(
@@ -152,7 +167,7 @@ def _make_column(
     return None if numbers is None else accumulator.make_number_column(numbers)
 
 
-def _split_runs(places: Ints, count: int) -> Iterator[tuple[int, int, int, int]]:
+def _split_runs(places: Ints, count: int) -> Iterator[_Run]:
     """Split a range of lines where some have no values.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,13 @@ from streamer.core.json.columns.line_block import LineRange
 from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
-from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.aggregate.accumulator import select_values
 from streamer.window.assign.column_evaluator import ColumnEvaluator, EvaluatedRun
+from streamer.window.assign.evaluated_chunk import (
+    EvaluatedChunk,
+    evaluate_messages,
+    evaluate_raws,
+)
 from streamer.window.assign.message_gaps import MessageGaps
 from streamer.window.assign.pack_builder import DroppedMessages, PackBuilder
 from streamer.window.contract import ShuffleRow
@@ -33,7 +38,6 @@ from streamer.window.evaluate.message_slots import (
     NO_EVENT_TIME,
     EvaluatedMessages,
     EventTimeCache,
-    MessageEvaluator,
     PieceOrigin,
     make_message_evaluators,
     make_slot_assigner,
@@ -56,18 +60,6 @@ _ORIGIN: Final = PieceOrigin()
 
 _MessageGetter = Callable[[int], Message]
 """Gives a message of a chunk, by its place."""
-
-
-class _EvaluatedChunk(NamedTuple):
-    """The results of a chunk's mappings.
-
-    Attributes:
-        messages: event times, groups and the filter's results.
-        columns: values for pre-aggregation, by aggregate; None without.
-    """
-
-    messages: EvaluatedMessages
-    columns: list[ValueColumn] | None
 
 
 class Packer:
@@ -116,9 +108,10 @@ class Packer:
         times = EventTimeCache()
         self._evaluators = make_message_evaluators(timestamp, key, mappings.filter, times, groups)
         self._columns: ColumnEvaluator | None = None
-        column_plan = plan_columns(mappings, aggregation, window.count_based)
-        if columns != "never" and isinstance(column_plan, ColumnPlan):
-            accumulators = builder.pre_aggregator and builder.pre_aggregator.accumulators
+        column_plan = plan_columns(mappings, aggregation, window)
+        if columns != "never" and isinstance(column_plan, ColumnPlan) and column_plan.paths:
+            pre_aggregator = builder.pre_aggregator
+            accumulators = None if pre_aggregator is None else pre_aggregator.accumulators
             self._columns = ColumnEvaluator(column_plan, times, groups, accumulators, columns)
         self._shards = shards
         self._batch_time: int | None = None
@@ -207,28 +200,6 @@ class Packer:
         """Make rows of what is held if so many more bytes would be too many."""
         self._builder.flush_if_full(size, self._shards)
 
-    def _evaluate_raws(self, evaluator: MessageEvaluator, raws: list[bytes]) -> _EvaluatedChunk:
-        """Evaluate payloads; raises whatever one of them makes a mapping raise."""
-        evaluator.reset()
-        pre_aggregator = self._builder.pre_aggregator
-        if pre_aggregator is not None:
-            _, columns = pre_aggregator.evaluate(evaluator, raws)
-            return _EvaluatedChunk(evaluator.evaluated, columns)
-        evaluator.evaluate(raws if evaluator.parser is None else list(map(evaluator.parser, raws)))
-        return _EvaluatedChunk(evaluator.evaluated, None)
-
-    def _evaluate_messages(
-        self, evaluator: MessageEvaluator, raws: list[bytes], messages: list[Message]
-    ) -> _EvaluatedChunk:
-        """Evaluate messages, whose payloads are at hand; raises as `_evaluate_raws`."""
-        evaluator.reset()
-        pre_aggregator = self._builder.pre_aggregator
-        bare = evaluator.parser is None and pre_aggregator is None
-        docs: list[Any] = raws if bare else [message.doc for message in messages]
-        evaluator.evaluate(docs)
-        columns = None if pre_aggregator is None else pre_aggregator.make_columns(docs)
-        return _EvaluatedChunk(evaluator.evaluated, columns)
-
     def _add_chunk(
         self,
         raws: list[bytes] | LineRange,
@@ -237,17 +208,14 @@ class Packer:
         start: int,
         ex: Execution,
     ) -> None:
+        lengths = raws.lengths if isinstance(raws, LineRange) else lengths_of(raws)
+        self._flush_if_full(int(lengths.sum()))
         if isinstance(raws, LineRange):
-            lengths = raws.lengths
-            self._flush_if_full(int(lengths.sum()))
             if self._columns is not None and (runs := self._columns.evaluate(raws)) is not None:
                 for run in runs:
                     self._add_run(raws[run.first : run.last], run, meta, encoded, start, ex)
                 return
             raws = raws.to_list()
-        else:
-            lengths = lengths_of(raws)
-            self._flush_if_full(int(lengths.sum()))
         self._add_parsed(raws, lengths, meta, encoded, start, ex)
 
     def _add_run(
@@ -264,7 +232,7 @@ class Packer:
             raws = lines.to_list()
             self._add_parsed(raws, lines.lengths, meta, encoded, start + run.first, ex)
             return
-        evaluated = _EvaluatedChunk(run.messages, run.columns)
+        evaluated = EvaluatedChunk(run.messages, run.columns)
         arrivals = np.arange(start + run.first, start + run.last)
         self._add_evaluated(
             *(lines, lines.lengths, evaluated, arrivals, [encoded]),
@@ -283,7 +251,7 @@ class Packer:
     ) -> None:
         for evaluator in self._evaluators:
             try:
-                evaluated = self._evaluate_raws(evaluator, raws)
+                evaluated = evaluate_raws(evaluator, raws, self._builder.pre_aggregator)
             except Exception:  # whatever one message did: it is found below, and its reason told
                 continue
             arrivals = np.arange(start, start + len(raws))
@@ -323,7 +291,9 @@ class Packer:
                 raws = payloads_of(chunk)
                 lengths = lengths_of(raws)
                 self._flush_if_full(int(lengths.sum()))
-                evaluated = self._evaluate_messages(evaluator, raws, chunk)
+                evaluated = evaluate_messages(
+                    *(evaluator, raws, chunk), self._builder.pre_aggregator
+                )
                 metas = [encode_meta(message.meta) for message in chunk]
             except Exception:  # it is met again, and told, message by message
                 continue
@@ -336,7 +306,7 @@ class Packer:
         self,
         raws: Sequence[bytes],
         lengths: Ints,
-        evaluated: _EvaluatedChunk,
+        evaluated: EvaluatedChunk,
         arrivals: Ints,
         metas: list[bytes],
         message_at: _MessageGetter,

@@ -8,6 +8,7 @@ from typing import Final
 from streamer.bloblang.analysis.aggregates import AggregateKind
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.window.evaluate.queries import BufferMappings, field_name_of, is_now_mapping
+from streamer.window.settings.window import Window
 
 Path = tuple[str, ...]
 
@@ -55,21 +56,21 @@ class ColumnObstacle:
 
 
 def plan_columns(
-    mappings: BufferMappings, aggregation: PreAggregation | None, count_based: bool
+    mappings: BufferMappings, aggregation: PreAggregation | None, window: Window
 ) -> ColumnPlan | ColumnObstacle:
     """Return the fields that are read of each message, or why they cannot be read as columns.
 
     Args:
         mappings: the buffer's.
-        aggregation: the mapping that the windows pre-aggregate for; None where they keep messages.
-        count_based: whether windows go by the number of messages, so that no time is needed.
+        aggregation: the mapping that stage 1 aggregates for; None where it packs whole messages.
+        window: the windows: those that go by the number of messages need no time.
     """
     if mappings.filter is not None:
         return ColumnObstacle("there is a filter")
     if mappings.gap is not None:
         return ColumnObstacle("there is a mapping for the gap")
     time = key = None
-    timestamp = None if count_based else mappings.timestamp
+    timestamp = None if window.count_based else mappings.timestamp
     if timestamp is not None and not is_now_mapping(timestamp):
         if (name := field_name_of(timestamp)) is None:
             return ColumnObstacle("timestamp_mapping does more than name a field")
@@ -88,5 +89,4 @@ def plan_columns(
             return ColumnObstacle(f"{aggregate} needs whole messages")
         else:
             aggregates.append(aggregate.path)
-    plan = ColumnPlan(time, key, tuple(aggregates))
-    return plan if plan.paths else ColumnObstacle("no field is needed")
+    return ColumnPlan(time, key, tuple(aggregates))

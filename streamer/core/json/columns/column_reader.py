@@ -25,9 +25,10 @@ _SHAPES_PER_RANGE: Final = 2
 """Shapes that are learnt of one range of lines at most."""
 
 _PROBED_LINES: Final = 256
-_MAX_MISSED_SHARE: Final = 1 / 4
-_MAX_FAILURES: Final = 3
-"""After so many ranges of which few lines had a shape, a reader tries no more."""
+_MAX_MISSED_SHARE: Final = 1 / 2
+_MAX_FAILURES: Final = 6
+"""With so many a reader tries no more: a range of which few lines were of use is two of them, and
+another one makes up for one."""
 
 
 class ColumnReader:
@@ -63,19 +64,30 @@ class ColumnReader:
             The values; lines that are missing in it must be parsed by themselves. None when these
             are too many.
         """
-        if not self.is_worthwhile or len(lines) < self.min_lines or not lines.block.is_text:
+        if not self.is_worthwhile or len(lines) < self.min_lines:
             return None
         if self._is_forced:
             return self._read(lines)
         if not self._shapes and not self._has_common_shape(lines):
-            self._failures += 1
+            self.judge(0)
             return None
         columns = self._read(lines)
-        if columns is None or len(columns.lines) < (1 - _MAX_MISSED_SHARE) * len(lines):
-            self._failures += 1
+        if columns is None or 2 * len(columns.lines) < len(lines):
+            self.judge(0)
             return None
-        self._failures = 0
         return columns
+
+    def judge(self, share: float) -> bool:
+        """Note of which share of the last lines the values were of use; return whether of enough.
+
+        Args:
+            share: of them; 1 for all.
+        """
+        if self._is_forced or share >= 1 - _MAX_MISSED_SHARE:
+            self._failures = max(self._failures - 1, 0)
+            return True
+        self._failures += 2
+        return False
 
     def _has_common_shape(self, lines: LineRange) -> bool:
         """Return whether a few lines have few shapes, so that it pays to try with all."""

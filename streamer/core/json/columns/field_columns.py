@@ -22,7 +22,7 @@ _MAX_DIGITS: Final = 9
 """Whole numbers of so many digits are read by numpy, in as many steps."""
 
 _ZERO: Final = 48
-_COMMA: Final = b","
+_INVALID: Final = object()
 
 
 class Columns(NamedTuple):
@@ -74,10 +74,8 @@ def read_columns(block: LineBlock, matched: MatchedLines, paths: Iterable[Path])
         literals = _Literals(block, matched, slot)
         if slot not in named:
             good &= literals.are_valid()
-        elif (column := literals.to_numbers(good)) is None:
-            return None
         else:
-            numbers[named[slot]] = column
+            numbers[named[slot]] = literals.to_numbers(good)
     texts = {
         path: _cut_texts(block, matched.boundaries[slot.boundary : slot.boundary + 2])
         for path, slot in slots.items()
@@ -114,30 +112,22 @@ class _Literals:
 
     def are_valid(self) -> NDArray[np.bool_]:
         """Return which are numbers, booleans or null."""
-        digits, _ = self._read_digits()
-        if digits.all():
-            return digits
-        values = self._parse(~digits)
-        if values is None:
-            return digits
-        return np.ones(len(digits), np.bool_)
+        valid, _ = self._read_digits()
+        if not valid.all():
+            rest = np.flatnonzero(~valid)
+            valid[rest] = [one is not _INVALID for one in self._parse(rest)]
+        return valid
 
-    def to_numbers(self, good: NDArray[np.bool_]) -> NDArray[Any] | None:
-        """Return the numbers, and take out of `good` what is none; None for no number at all."""
-        digits, values = self._read_digits()
-        rest = ~(digits)
-        if not rest.any():
+    def to_numbers(self, good: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the numbers, and take out of `good` what is none."""
+        are_digits, values = self._read_digits()
+        if are_digits.all():
             return values
+        rest = np.flatnonzero(~are_digits)
         parsed = self._parse(rest)
-        if parsed is None:
-            good &= digits
-            return values
-        kinds = set(map(type, parsed))
-        if not kinds <= {int, float}:
-            is_number = np.array([type(one) in (int, float) for one in parsed])
+        if not set(map(type, parsed)) <= {int, float}:
+            good[rest] &= [type(one) in (int, float) for one in parsed]
             parsed = [one if type(one) in (int, float) else 0 for one in parsed]
-            good[np.flatnonzero(rest)[~is_number]] = False
-            kinds = set(map(type, parsed))
         return _insert_numbers(values, rest, parsed)
 
     def _read_digits(self) -> tuple[NDArray[np.bool_], Positions]:
@@ -158,28 +148,36 @@ class _Literals:
             values[~good] = 0
         return good, values
 
-    def _parse(self, which: NDArray[np.bool_]) -> list[Any] | None:
-        """Return the values of some; None when one is not valid, or may be."""
-        starts, ends = self._starts[which], self._ends[which]
-        cut = _cut(self._block, starts, ends + 1, pa.binary())
-        text = cut.buffers()[2].to_pybytes()
-        closed = np.frombuffer(bytearray(text), np.uint8)
+    def _parse(self, rest: Positions) -> list[Any]:
+        """Return the values of some; `_INVALID` for what is none."""
+        starts, ends = self._starts[rest], self._ends[rest]
+        closed = bytearray(_cut(self._block, starts, ends + 1, pa.binary()).buffers()[2])
         # The byte behind each, which is none of a literal, becomes the comma between it and the
-        # next: then it must be that no other comma is there, nor what may hold one.
-        places = np.cumsum(ends + 1 - starts) - 1
-        closed[places] = _COMMA[0]
-        joined = closed[:-1].tobytes()
-        if joined.count(_COMMA) != len(places) - 1 or any(code in joined for code in b'[]{}"'):
-            return None
-        try:
-            values = orjson.loads(b"[%b]" % joined)
-        except ValueError:
-            return None
-        return values if len(values) == len(places) else None
+        # next.
+        np.frombuffer(closed, np.uint8)[np.cumsum(ends + 1 - starts) - 1] = ord(b",")
+        values = _parse_list(bytes(closed[:-1]), len(rest))
+        if values is not None:
+            return values
+        encoded = _cut(self._block, starts, ends, pa.binary()).dictionary_encode()
+        distinct = [_parse_list(text, 1) or [_INVALID] for text in encoded.dictionary.to_pylist()]
+        return [distinct[place][0] for place in encoded.indices.to_pylist()]
+
+
+def _parse_list(text: bytes, count: int) -> list[Any] | None:
+    """Return literals with commas between; None when one is not valid, or there are not so many."""
+    # With another comma, or something that may hold one, there may be as many although one is not
+    # what it seems to be.
+    if text.count(b",") != count - 1 or any(code in text for code in b'[]{}"'):
+        return None
+    try:
+        values: list[Any] = orjson.loads(b"[%b]" % text)
+    except ValueError:
+        return None
+    return values if len(values) == count else None
 
 
 def _insert_numbers(
-    values: Positions, places: NDArray[np.bool_], parsed: list[int | float]
+    values: Positions, places: Positions, parsed: list[int | float]
 ) -> NDArray[Any]:
     if set(map(type, parsed)) == {int}:
         try:

@@ -18,6 +18,7 @@ _MAX_BLOCK_BYTES: Final = 1 << 28
 _NEWLINE: Final = 10
 _FIRST_PRINTABLE: Final = 32
 _BACKSLASH: Final = 92
+_LAST_ASCII: Final = 127
 
 
 class LineBlock:
@@ -28,8 +29,8 @@ class LineBlock:
         codes: the same as an array.
         starts: by line, the position of its first byte.
         ends: by line, the position of its newline.
-        is_text: whether all is valid UTF-8.
-        odd_lines: by line, whether it has a control character or a backslash; None for no such.
+        odd_lines: by line, whether it has a control character or a backslash, or is no valid UTF-8;
+            None for no such line.
         lines: the lines, where they were there before the block.
     """
 
@@ -51,11 +52,18 @@ class LineBlock:
         self.starts[1:] = self.ends[:-1] + 1
         if b"\\" in data:
             odd.append(find_bytes(self.codes, 0, len(data), lambda part: part == _BACKSLASH))
-        self.is_text = data.isascii() or _is_utf8(data)
+        if not data.isascii() and not _is_utf8(data):
+            odd.append(self._find_invalid_lines())
         self.odd_lines: NDArray[np.bool_] | None = None
         if odd:
             self.odd_lines = np.zeros(len(self.ends), np.bool_)
             self.odd_lines[np.searchsorted(self.ends, np.concatenate(odd))] = True
+
+    def _find_invalid_lines(self) -> Positions:
+        """Return the ends of lines that are no valid UTF-8."""
+        places = find_bytes(self.codes, 0, len(self.data), lambda part: part > _LAST_ASCII)
+        numbers = np.unique(np.searchsorted(self.ends, places))
+        return self.ends[[number for number in numbers if not _is_utf8(self.line(number))]]
 
     def __len__(self) -> int:
         """Return the number of lines."""

@@ -115,7 +115,7 @@ def _have_bytes(block: LineBlock, starts: Positions, fixed: FixedBytes) -> NDArr
     """Return where there are some bytes, by words of eight as far as there are so many."""
     text, codes = fixed.text, block.codes
     if len(text) < _WORD_BYTES or len(codes) < _WORD_BYTES:
-        equal = codes.take(starts, mode="clip") == text[0]
+        equal: NDArray[np.bool_] = codes.take(starts, mode="clip") == text[0]
         for place in range(1, len(text)):
             equal &= codes.take(starts + place, mode="clip") == text[place]
         return equal

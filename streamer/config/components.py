@@ -14,11 +14,13 @@ from streamer.config.lint.old_spellings import check_spelling
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, describe_node
 from streamer.config.read_context import (
     SERVING_COMPONENTS,
+    MissingName,
     ReadContext,
     Reference,
     ServedComponent,
     StatefulPlace,
 )
+from streamer.config.shared_sections import take_shared_fields
 from streamer.config.templates.expand import expand_template
 from streamer.config.templates.template import find_template
 from streamer.config.unset_variables import holds_unset
@@ -236,7 +238,9 @@ def _suggest_replacement(kind: Kind, known: list[str], keys: dict[str, Scalar]) 
 
 
 def _report_unknown(context: ReadContext, kind: Kind, key: Scalar) -> None:
-    if message := explain_missing(kind, key.text):
+    message = explain_missing(kind, key.text)
+    context.missing.append(MissingName(kind, key, bool(message)))
+    if message:
         context.findings.add_at(
             key, "unavailable_component", message, suggest_available(kind, key.text)
         )
@@ -269,6 +273,7 @@ def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: 
         of = f" in {spec.name}"
         hints = find_field_hints(spec, body.entries)
         config = read_fields(context, spec.fields, body, path, key, of, hints)
+        config = take_shared_fields(context, spec, config, key)
     else:
         context.findings.add_at(
             body,
@@ -310,7 +315,7 @@ def _confirm_problems(
     if not isinstance(body, Mapping) or spec.check is None:
         return problems
     again = context.make_second_pass()
-    other = read_fields(again, spec.fields, body, path, key)
+    other = take_shared_fields(again, spec, read_fields(again, spec.fields, body, path, key), key)
     remaining = set()
     if not again.findings.harmful_count:
         with skip_if_missing():

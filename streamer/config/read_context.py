@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from streamer.config.findings import Findings
 from streamer.config.nodes import Node, Scalar
-from streamer.sdk.spec import Field, Kind, ParsedComponent
+from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,20 @@ class StatefulPlace(NamedTuple):
     calls: tuple[str, ...]
 
 
+class MissingName(NamedTuple):
+    """The name of a component that there is not.
+
+    Attributes:
+        kind: the kind that is expected there.
+        key: where it is named.
+        is_known: whether Benthos or Redpanda Connect has it.
+    """
+
+    kind: Kind
+    key: Scalar
+    is_known: bool
+
+
 class Ignore(NamedTuple):
     """One code of a comment that silences findings.
 
@@ -117,7 +131,10 @@ class ReadContext:
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
         unread: components that cannot be told, or that there are not; what they hold is not known.
+        missing: components that there are not, by the name that stands there.
         code_chars: characters of mappings and interpolations so far.
+        shared_sections: what components may take from sections of the top level, by section.
+        lacks_sections: whether the sections are those of another file.
         uses_other_values: whether it is a second reading, with other values in the place of those
             that nobody knows.
     """
@@ -137,7 +154,10 @@ class ReadContext:
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
     unread: list[Node] = field(default_factory=list)
+    missing: list[MissingName] = field(default_factory=list)
     code_chars: int = 0
+    shared_sections: Mapping[str, ParsedFields] = field(default_factory=dict)
+    lacks_sections: bool = False
     uses_other_values: bool = False
 
     def make_second_pass(self) -> ReadContext:
@@ -153,5 +173,6 @@ class ReadContext:
             stateful_places=[],
             ignores=[],
             unread=[],
+            missing=[],
             uses_other_values=True,
         )

@@ -10,23 +10,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.connectors.kafka.cluster.connection_fields import PACKAGES, TCP_FIELD, seed_connection
-from streamer.connectors.kafka.cluster.sizes import size_check
 from streamer.connectors.kafka.input.explain import explain_input
 from streamer.connectors.kafka.input.franz_input import (
     SEED_READING,
     SEED_TOPICS,
+    buffer_field,
     lag_period_field,
     seed_problems,
     seed_source,
 )
 from streamer.connectors.kafka.input.input_docs import READING_DESCRIPTION
 from streamer.connectors.kafka.input.input_fields import (
-    BATCHES,
     CHECKPOINT_LIMIT,
     NACKS,
     OWN_FIELDS,
     TRACING,
-    batching_problems,
     checkpoint_limit_field,
     commit_period_field,
     group_field,
@@ -35,6 +33,12 @@ from streamer.connectors.kafka.input.input_fields import (
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
+from streamer.connectors.kafka.redpanda_section import SHARED_CONNECTION
+from streamer.sdk.input.batch_chunks import (
+    INPUT_BATCHING,
+    input_batching,
+    input_batching_problems,
+)
 from streamer.sdk.processing.batching import BATCHING
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
@@ -42,23 +46,15 @@ NAME: Final = "redpanda"
 UNORDERED: Final = "unordered_processing"
 ENABLED: Final = "enabled"
 
-_BUFFER_DESCRIPTION: Final = "Has no effect: Spark reads a micro-batch's messages as it needs them."
-
 
 def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from seed_problems(parsed)
-    yield from batching_problems(parsed[UNORDERED][BATCHING], f"{UNORDERED}.{BATCHING}")
+    yield from input_batching_problems(parsed[UNORDERED][BATCHING], f"{UNORDERED}.{BATCHING}")
 
 
-def _buffer_field(name: str, default: str) -> Field:
-    return Field(
-        name,
-        "string",
-        _BUFFER_DESCRIPTION,
-        default=default,
-        advanced=True,
-        check=size_check(0, 2**63 - 1),
-    )
+def _batching(parsed: ParsedFields) -> ParsedFields | None:
+    unordered: ParsedFields = parsed[UNORDERED]
+    return input_batching(unordered[BATCHING]) if unordered[ENABLED] else None
 
 
 SPEC: Final = Spec(
@@ -67,15 +63,15 @@ SPEC: Final = Spec(
     "Reads topics of Kafka or Redpanda; regular expressions may select topics.",
     description=f"{READING_DESCRIPTION} `kafka_key` is bytes here, as in Redpanda Connect.",
     fields=(
-        *seed_connection("1m"),
+        *seed_connection("1m", shared=True),
         TCP_FIELD,
         *SEED_TOPICS,
         *SEED_READING,
         group_field(),
         commit_period_field("5s"),
-        _buffer_field("partition_buffer_bytes", "1MB"),
+        buffer_field("partition_buffer_bytes", "1MB"),
         lag_period_field(),
-        _buffer_field("max_yield_batch_bytes", "32KB"),
+        buffer_field("max_yield_batch_bytes", "32KB"),
         Field(
             UNORDERED,
             "object",
@@ -85,11 +81,11 @@ SPEC: Final = Spec(
                 Field(
                     ENABLED,
                     "bool",
-                    f"True if `{CHECKPOINT_LIMIT}` is used.",
+                    f"True if `{CHECKPOINT_LIMIT}` and `{BATCHING}` are used.",
                     default=False,
                 ),
                 checkpoint_limit_field(),
-                BATCHES,
+                INPUT_BATCHING,
             ),
         ),
         *NACKS,
@@ -97,6 +93,8 @@ SPEC: Final = Spec(
         *OWN_FIELDS,
     ),
     check=_check,
+    batching=_batching,
+    shared=SHARED_CONNECTION,
     explains=lambda parsed: explain_input(_make_source(parsed)),
     examples=(
         Example(
@@ -114,10 +112,10 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    begin={"topics": ["lights"]},
+    begin={"seed_brokers": ["localhost:9092"], "topics": ["lights"]},
     runs="Spark",
     delivery="at least once: read again from the same offsets",
-    limits="batching is refused; no member of its group; no section redpanda",
+    limits="no member of its group",
     requires=PACKAGES,
 )
 

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from streamer.bloblang import compile_mapping
+from streamer.bloblang.analysis.line_filters import find_line_filter
+from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
@@ -20,9 +23,11 @@ from streamer.core.json.columns.line_block import LineRange
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.result_frame import FrameKind, split_parts
 from streamer.engine.stage.pack_stage import make_clock_rows, make_packer
+from streamer.engine.stage.selected_lines import run_chunks
 from streamer.engine.stage.shard_stage import ShardStage
 from streamer.engine.stage.task_input import TaskPlan
 from streamer.plan import make_plan
+from streamer.sdk.input.replayable import Chunk, LineMessages, RawMessages
 from streamer.window import DictStore, Packer, ShuffleRow
 from streamer.window.evaluate.message_slots import PieceOrigin
 from tests.engine.stage.json_documents import make_document, make_documents
@@ -162,3 +167,65 @@ def test_a_stream_of_which_few_lines_have_a_shape_is_soon_parsed(share: float) -
     lines = make_documents(random.Random(5), 14_000, share)
     packer, _ = pack(task_plan_of(CONFIGS["keyed"], "auto"), lines, [])
     assert not packer.reads_columns
+
+
+FILTERS = (
+    "this.passengers < 3",
+    'this.light == "L1" || this.plate.has_prefix("X")',
+    'json("car.kind") == "car" && this.car.mass > 500',
+    "this.speed > 10",
+    "this.ok",
+    "this.plate.length() > 3",
+)
+
+
+def passed(condition: str, given: Chunk, mode: str) -> tuple[Any, ...]:
+    text = f"pipeline: {{processors: [{{mapping: 'root = if {condition} {{ deleted() }}'}}]}}"
+    processors = build_context().build_all(parse_config(text, env={}).processors)
+    log: list[tuple[str, str, Any]] = []
+    execution = Execution(lambda: NOW, lambda *line: log.append(line))
+    execution.column_mode = mode
+    batches = list(run_chunks(processors, iter([given, given]), execution))
+    [stats] = execution.component_stats.values()
+    counts = (stats.received, stats.sent, stats.batches_received, stats.batches_sent)
+    return [[(one.raw, one.meta, one.error) for one in batch] for batch in batches], log, counts
+
+
+@pytest.mark.parametrize("condition", FILTERS)
+def test_a_filter_passes_the_same_messages_both_ways(condition: str) -> None:
+    rng = random.Random(len(condition))
+    for turn, share in enumerate((0.0, 0.002, 0.02, 0.2)):
+        lines = make_documents(rng, max(2000, DOCUMENTS // 40), share)
+        lines[-1] = lines[0]
+        block = LineRange.of_data(b"\n".join(lines))
+        assert block is not None
+        meta = {"a": 1}
+        expected = passed(condition, RawMessages(lines, meta), "")
+        given = LineMessages(block, meta) if turn % 2 else RawMessages(lines, meta)
+        for mode in MODES:
+            assert passed(condition, given, mode) == expected, (condition, share, mode)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "paths"),
+    [
+        ('root = if this.a == "x" { deleted() }', (("a",),)),
+        ('root = if !(this.a.b > 3 && json("c") != null) { deleted() }', (("a", "b"), ("c",))),
+        ("root = if this.a { deleted() } else if this.b { deleted() }", (("a",), ("b",))),
+        ("root = if this.a > now() { deleted() }", None),
+        ("root = if this.a > @b { deleted() }", None),
+        ("root = if this.length() > 3 { deleted() }", None),
+        ("root = if this.a > random_int() { deleted() }", None),
+        ("root = if this.a.or(this) == 3 { deleted() }", None),
+        ("root = if this.a { this } else { deleted() }", None),
+        ("root = if this.a { deleted() }\nmeta b = 1", None),
+        ("root.c = if this.a { deleted() }", None),
+        ("root = if batch_index() == 0 { deleted() }", None),
+        ("root = if this.a.map_each(x -> this.b).length() > 1 { deleted() }", None),
+    ],
+)
+def test_a_mapping_is_a_filter_of_lines_if_it_only_drops_by_fields(
+    mapping: str, paths: tuple[tuple[str, ...], ...] | None
+) -> None:
+    found = find_line_filter(compile_mapping(mapping))
+    assert (found and found.paths) == paths

@@ -125,8 +125,9 @@ class _Literals:
             return values
         rest = np.flatnonzero(~are_digits)
         parsed = self._parse(rest)
-        if not set(map(type, parsed)) <= {int, float}:
-            good[rest] &= [type(one) in (int, float) for one in parsed]
+        if 0 in parsed or not set(map(type, parsed)) <= {int, float}:
+            # A zero that is not written as `0` may be -0.
+            good[rest] &= [type(one) in (int, float) and one != 0 for one in parsed]
             parsed = [one if type(one) in (int, float) else 0 for one in parsed]
         return _insert_numbers(values, rest, parsed)
 

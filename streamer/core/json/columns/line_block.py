@@ -146,6 +146,16 @@ class LineRange(Sequence[bytes]):
         start, end = block.starts[self.first], block.ends[self.last - 1]
         return block.data[start:end].split(b"\n")
 
+    def take(self, places: Positions) -> list[bytes]:
+        """Return some of them, by their places in the range."""
+        if self.block.lines is not None:
+            return [self.block.lines[place] for place in (places + self.first).tolist()]
+        data, numbers = self.block.data, places + self.first
+        bounds = zip(
+            self.block.starts[numbers].tolist(), self.block.ends[numbers].tolist(), strict=True
+        )
+        return [data[start:end] for start, end in bounds]
+
     @property
     def lengths(self) -> Positions:
         """By line, its bytes."""

@@ -100,13 +100,13 @@ class MappingProcessor:
 
     def make_line_selector(self, mode: ColumnMode) -> LineSelector | None:
         """Return what selects lines as the mapping does; None if it does more than drop some."""
-        found = find_line_filter(self._mapping)
-        if found is None:
+        line_filter = find_line_filter(self._mapping)
+        if line_filter is None:
             return None
         # Imported here: the command line need not wait for numpy.
         from streamer.sdk.processing.line_selection import LineSelector
 
-        return LineSelector(found.paths, found.is_kept, mode)
+        return LineSelector(line_filter.paths, line_filter.is_kept, mode)
 
 
 def build(parsed: str, context: BuildContext) -> MappingProcessor:

@@ -70,8 +70,8 @@ class LineSelector:
             if distinct is None or not few:
                 self._reader.judge(0)
             else:
-                found = [self._is_kept(document) for document in distinct.documents]
-                by_document = np.array([-1 if one is None else one for one in found], np.int8)
+                results = [self._is_kept(document) for document in distinct.documents]
+                by_document = np.array([-1 if one is None else one for one in results], np.int8)
                 decisions[columns.lines - lines.first] = by_document[distinct.number]
         yield from self._split(lines, decisions)
 

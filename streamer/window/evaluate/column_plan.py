@@ -1,4 +1,4 @@
-"""Which fields of messages the mappings of a buffer need, where they can be read as columns."""
+"""The fields that a buffer's mappings need, where these can be read as columns."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ColumnReader:
 
     @property
     def is_worthwhile(self) -> bool:
-        """Whether it pays to give it more lines."""
+        """Whether another range of lines is worth the attempt."""
         return self._is_forced or self._failures < _MAX_FAILURES
 
     @property

@@ -137,7 +137,7 @@ class LineRange(Sequence[bytes]):
         return iter(self.to_list())
 
     def to_list(self) -> list[bytes]:
-        """Return all of them."""
+        """Return the lines."""
         block = self.block
         if block.lines is not None:
             return block.lines[self.first : self.last]

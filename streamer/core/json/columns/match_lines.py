@@ -101,8 +101,8 @@ def _compare(block: LineBlock, shape: LineShape, boundaries: Positions) -> NDArr
             gap = boundaries[fixed.until] - boundaries[fixed.boundary]
             good &= gap == len(fixed.text) - (fixed.before or 0)
     for slot in shape.literals():
-        room = boundaries[slot.boundary + 1] - boundaries[slot.boundary]
-        good &= room > slot.before + slot.after + 1
+        gap = boundaries[slot.boundary + 1] - boundaries[slot.boundary]
+        good &= gap > slot.before + slot.after + 1
     # Only now all places are inside of their lines.
     for fixed in shape.fixed:
         if fixed.text:

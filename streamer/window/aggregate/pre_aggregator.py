@@ -13,6 +13,7 @@ from streamer.core.json.bulk import choose_parser
 from streamer.window.aggregate.accumulator import Accumulator, ValueColumn, select_values
 from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
+from streamer.window.aggregate.known_codes import KnownCodes
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
 from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.evaluate.message_slots import MessageEvaluator
@@ -59,6 +60,7 @@ class PreAggregator:
         self._times: list[Ints] = []
         self._columns: list[list[ValueColumn]] = [[] for _ in self._fields.accumulators]
         self._firsts: dict[int, tuple[int, bytes, bytes]] = {}
+        self._known_codes = KnownCodes()
         self._size = 0
         self.messages = 0
 
@@ -135,16 +137,10 @@ class PreAggregator:
             part_columns.append(column)
             self._size += column.size
         self.messages += len(raws)
-        listed = codes.tolist()
-        new = set(listed).difference(self._firsts)  # by `-` it would go through all of these
-        if new:
-            # The last that is put in for a code is its first message.
-            first_places = dict(zip(reversed(listed), reversed(range(len(listed))), strict=True))
-            for code in new:
-                place = first_places[code]
-                raw, meta = raws[place], metas[0 if len(metas) == 1 else place]
-                self._firsts[code] = (int(arrivals[place]), raw, meta)
-                self._size += len(raw)
+        for place in self._known_codes.find_new(codes):
+            raw, meta = raws[place], metas[0 if len(metas) == 1 else place]
+            self._firsts[int(codes[place])] = (int(arrivals[place]), raw, meta)
+            self._size += len(raw)
 
     def flush_rows(
         self, targets: list[tuple[RowKind, int]], keys: Keys | None

@@ -7,14 +7,17 @@ alone, in runs of some hundred, so that all of a run goes the same way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamer.core.json.columns.column_reader import ColumnMode, ColumnReader
 from streamer.core.json.columns.field_columns import Columns
 from streamer.core.json.columns.line_block import LineRange
+from streamer.core.json.columns.time_texts import read_utc_times
 from streamer.window.aggregate.accumulator import Accumulator, ValueColumn
 from streamer.window.evaluate.column_plan import ColumnPlan, Path
 from streamer.window.evaluate.message_slots import (
@@ -26,9 +29,25 @@ from streamer.window.pack.message_columns import KeyGroups
 from streamer.window.settings.int_codec import Ints
 
 _RUN_LINES: Final = 512
+_MIN_PARSED_TOGETHER: Final = 128
+_MAX_KNOWN_KEYS: Final = 4096
 
 
 _Run = tuple[int, int, int, int]
+
+
+class _KnownKeys(NamedTuple):
+    """Keys and their groups, so that those of many lines are found without a look at each.
+
+    Attributes:
+        texts: the keys.
+        groups: their groups.
+        resets: how often groups had been forgotten then.
+    """
+
+    texts: pa.StringArray
+    groups: Ints
+    resets: int
 
 
 class EvaluatedRun(NamedTuple):
@@ -72,6 +91,7 @@ class ColumnEvaluator:
         self._groups = groups
         self._accumulators = accumulators
         self._reader = ColumnReader(plan.paths, mode)
+        self._known_keys: _KnownKeys | None = None
         self._has_unsuitable_values = False
 
     @property
@@ -133,19 +153,41 @@ class ColumnEvaluator:
 
     def _read_times(self, texts: pa.StringArray) -> Ints:
         encoded = texts.dictionary_encode()
-        distinct_texts = encoded.dictionary.to_pylist()
-        distinct = np.array([self._times[text] for text in distinct_texts], np.int64)
-        # Lines without a time are evaluated again, which tells the reason.
-        self._times.reasons.clear()
+        distinct = self._parse_times(encoded.dictionary)
         times: Ints = distinct[encoded.indices.to_numpy()]
         return times
 
+    def _parse_times(self, texts: pa.StringArray) -> Ints:
+        """Return the time of each text; `NO_EVENT_TIME` for none."""
+        if len(texts) < _MIN_PARSED_TOGETHER:
+            times = np.array([self._times[text] for text in texts.to_pylist()], np.int64)
+        else:
+            times, are_read = read_utc_times(texts)
+            rest = np.flatnonzero(~are_read)
+            others = texts.take(pa.array(rest)).to_pylist()
+            times[rest] = [self._times[text] for text in others]
+        # Lines without a time are evaluated again, which tells the reason.
+        self._times.reasons.clear()
+        return times
+
     def _read_groups(self, texts: pa.StringArray) -> Ints:
-        assert self._groups is not None
+        groups = self._groups
+        assert groups is not None
+        known = self._known_keys
+        if known is not None and known.resets == groups.resets:
+            places = pc.index_in(texts, value_set=known.texts)
+            if not places.null_count:
+                return known.groups[places.to_numpy()]
         encoded = texts.dictionary_encode()
-        distinct = np.array(self._groups.groups_of_texts(encoded.dictionary.to_pylist()), np.int64)
-        groups: Ints = distinct[encoded.indices.to_numpy()]
-        return groups
+        distinct = np.array(groups.groups_of_texts(encoded.dictionary.to_pylist()), np.int64)
+        self._known_keys = None
+        if len(groups) <= _MAX_KNOWN_KEYS:
+            numbers = np.fromiter(groups.values(), np.int64, len(groups))
+            with suppress(UnicodeEncodeError):  # a lone surrogate, of a message that was parsed
+                known_texts = pa.array(list(groups), pa.string())
+                self._known_keys = _KnownKeys(known_texts, numbers, groups.resets)
+        result: Ints = distinct[encoded.indices.to_numpy()]
+        return result
 
     def _make_columns(self, columns: Columns) -> list[ValueColumn] | None:
         made = self._try_columns(columns)

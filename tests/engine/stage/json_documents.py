@@ -30,11 +30,12 @@ _TIMES = (
 _PAIRS = ('"passengers":4', '"light":"L1"', '"p\\u0061ssengers":5', '"x":{"light":"L9"}', '"":1')
 
 
-def make_document(rng: random.Random, second: int) -> bytes:
-    """Return a line as the program writes it; `second` is of its event time."""
+def make_document(rng: random.Random, second: int, digits: int = 0) -> bytes:
+    """Return a line as the program writes it; `second` is of its event time, with more digits."""
+    fraction = f".{rng.randrange(10**digits):0{digits}d}" if digits else ""
     event = {
         "light": f"L{rng.randrange(8)}",
-        "at": f"2026-01-01T00:{second // 60 % 60:02d}:{second % 60:02d}Z",
+        "at": f"2026-01-01T00:{second // 60 % 60:02d}:{second % 60:02d}{fraction}Z",
         "plate": rng.choice(["AB1 CDE", "ÄÖ 1", "X", ""]) + str(rng.randrange(20)),
         "passengers": rng.choice([0, 1, 2, 3, 10, 250]),
         "speed": rng.choice([1.5, 20.25, 0.1, 3, 1e-9, 123456.789]),
@@ -115,8 +116,9 @@ MUTATIONS: tuple[Mutation, ...] = (
 def make_documents(rng: random.Random, count: int, share: float) -> list[bytes]:
     """Return lines, a share of which is changed; none has a newline in it."""
     lines = []
+    digits = rng.choice([0, 0, 3, 6])
     for number in range(count):
-        line = make_document(rng, number // 40 + rng.randrange(8))
+        line = make_document(rng, number // 40 + rng.randrange(8), digits)
         if rng.random() < share:
             for _ in range(rng.choice([1, 1, 1, 2, 3])):
                 line = rng.choice(MUTATIONS)(rng, line)

@@ -33,7 +33,7 @@ from streamer.window.evaluate.message_slots import PieceOrigin
 from tests.engine.stage.json_documents import make_document, make_documents
 
 NOW = 1_767_225_660 * SECOND
-DOCUMENTS = int(os.environ.get("STREAMER_COLUMN_DOCUMENTS", "12000"))
+DOCUMENTS = int(os.environ.get("STREAMER_COLUMN_DOCUMENTS", "18000"))
 MODES: tuple[ColumnMode, ...] = ("always", "auto")
 SEEN = (FrameKind.DATA, FrameKind.LOG, FrameKind.STATUS)
 MAPPING = """
@@ -128,7 +128,7 @@ def test_answers_and_log_are_the_same_both_ways(name: str) -> None:
     done = turn = 0
     while done < DOCUMENTS // len(CONFIGS):
         share = (0.002, 0.02, 0.2)[turn % 3]
-        lines = make_documents(rng, 2000 if DOCUMENTS < 100_000 else 9000, share)
+        lines = make_documents(rng, 1000 if DOCUMENTS < 100_000 else 9000, share)
         lines[-1] = lines[0]  # behind the last newline there is no line
         block = LineRange.of_data(b"\n".join(lines))
         assert block is not None
@@ -195,7 +195,7 @@ def passed(condition: str, given: Chunk, mode: str) -> tuple[Any, ...]:
 def test_a_filter_passes_the_same_messages_both_ways(condition: str) -> None:
     rng = random.Random(len(condition))
     for turn, share in enumerate((0.0, 0.002, 0.02, 0.2)):
-        lines = make_documents(rng, max(2000, DOCUMENTS // 40), share)
+        lines = make_documents(rng, max(1000, DOCUMENTS // 40), share)
         lines[-1] = lines[0]
         block = LineRange.of_data(b"\n".join(lines))
         assert block is not None

@@ -31,13 +31,14 @@ class KnownCodes:
                 return []
             self._table[slots[new], groups[new]] = True
             _, firsts = np.unique(codes[new], return_index=True)
-            return np.sort(new[firsts]).tolist()
+            places: list[int] = np.sort(new[firsts]).tolist()
+            return places
         listed = codes.tolist()
         new_codes = set(listed).difference(self._others)  # by `-` it would go through all of these
         self._others |= new_codes
         # The last that is put in for a code is its first place.
-        places = dict(zip(reversed(listed), reversed(range(len(listed))), strict=True))
-        return sorted([places[code] for code in new_codes])
+        first_of = dict(zip(reversed(listed), reversed(range(len(listed))), strict=True))
+        return sorted([first_of[code] for code in new_codes])
 
     def _make_space(self, slots: int, groups: int) -> bool:
         """Make the table large enough; if it would be too large, return False, and have none."""

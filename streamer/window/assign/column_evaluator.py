@@ -177,7 +177,8 @@ class ColumnEvaluator:
         if known is not None and known.resets == groups.resets:
             places = pc.index_in(texts, value_set=known.texts)
             if not places.null_count:
-                return known.groups[places.to_numpy()]
+                known_groups: Ints = known.groups[places.to_numpy()]
+                return known_groups
         encoded = texts.dictionary_encode()
         distinct = np.array(groups.groups_of_texts(encoded.dictionary.to_pylist()), np.int64)
         self._known_keys = None

@@ -79,6 +79,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -286,6 +287,8 @@ def _load(work: Path, seconds: float, drawings: Path | None) -> None:
 def main() -> int:
     """Run what was asked for; return the exit code."""
     a = asked(sys.argv[1:])
+    # So that what runs is ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     every = [part for part in PARTS if part not in APART]
     parts = every if "all" in a.parts else a.parts
     if a.work:

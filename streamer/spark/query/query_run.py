@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,7 +37,6 @@ from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import WaitSetting
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
-from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.start_progress import StartProgress
 from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
 from streamer.engine.report.task_log_channel import TaskLogReceiver
@@ -55,6 +53,7 @@ from streamer.spark.checkpoint.initial_state import ship_seed
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
+from streamer.spark.query.batch_callback import FrameCollection, call_for_each_batch
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_session import InputSession
@@ -112,28 +111,14 @@ def start_query(
     session.dataSource.register(stream_source(source_plan))
     session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
     stream = session.readStream.format("streamer").load()
-    return (
+    writer = (
         build_frames(plan, source, stream, kafka_rows=kafka_rows)
         .writeStream.queryName(plan.name)
-        .foreachBatch(_weak_callback(deliver))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=_TRIGGER_INTERVAL)
-        .start()
     )
-
-
-def _weak_callback(deliver: Deliver) -> Deliver:
-    # What Java calls back is kept until it forgets the query, and Java keeps the query until Python
-    # forgets the stream: if one of them were not weak, neither would ever be forgotten.
-    method = weakref.WeakMethod(deliver)
-
-    def deliver_batch(frames: DataFrame, micro_batch: int) -> None:
-        bound_method = method()
-        if bound_method is None:
-            raise RuntimeError("the stream is gone, but its query continues")
-        bound_method(frames, micro_batch)
-
-    return deliver_batch
+    call_for_each_batch(writer, session, deliver)
+    return writer.start()
 
 
 def stop_query(query: StreamingQuery, timeout: float) -> bool:
@@ -231,6 +216,8 @@ class QueryRun:
             checkpoint.directory, whole=not checkpoint.is_remote
         )
         self._newest_reported = False
+        self._frames: FrameCollection | None = None
+        self._thread_properties: dict[str, str] = {}
         self.on_delivered: OnDelivered = lambda began, computed, delivered: None
         self.delivered_batches = 0
         # What listens or writes goes with the query; inputs may outlive it.
@@ -335,6 +322,7 @@ class QueryRun:
         self._input.host.planner_waker.wake = self.signals.wake_planner
         self.wait_setting.publish()
         self._parallelism.report(session, is_start=True)
+        self._frames, self._thread_properties = FrameCollection(session), {}
         self._newest_reported = False
         self.delivery.metrics.count("input_connection_up", self.labels.input)
         stopping = self.stopping.is_set
@@ -386,10 +374,11 @@ class QueryRun:
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
         samples, windows = self._input.tap.per_task, self._input.window_questions.take()
-        set_micro_batch(batch, self._checkpoint.identity, at, samples, crashes, windows)
+        order = samples, crashes, windows
+        set_micro_batch(batch, self._checkpoint.identity, at, *order, self._thread_properties)
         self._tables.prepare(batch, at)
-        table = batch.toArrow()
-        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+        assert self._frames is not None
+        frames = self._frames.collect(batch)
         if self.kafka is not None:
             self.kafka.batch_delivered()
         computed_at = time.time()

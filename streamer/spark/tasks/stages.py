@@ -373,6 +373,7 @@ def set_micro_batch(
     samples: int = 0,
     crashes: str = "",
     windows: str = "",
+    known: dict[str, str] | None = None,
 ) -> None:
     """Set the properties of a micro-batch's tasks, from the thread that is about to run them.
 
@@ -383,12 +384,20 @@ def set_micro_batch(
         samples: how many samples tasks take of each component's messages.
         crashes: what is known of messages that end a worker (`CrashInstructions.text`).
         windows: what is asked about open windows (`WindowQuestions.take`).
+        known: the properties that the thread was given before, which are not given again; it is
+            changed. Each is a call of Java.
     """
     context = batch.sparkSession.sparkContext
-    context.setLocalProperty(_MICRO_BATCH_PROPERTY, f"{stream} {number}")
-    context.setLocalProperty(_SAMPLES_PROPERTY, str(samples))
-    context.setLocalProperty(_CRASHES_PROPERTY, crashes)
-    context.setLocalProperty(_WINDOWS_PROPERTY, windows)
+    known = {} if known is None else known
+    properties = {
+        _MICRO_BATCH_PROPERTY: f"{stream} {number}",
+        _SAMPLES_PROPERTY: str(samples),
+        _CRASHES_PROPERTY: crashes,
+        _WINDOWS_PROPERTY: windows,
+    }
+    for name, text in properties.items() - known.items():
+        context.setLocalProperty(name, text)
+    known.update(properties)
 
 
 def current_micro_batch(part: str = "") -> MicroBatch | None:

@@ -1,0 +1,434 @@
+"""Fetching of ranges of partitions, in the process that reads them.
+
+One request is under way while the answer before it is decoded and used, so that at most two answers
+are in memory. Requests ask for no more than a range has left.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.record_batches import (
+    AbortedTransaction,
+    CorruptRecordsError,
+    Decoded,
+    NeededFields,
+    RecordColumns,
+    decode_records,
+)
+
+if TYPE_CHECKING:
+    from streamer.connectors.kafka.cluster.broker_session import BrokerSession
+
+PATIENCE_S: Final = 60.0
+"""Seconds without a record or an empty answer after which a task gives up."""
+
+_RETRY_PAUSE_S: Final = 0.1
+_MAX_RETRY_PAUSE_S: Final = 1.0
+_SIZE_MARGIN: Final = 1.1
+_LEAST_SIZE: Final = 4096
+_FIRST_RECORD_BYTES: Final = 256
+"""The size of a record, with what is around it, before one was seen."""
+
+_NONE, _OUT_OF_RANGE, _CORRUPT = 0, 1, 2
+_LEADER_CHANGES: Final = (3, 5, 6, 7, 9, 56, 74, 75, 76, 78, 103)
+"""Kafka's errors that pass: no leader, another one, one that does not know it is, timeouts."""
+_REFUSED: Final = 29
+
+
+class FetchSettings(NamedTuple):
+    """The settings of fetches.
+
+    Attributes:
+        size: the most bytes of an answer, unless the first batch is larger.
+        wait_ms: how long a broker waits for records.
+        min_bytes: the fewest bytes that it answers with before.
+        timeout_s: how long an answer may take beyond that.
+        is_committed: whether records of open and aborted transactions are left out.
+        rack: where the client is; empty for nowhere.
+        skips_lost: whether records that are gone are left out, rather than an error.
+    """
+
+    size: int = 1 << 20
+    wait_ms: int = 500
+    min_bytes: int = 1
+    timeout_s: float = 10.0
+    is_committed: bool = False
+    rack: str = ""
+    skips_lost: bool = False
+
+
+class PartitionRange(NamedTuple):
+    """Offsets of a partition.
+
+    Attributes:
+        topic: its topic.
+        partition: its number.
+        begin: the first offset.
+        end: the offset behind the last.
+    """
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+
+
+class _Answer(NamedTuple):
+    """What a broker has answered of one partition.
+
+    Attributes:
+        error: the number of Kafka's error, 0 for none.
+        records: batches.
+        stable_end: where what may be read ends.
+        aborted: transactions that were aborted among the records.
+        is_throttled: whether the broker holds something back.
+        replica: the broker that should be asked next; -1 for the leader.
+    """
+
+    error: int
+    records: bytes
+    stable_end: int
+    aborted: list[AbortedTransaction]
+    is_throttled: bool
+    replica: int
+
+
+class PartitionFetcher:
+    """Fetches records by one session with a cluster; it is kept from task to task.
+
+    Not for several threads at once.
+    """
+
+    def __init__(
+        self,
+        session: BrokerSession,
+        settings: FetchSettings,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Take the session.
+
+        Args:
+            session: connections to the cluster.
+            settings: how records are fetched.
+            now: a clock that never runs backwards, s.
+            sleep: waits, s.
+        """
+        self._session = session
+        self._settings = settings
+        self._now = now
+        self._sleep = sleep
+        self._leaders: dict[tuple[str, int], int] = {}
+        self._replicas: dict[tuple[str, int], int] = {}
+        self._record_bytes: dict[str, float] = {}
+
+    def read(self, wanted: PartitionRange, needed: NeededFields) -> Iterator[RecordColumns]:
+        """Fetch the records of a range, in order.
+
+        Raises:
+            DataLostError: some of them are gone.
+            KafkaError: no broker has answered for a minute, or it refuses.
+            CorruptRecordsError: a batch is damaged.
+        """
+        return _RangeRead(self, wanted, needed).chunks()
+
+    def begin(self, wanted: PartitionRange, at: int) -> _Pending:
+        """Ask for what is next in a range."""
+        place = wanted.topic, wanted.partition
+        node = self._replicas.get(place, self._leaders.get(place, -1))
+        mean = self._record_bytes.get(wanted.topic, _FIRST_RECORD_BYTES)
+        size = max(int((wanted.end - at) * mean * _SIZE_MARGIN), _LEAST_SIZE)
+        return self._submit(wanted, at, node, min(size, self._settings.size))
+
+    def _submit(self, wanted: PartitionRange, at: int, node: int, size: int) -> _Pending:
+        async def ask() -> _Answer:
+            leader = node if node >= 0 else await self._find_leader(wanted)
+            if leader < 0:
+                return _Answer(_LEADER_CHANGES[1], b"", -1, [], False, -1)
+            request = _fetch_request(wanted, at, size, self._settings)
+            timeout_s = self._settings.timeout_s + self._settings.wait_ms / 1000
+            answer = await self._session.manager.send(
+                request, leader, request_timeout_ms=timeout_s * 1000
+            )
+            return _parse_answer(answer, self._settings.is_committed)
+
+        return _Pending(self._session.manager, ask)
+
+    async def _find_leader(self, wanted: PartitionRange) -> int:
+        """Ask who leads a partition now; -1 for nobody."""
+        from kafka.protocol.metadata import MetadataRequest
+
+        manager = self._session.manager
+        if not manager.bootstrapped:
+            await manager.bootstrap_async(self._settings.timeout_s * 1000, False)
+        request = MetadataRequest(
+            topics=[MetadataRequest.MetadataRequestTopic(topic_id=None, name=wanted.topic)],
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+        listed = await manager.send(request)
+        manager.cluster.update_metadata(listed)
+        for topic in listed.topics:
+            for one in topic.partitions:
+                self._leaders[topic.name, one.partition_index] = one.leader_id
+        return self._leaders.get((wanted.topic, wanted.partition), -1)
+
+    def first_offset(self, wanted: PartitionRange) -> int:
+        """Return where a partition begins now; -1 when that is not known."""
+        return self._session_offset(wanted, -2)
+
+    def _session_offset(self, wanted: PartitionRange, time_ms: int) -> int:
+        from kafka.protocol.consumer import ListOffsetsRequest
+
+        async def ask() -> int:
+            leader = await self._find_leader(wanted)
+            if leader < 0:
+                return -1
+            topic = ListOffsetsRequest.ListOffsetsTopic
+            asked = topic.ListOffsetsPartition(
+                partition_index=wanted.partition, current_leader_epoch=-1, timestamp=time_ms
+            )
+            answer = await self._session.manager.send(
+                ListOffsetsRequest(
+                    replica_id=-1,
+                    isolation_level=0,
+                    topics=[topic(name=wanted.topic, partitions=[asked])],
+                    timeout_ms=round(self._settings.timeout_s * 1000),
+                    max_version=6,
+                ),
+                leader,
+            )
+            told = answer.topics[0].partitions[0]
+            return -1 if told.error_code else int(told.offset)
+
+        found: int = _Pending(self._session.manager, ask).result(self._settings.timeout_s + 1)
+        return found
+
+    def note_size(self, topic: str, size: int, offsets: int) -> None:
+        """Note how many bytes so many offsets of a topic took."""
+        if offsets > 0:
+            self._record_bytes[topic] = size / offsets
+
+    def note_replica(self, wanted: PartitionRange, node: int) -> None:
+        """Note which broker is the closest that has a partition; -1 for the leader."""
+        place = wanted.topic, wanted.partition
+        if node >= 0:
+            self._replicas[place] = node
+        else:
+            self._replicas.pop(place, None)
+
+    def forget_leader(self, wanted: PartitionRange) -> None:
+        """Have it asked again who leads a partition."""
+        place = wanted.topic, wanted.partition
+        self._leaders.pop(place, None)
+        self._replicas.pop(place, None)
+
+    def is_at_replica(self, wanted: PartitionRange) -> bool:
+        """Return whether another broker than the leader is asked."""
+        return (wanted.topic, wanted.partition) in self._replicas
+
+    @property
+    def settings(self) -> FetchSettings:
+        """The settings of fetches."""
+        return self._settings
+
+    def now(self) -> float:
+        """Return the time, s."""
+        return self._now()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._sleep(seconds)
+
+
+class _RangeRead:
+    """One range that is being read."""
+
+    def __init__(
+        self, fetcher: PartitionFetcher, wanted: PartitionRange, needed: NeededFields
+    ) -> None:
+        self._fetcher = fetcher
+        self._wanted = wanted
+        self._needed = needed
+        self._at = wanted.begin
+        self._pause = _RETRY_PAUSE_S
+        self._empty_answers = 0
+        self._reason = ""
+
+    def chunks(self) -> Iterator[RecordColumns]:
+        fetcher, wanted = self._fetcher, self._wanted
+        progress_at = fetcher.now()
+        pending = fetcher.begin(wanted, self._at) if self._at < wanted.end else None
+        while pending is not None:
+            decoded = self._take(pending)
+            if decoded is None:
+                if self._at < wanted.end and fetcher.now() - progress_at > PATIENCE_S:
+                    raise KafkaError(self._waited_text())
+                pending = fetcher.begin(wanted, self._at) if self._at < wanted.end else None
+                continue
+            progress_at = fetcher.now()
+            self._at = max(decoded.next_offset, self._at)
+            pending = fetcher.begin(wanted, self._at) if self._at < wanted.end else None
+            if decoded.columns.values:
+                yield decoded.columns
+                progress_at = fetcher.now()
+
+    def _take(self, pending: _Pending) -> Decoded | None:
+        """Return the records of an answer; None when there are none, after a pause."""
+        fetcher, wanted, settings = self._fetcher, self._wanted, self._fetcher.settings
+        try:
+            answer: _Answer = pending.result(2 * settings.timeout_s + settings.wait_ms / 1000)
+        except Exception as error:
+            self._retry(f"{type(error).__name__}: {error}".rstrip(": "))
+            return None
+        if answer.error:
+            self._handle_error(answer.error)
+            return None
+        fetcher.note_replica(wanted, answer.replica)
+        try:
+            decoded = decode_records(
+                answer.records, self._at, wanted.end, self._needed, answer.aborted
+            )
+        except CorruptRecordsError as error:
+            raise CorruptRecordsError(f"{wanted.topic}:{wanted.partition}: {error}") from None
+        if decoded.next_offset < 0:
+            if answer.replica < 0:
+                self._note_empty(answer)
+            return None
+        self._pause, self._empty_answers = _RETRY_PAUSE_S, 0
+        fetcher.note_size(wanted.topic, len(answer.records), decoded.next_offset - self._at)
+        return decoded
+
+    def _note_empty(self, answer: _Answer) -> None:
+        """Go on behind offsets that hold nothing up to the end of what may be read.
+
+        The last records of a log may have been compacted away, or be marks of transactions.
+        """
+        if answer.is_throttled or answer.stable_end < self._wanted.end:
+            self._reason = f"the partition ends at {answer.stable_end}"
+            self._fetcher.forget_leader(self._wanted)
+            return
+        self._empty_answers += 1
+        if self._empty_answers > 1:
+            self._at = self._wanted.end
+
+    def _handle_error(self, code: int) -> None:
+        wanted = self._wanted
+        place = f"{wanted.topic}:{wanted.partition}"
+        if code == _REFUSED:
+            raise KafkaError(
+                f"reading {place} is refused; grant READ on the topic {wanted.topic!r}",
+                is_final=True,
+            )
+        if code == _OUT_OF_RANGE and not self._fetcher.is_at_replica(wanted):
+            self._skip_lost(place)
+            return
+        if code == _CORRUPT:
+            self._reason = "a broker finds a damaged batch in its log"
+        elif code not in (*_LEADER_CHANGES, _OUT_OF_RANGE):
+            self._reason = f"a broker answers with Kafka's error {code}"
+        self._retry(self._reason or "its leader is changing")
+
+    def _skip_lost(self, place: str) -> None:
+        """Go on where a partition begins, when what was to be read is gone."""
+        fetcher, wanted = self._fetcher, self._wanted
+        begin = fetcher.first_offset(wanted)
+        if begin < 0:
+            self._retry("its leader is changing")
+            return
+        if fetcher.settings.skips_lost:
+            # A topic that was made anew may be shorter: then there is nothing.
+            self._at = min(begin, wanted.end) if begin > self._at else wanted.end
+            return
+        what = f"it begins at {begin}" if begin > self._at else f"it ends before {self._at}"
+        raise DataLostError(
+            f"unread messages are gone: {place} was to be read from {self._at} to {wanted.end}, "
+            f"and {what}; use another checkpoint, or set fail_on_data_loss: false to continue "
+            "with the remaining messages"
+        )
+
+    def _retry(self, reason: str) -> None:
+        self._reason = reason
+        self._fetcher.forget_leader(self._wanted)
+        self._fetcher.sleep(self._pause)
+        self._pause = min(self._pause * 2, _MAX_RETRY_PAUSE_S)
+
+    def _waited_text(self) -> str:
+        wanted = self._wanted
+        return (
+            f"{wanted.topic}:{wanted.partition} has given nothing from offset {self._at} on for "
+            f"{PATIENCE_S:.0f} s, though it is to be read up to {wanted.end}"
+            f"{f': {self._reason}' if self._reason else ''}; check the brokers of the topic"
+        )
+
+
+class _Pending:
+    """An answer that a session waits for in its own thread."""
+
+    def __init__(self, manager: Any, ask: Callable[[], Any]) -> None:
+        self._done = threading.Event()
+        self._future = manager.call_soon(ask)
+        self._future.add_both(lambda _: self._done.set())
+
+    def result(self, timeout_s: float) -> Any:
+        """Return the answer, or raise why there is none."""
+        if not self._done.wait(timeout_s):
+            raise TimeoutError("it does not answer in time")
+        if self._future.exception is not None:
+            raise self._future.exception
+        return self._future.value
+
+
+def _fetch_request(
+    wanted: PartitionRange, at: int, size: int, settings: FetchSettings
+) -> Any:
+    from kafka.protocol.consumer import FetchRequest
+
+    topic = FetchRequest.FetchTopic
+    partition = topic.FetchPartition(
+        partition=wanted.partition,
+        current_leader_epoch=-1,
+        fetch_offset=at,
+        last_fetched_epoch=-1,
+        log_start_offset=-1,
+        partition_max_bytes=size,
+    )
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=settings.wait_ms,
+        min_bytes=settings.min_bytes,
+        max_bytes=size,
+        isolation_level=int(settings.is_committed),
+        session_id=0,
+        session_epoch=-1,
+        topics=[topic(topic=wanted.topic, partitions=[partition])],
+        forgotten_topics_data=[],
+        rack_id=settings.rack,
+        max_version=12,
+    )
+
+
+def _parse_answer(answer: Any, is_committed: bool) -> _Answer:
+    if answer.error_code or not answer.responses:
+        return _Answer(answer.error_code or _LEADER_CHANGES[0], b"", -1, [], False, -1)
+    part = answer.responses[0].partitions[0]
+    aborted = [
+        AbortedTransaction(one.first_offset, one.producer_id)
+        for one in (part.aborted_transactions or ())
+    ]
+    end = part.last_stable_offset if is_committed else part.high_watermark
+    return _Answer(
+        part.error_code,
+        part.records or b"",
+        end,
+        aborted,
+        bool(answer.throttle_time_ms),
+        part.preferred_read_replica,
+    )

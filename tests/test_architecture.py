@@ -75,7 +75,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "docs_search",
             "markdown_rendering",
             "child_environment",
-            ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run"),
+            ("graph", "timeline", "playground", "unit_tests", "tap", "dry_run", "migration"),
             ("doctor", "config_trial"),
         ),
     ),

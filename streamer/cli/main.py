@@ -31,6 +31,10 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "list": ("streamer.cli.listing", "List components, and Bloblang functions and methods."),
         "docs": ("streamer.cli.docs", "Show the documentation, or write the pages of components."),
         "lint": ("streamer.cli.lint", "Check configs, and say what is wrong and where."),
+        "migrate": (
+            "streamer.cli.migrate",
+            "Review configs of Benthos: what runs, what differs, what is missing.",
+        ),
         "echo": ("streamer.cli.echo", "Show a config as it is understood, with all defaults."),
         "template": ("streamer.cli.template", "Check templates, and run their tests."),
         "completion": ("streamer.cli.completion.command", "Let a shell complete command lines."),

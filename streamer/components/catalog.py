@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from streamer.connectors.spool.processed_source import ProcessedSource
 from streamer.core.errors import StreamerError
@@ -25,9 +25,12 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
-from streamer.sdk.spec import Kind, ParsedComponent, Spec
+from streamer.sdk.spec import BuildContext, Kind, ParsedComponent, ParsedFields, Spec
 from streamer.sdk.spec.machine_access import component_access_problems
 from streamer.sdk.worker_resources import WorkerResources
+
+if TYPE_CHECKING:
+    from streamer.sdk.processing.batching import BatchPolicy
 
 T = TypeVar("T")
 
@@ -322,8 +325,8 @@ class _Context:
         # Workers build what the driver has read: what was not allowed there is not allowed here.
         with limit_permissions(permitted):
             made = make(component.config, context)
-        if component.kind == Kind.INPUT and self._with_processors and component.processors:
-            return ProcessedSource(made, context.build_all(component.processors))
+        if component.kind == Kind.INPUT and self._with_processors:
+            return _with_processors(made, component, context)
         if component.kind == Kind.PROCESSOR and component.name not in UNINSTRUMENTED:
             return instrument(made, ComponentRef(component))
         if component.kind == Kind.CACHE:
@@ -384,6 +387,38 @@ class _Context:
     def isolated(self) -> _Context:
         """Return a context for a thread of its own; see `BuildContext.apart`."""
         return _Context(self.component, self._resources, {}, self._worker_resources)
+
+
+def _with_processors(source: Any, component: ParsedComponent, context: _Context) -> Any:
+    """Return an input with its batching and its processors, for who reads it himself."""
+    policy = build_input_policy(component, context)
+    if policy is None and not component.processors:
+        return source
+    return ProcessedSource(source, context.build_all(component.processors), policy)
+
+
+def find_input_batching(component: ParsedComponent) -> ParsedFields | None:
+    """Return the policy by which an input's messages are put into batches; None for none."""
+    declared = find_spec(component.kind, component.name)
+    if declared is None or declared.batching is None:
+        return None
+    return declared.batching(component.config)
+
+
+def build_input_policy(component: ParsedComponent, context: BuildContext) -> BatchPolicy | None:
+    """Build the policy by which an input's messages are put into batches; None for none.
+
+    Args:
+        component: the input.
+        context: that of the input.
+    """
+    batching = find_input_batching(component)
+    if batching is None:
+        return None
+    # Imported here: the catalogue is loaded by all commands, and hardly any of them builds one.
+    from streamer.sdk.processing.batching import build_policy
+
+    return build_policy(batching, context, ComponentRef(component).log)
 
 
 def build_context(

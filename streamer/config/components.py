@@ -14,6 +14,7 @@ from streamer.config.lint.old_spellings import check_spelling
 from streamer.config.nodes import Mapping, Node, Scalar, Sequence, describe_node
 from streamer.config.read_context import (
     SERVING_COMPONENTS,
+    MissingName,
     ReadContext,
     Reference,
     ServedComponent,
@@ -236,7 +237,9 @@ def _suggest_replacement(kind: Kind, known: list[str], keys: dict[str, Scalar]) 
 
 
 def _report_unknown(context: ReadContext, kind: Kind, key: Scalar) -> None:
-    if message := explain_missing(kind, key.text):
+    message = explain_missing(kind, key.text)
+    context.missing.append(MissingName(kind, key, bool(message)))
+    if message:
         context.findings.add_at(
             key, "unavailable_component", message, suggest_available(kind, key.text)
         )

@@ -98,9 +98,8 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
 
 
 _INPROC_REASON: Final = (
-    "streams of this program are processes of their own, so none of them can hand messages to "
-    "another in memory; let one write what the other reads (a file, http_server and http_client, "
-    "redis_streams), or make one stream of both"
+    "streams of this program do not share memory; make one stream of both, or let one write what "
+    "the other reads, such as a file, HTTP or redis_streams"
 )
 _TRACER_REASON: Final = (
     "traces go out by OpenTelemetry's protocol alone; use open_telemetry_collector, whose spans "
@@ -207,6 +206,14 @@ def suggest_available(kind: Kind, name: str) -> str:
         return f"available are {', '.join(names)}" if names else ""
     plural = str(kind).replace("_", "-")
     return f"`streamer list {plural}{'' if plural.endswith('s') else 's'}` has those that are"
+
+
+def explain_unavailable(kind: Kind, name: str) -> str:
+    """Return in a few words why there is no such component, or what to use instead.
+
+    It is empty where neither is written down.
+    """
+    return REFUSED_COMPONENTS.get((kind, name)) or REPLACEMENTS.get((kind, name), "")
 
 
 def list_unavailable(kind: Kind) -> frozenset[str]:

@@ -82,6 +82,20 @@ class StatefulPlace(NamedTuple):
     calls: tuple[str, ...]
 
 
+class MissingName(NamedTuple):
+    """The name of a component that there is not.
+
+    Attributes:
+        kind: the kind that is expected there.
+        key: where it is named.
+        is_known: whether Benthos or Redpanda Connect has it.
+    """
+
+    kind: Kind
+    key: Scalar
+    is_known: bool
+
+
 class Ignore(NamedTuple):
     """One code of a comment that silences findings.
 
@@ -117,6 +131,7 @@ class ReadContext:
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
         unread: components that cannot be told, or that there are not; what they hold is not known.
+        missing: components that there are not, by the name that stands there.
         code_chars: characters of mappings and interpolations so far.
         uses_other_values: whether it is a second reading, with other values in the place of those
             that nobody knows.
@@ -137,6 +152,7 @@ class ReadContext:
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
     unread: list[Node] = field(default_factory=list)
+    missing: list[MissingName] = field(default_factory=list)
     code_chars: int = 0
     uses_other_values: bool = False
 
@@ -153,5 +169,6 @@ class ReadContext:
             stateful_places=[],
             ignores=[],
             unread=[],
+            missing=[],
             uses_other_values=True,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,10 @@ from streamer.sdk.input.replayable import (
     Limit,
     Offset,
     ReplayableSource,
+    earliest_poll,
     extent_of,
+    next_poll_of,
+    watch_all,
 )
 
 
@@ -88,6 +91,17 @@ class MergedSource:
     def _child_offset(self, name: str, start: Offset) -> Offset:
         offset: Offset | None = start.get(name)
         return self.sources[name].initial_offset() if offset is None else offset
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have each of the sources wake the planner."""
+        watch_all(self.sources.values(), wake)
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return when the first of the sources is to be polled."""
+        return earliest_poll(
+            next_poll_of(source, self._child_offset(name, start), now)
+            for name, source in self.sources.items()
+        )
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[ChildPiece]:
         """Cut what each of them has, one source after the other."""

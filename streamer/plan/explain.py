@@ -10,6 +10,7 @@ from streamer.core.durations import format_duration
 from streamer.plan.buffer_chain import find_readers, level_count, plan_of_buffer
 from streamer.plan.component_lookup import DRIVER_WRITTEN, leaf_inputs, resolve_resource
 from streamer.plan.plan import Plan, count_cores
+from streamer.sdk.processing.batching import BYTE_SIZE, CHECK, COUNT, PERIOD
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 
@@ -203,6 +204,22 @@ def _component_lines(component: ParsedComponent) -> Iterator[str]:
     if spec is not None and spec.explains is not None:
         for line in spec.explains(component.config):
             yield f"      {line}"
+    batching = catalog.find_input_batching(component)
+    if batching is not None:
+        yield f"      batches      {_describe_policy(batching)}"
+
+
+def _describe_policy(batching: ParsedFields) -> str:
+    """Describe when a batch of an input is closed."""
+    limits = [
+        f"{batching[COUNT]:,} messages" if batching[COUNT] else "",
+        f"{batching[BYTE_SIZE]:,} bytes" if batching[BYTE_SIZE] else "",
+        "when check is true" if batching[CHECK] else "",
+    ]
+    text = ", ".join([*filter(None, limits), "the end of a micro-batch"])
+    if batching[PERIOD]:
+        text += f"; collects for {format_duration(batching[PERIOD])}"
+    return f"of one partition each, closed by {text}"
 
 
 def _step_lines(

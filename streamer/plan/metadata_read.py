@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.bloblang.analysis.metadata_keys import find_metadata_keys as read_by
-from streamer.components.catalog import find_spec, makes_windows
+from streamer.components.catalog import find_input_batching, find_spec, makes_windows
 from streamer.connectors.kafka.output.record import READ_TIME, TOMBSTONE
 from streamer.plan.component_lookup import flatten_outputs
 from streamer.plan.plan import Plan
+from streamer.sdk.processing.batching import CHECK
 from streamer.sdk.spec import Field, Kind, ParsedComponent
 from streamer.sdk.spec.children import child_components
 from streamer.window.pack.window_metadata import WINDOW_END
@@ -51,8 +52,12 @@ def find_read_metadata(plan: Plan) -> MetadataKeys | None:
     ]
     early = list(_input_processors(plan.input))
     before = _union_keys([*early, *plan.all_buffers])
+    batching = _batching_keys(plan.input)
+    if before is None or batching is None:
+        return None
+    before |= batching
     after = _union_keys([*plan.all_processors, *plan.outputs, *resources])
-    if before is None or after is None:
+    if after is None:
         return None
     after |= _implied_keys(plan)
     if plan.traced:
@@ -77,16 +82,39 @@ def _implied_keys(plan: Plan) -> MetadataKeys:
 
 
 def _input_processors(component: ParsedComponent) -> Iterator[ParsedComponent]:
-    """Give an input's processors, and those of the inputs in it."""
+    """Give an input's processors, those of its batching too, and those of the inputs in it."""
     yield from component.processors
     for child in child_components(component):
         if child.kind == Kind.INPUT:
             yield from _input_processors(child)
+        elif child.kind == Kind.PROCESSOR:
+            yield child
+
+
+def _batching_keys(component: ParsedComponent) -> MetadataKeys | None:
+    """Return what the checks of batching read, of an input and of those in it."""
+    policies = [find_input_batching(one) for one in _nested_inputs(component)]
+    names: set[str] = set()
+    for check in [policy[CHECK] for policy in policies if policy is not None and policy[CHECK]]:
+        keys = read_by(compile_mapping(check).program)
+        if keys is None:
+            return None
+        names |= keys
+    return frozenset(names)
+
+
+def _nested_inputs(component: ParsedComponent) -> Iterator[ParsedComponent]:
+    yield component
+    for child in child_components(component):
+        if child.kind == Kind.INPUT:
+            yield from _nested_inputs(child)
 
 
 def _component_keys(component: ParsedComponent) -> MetadataKeys | None:
     if component.kind == Kind.INPUT:
-        return _union_keys(_input_processors(component))
+        within = _union_keys(_input_processors(component))
+        batching = _batching_keys(component)
+        return None if within is None or batching is None else within | batching
     if component.kind == Kind.OUTPUT and component.name in _FILTERED_OUTPUTS:
         # What of it becomes headers.
         metadata_filter = component.config["metadata"]

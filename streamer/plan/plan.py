@@ -371,7 +371,8 @@ def _choose_interval(config: Config, buffer: _BufferPlan) -> int:
     """Return how long data may wait for a micro-batch, ns."""
     interval = buffer.interval
     if buffer.windows.window is None:
-        interval = max(interval, longest_batching_period(config.output, config.resources))
+        period = longest_batching_period(config.input, config.output, config.resources)
+        interval = max(interval, period)
     setting: int | None = config.spark["trigger_interval"]
     return max(interval if setting is None else setting, MILLISECOND)
 

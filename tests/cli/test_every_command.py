@@ -86,6 +86,8 @@ CASES = (
     Case("lint --format json bad.yaml", 1, '"code": "unknown_field"'),
     Case("lint --format sarif good.yaml", 0, '"version": "2.1.0"'),
     Case("lint", 1, "", "name a config file"),
+    Case("migrate good.yaml", 0, "good.yaml: runs unchanged", coloured=True),
+    Case("migrate bad.yaml", 1, "bad.yaml: needs changes", coloured=True),
     Case("test tested.yaml", 0, "1 test: 1 passed", coloured=True),
     Case("test failing.yaml", 1, "1 test: 0 passed, 1 failed", coloured=True),
     Case("test empty.yaml", 1, "No tests were found", coloured=True),

@@ -18,6 +18,7 @@ from streamer.plan.plan import (
 )
 
 WINDOW = "buffer: {system_window: {size: 10s}}\n"
+KAFKA = "kafka: {{addresses: ['a:1'], topics: [t], batching: {}}}"
 MEMORY = "buffer: {memory: {limit: 1000, batch_policy: {enabled: true, %s}}}\n"
 
 
@@ -97,6 +98,9 @@ def test_yarn_gives_two_executors_where_nothing_says_how_many():
             7 * SECOND,
         ),
         (WINDOW + "output: {http_client: {url: x, batching: {period: 9s}}}\n", WINDOW_INTERVAL_NS),
+        (f"input: {{{KAFKA.format('{count: 5, period: 4s}')}}}\n", 4 * SECOND),
+        (f"input: {{broker: {{inputs: [{{{KAFKA.format('{period: 4s}')}}}]}}}}\n", 4 * SECOND),
+        (f"input: {{{KAFKA.format('{period: 4s}')}}}\n" + WINDOW, WINDOW_INTERVAL_NS),
         (MEMORY % "period: 3s", 3 * SECOND),
         (MEMORY % "period: 10ms", STATELESS_INTERVAL_NS),
         (MEMORY % "count: 9", STATELESS_INTERVAL_NS),

@@ -59,6 +59,14 @@ output: {file: {path: '/tmp/${! meta("six") }'}}
     assert read(text) == {"one", "two", "three", "four", "five", "six"}
 
 
+def test_what_batching_of_an_input_reads_counts():
+    kafka = "kafka: {addresses: ['a:1'], topics: [t], batching: {check: '@a == 1', processors: %s}}"
+    assert read(f"input: {{{kafka % '[{mapping: root = @b}]'}}}") == {"a", "b"}
+    assert read(f"input: {{broker: {{inputs: [{{{kafka % '[]'}}}]}}}}") == {"a"}
+    assert read(f"input: {{{kafka.replace('@a == 1', '@ == {}') % '[]'}}}") is None
+    assert read(f"input: {{{kafka % '[{archive: {format: lines}}]'}}}") is None
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -51,6 +51,7 @@ pipeline:
         root.meta = @
         root.size = content().length()
         root.start = content().slice(0, 10).encode("hex")
+        root.batch = [batch_index(), batch_size()]
 """
 
 
@@ -67,11 +68,12 @@ def test_messages_are_described_as_redpanda_connect_does(run_stream, kafka, tmp_
     )
     target = tmp_path / "out.jsonl"
     run_stream(
-        reading(kafka, topic, more="multi_header: true")
+        reading(kafka, topic, more="multi_header: true\n    batching: {count: 2}")
         + ALL
         + f"output: {{file: {{path: '{target}'}}}}",
         until=lambda s: s.messages >= 4,
     )
+    assert sorted(one["batch"] for one in told(target)) == [[0, 2], [0, 2], [1, 2], [1, 2]]
     common = {"kafka_topic": topic, "kafka_tombstone_message": False}
     first, second, third, fourth = sorted(
         told(target), key=lambda one: one["meta"]["kafka_timestamp_ms"]

@@ -130,7 +130,7 @@ class _DynamicInputs:
     def __init__(self, spec: DynamicInput, context: InputContext) -> None:
         self._of = spec
         self._context = context
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         self._spool_writer = SpoolWriter(context, store)
         self._mark: dict[str, dict[str, Any]] = store.mark or {}
         self._inputs: dict[str, _Input] = {}

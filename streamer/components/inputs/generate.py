@@ -168,6 +168,13 @@ class GenerateInput(RepeatableGenerator):
         offset = {"n": target, "base": self._base, "began": self._began}
         return LatestOffset(offset, target - start["n"], ended, more)
 
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return when the next batch is due; None when no more follows."""
+        if self._began is None or (self.count and start["n"] >= self.count):
+            return None
+        batches: int = (start["n"] - self._base) // self.batch_size
+        return self._began + batches * self.interval
+
     def split(self, start: Offset, end: Offset, parts: int) -> list[NumberRange]:
         """Cut a range of message numbers at the ends of batches."""
         first, last = start["n"], end["n"]

@@ -128,7 +128,7 @@ class HttpClientInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to send requests; return the source of what the spool holds."""
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         if store.was_ended and self.scanner is not None and not self.reconnects:
             store.close()
         else:

@@ -253,7 +253,7 @@ class HttpServerInput:
 
         parsed, sync = self.parsed, self.parsed[SYNC_RESPONSE]
         return HttpReceiver(
-            store=SpoolStore(context.directory, context.spool_limit),
+            store=SpoolStore.for_input(context),
             context=context,
             verbs=frozenset(parsed[ALLOWED_VERBS]),
             timeout=(parsed[TIMEOUT] or 0) / SECOND,

@@ -24,7 +24,6 @@ from streamer.connectors.kafka.cluster.topic_selection import (
 from streamer.connectors.kafka.input.explain import explain_input
 from streamer.connectors.kafka.input.input_docs import READING_DESCRIPTION
 from streamer.connectors.kafka.input.input_fields import (
-    BATCHES,
     COMMIT_PERIOD,
     GROUP,
     INSTANCE_ID,
@@ -37,7 +36,6 @@ from streamer.connectors.kafka.input.input_fields import (
     START_FROM_OLDEST,
     TOPICS,
     TRACING,
-    batching_problems,
     checkpoint_limit_field,
     commit_period_field,
     group_field,
@@ -51,6 +49,11 @@ from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule
 from streamer.connectors.kafka.security.sasl import sasl_references, token_source
+from streamer.sdk.input.batch_chunks import (
+    INPUT_BATCHING,
+    input_batching,
+    input_batching_problems,
+)
 from streamer.sdk.processing.batching import BATCHING
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
@@ -59,7 +62,7 @@ NAME: Final = "kafka"
 
 def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from connection_problems(parsed)
-    yield from batching_problems(parsed[BATCHING], BATCHING)
+    yield from input_batching_problems(parsed[BATCHING], BATCHING)
     if problem := topics_problem(parsed[TOPICS], False):
         yield TOPICS, problem
 
@@ -107,11 +110,12 @@ SPEC: Final = Spec(
             advanced=True,
         ),
         MULTI,
-        BATCHES,
+        INPUT_BATCHING,
         *OWN_FIELDS,
     ),
     check=_check,
     references=sasl_references,
+    batching=lambda parsed: input_batching(parsed[BATCHING]),
     explains=lambda parsed: explain_input(_make_source(parsed)),
     examples=(
         Example(
@@ -126,7 +130,7 @@ SPEC: Final = Spec(
     categories=("Services",),
     runs="Spark",
     delivery="at least once: read again from the same offsets",
-    limits="batching is refused; no member of its group",
+    limits="no member of its group",
     requires=PACKAGES,
 )
 

@@ -16,12 +16,10 @@ from streamer.connectors.kafka.input.franz_input import (
 )
 from streamer.connectors.kafka.input.input_docs import READING_DESCRIPTION
 from streamer.connectors.kafka.input.input_fields import (
-    BATCHES,
     MULTI,
     MULTI_HEADER,
     NACKS,
     OWN_FIELDS,
-    batching_problems,
     checkpoint_limit_field,
     commit_period_field,
     group_field,
@@ -30,6 +28,11 @@ from streamer.connectors.kafka.input.input_fields import (
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
+from streamer.sdk.input.batch_chunks import (
+    INPUT_BATCHING,
+    input_batching,
+    input_batching_problems,
+)
 from streamer.sdk.processing.batching import BATCHING
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 
@@ -38,7 +41,7 @@ NAME: Final = "kafka_franz"
 
 def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from seed_problems(parsed)
-    yield from batching_problems(parsed[BATCHING], BATCHING)
+    yield from input_batching_problems(parsed[BATCHING], BATCHING)
 
 
 SPEC: Final = Spec(
@@ -54,12 +57,13 @@ SPEC: Final = Spec(
         checkpoint_limit_field(),
         commit_period_field("5s"),
         MULTI,
-        BATCHES,
+        INPUT_BATCHING,
         lag_period_field(),
         *NACKS,
         *OWN_FIELDS,
     ),
     check=_check,
+    batching=lambda parsed: input_batching(parsed[BATCHING]),
     explains=lambda parsed: explain_input(_make_source(parsed)),
     examples=(
         Example(
@@ -75,7 +79,7 @@ SPEC: Final = Spec(
     begin={"topics": ["lights"]},
     runs="Spark",
     delivery="at least once: read again from the same offsets",
-    limits="batching is refused; no member of its group",
+    limits="no member of its group",
     requires=PACKAGES,
 )
 

@@ -99,7 +99,7 @@ class MqttInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to listen; return the source of what the spool holds."""
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             _MqttSession(self.parsed, one).run()

@@ -120,7 +120,7 @@ class ReadUntilInput:
         Raises:
             StreamerError: the other input cannot be opened.
         """
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         reading = _UntilReader(self, context, store)
         if reading.is_done:
             store.close()

@@ -21,12 +21,10 @@ from streamer.connectors.kafka.input.franz_input import (
 )
 from streamer.connectors.kafka.input.input_docs import READING_DESCRIPTION
 from streamer.connectors.kafka.input.input_fields import (
-    BATCHES,
     CHECKPOINT_LIMIT,
     NACKS,
     OWN_FIELDS,
     TRACING,
-    batching_problems,
     checkpoint_limit_field,
     commit_period_field,
     group_field,
@@ -35,6 +33,11 @@ from streamer.connectors.kafka.input.input_fields import (
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
+from streamer.sdk.input.batch_chunks import (
+    INPUT_BATCHING,
+    input_batching,
+    input_batching_problems,
+)
 from streamer.sdk.processing.batching import BATCHING
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
@@ -47,7 +50,12 @@ _BUFFER_DESCRIPTION: Final = "Has no effect: Spark reads a micro-batch's message
 
 def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from seed_problems(parsed)
-    yield from batching_problems(parsed[UNORDERED][BATCHING], f"{UNORDERED}.{BATCHING}")
+    yield from input_batching_problems(parsed[UNORDERED][BATCHING], f"{UNORDERED}.{BATCHING}")
+
+
+def _batching(parsed: ParsedFields) -> ParsedFields | None:
+    unordered: ParsedFields = parsed[UNORDERED]
+    return input_batching(unordered[BATCHING]) if unordered[ENABLED] else None
 
 
 def _buffer_field(name: str, default: str) -> Field:
@@ -85,11 +93,11 @@ SPEC: Final = Spec(
                 Field(
                     ENABLED,
                     "bool",
-                    f"True if `{CHECKPOINT_LIMIT}` is used.",
+                    f"True if `{CHECKPOINT_LIMIT}` and `{BATCHING}` are used.",
                     default=False,
                 ),
                 checkpoint_limit_field(),
-                BATCHES,
+                INPUT_BATCHING,
             ),
         ),
         *NACKS,
@@ -97,6 +105,7 @@ SPEC: Final = Spec(
         *OWN_FIELDS,
     ),
     check=_check,
+    batching=_batching,
     explains=lambda parsed: explain_input(_make_source(parsed)),
     examples=(
         Example(
@@ -117,7 +126,7 @@ SPEC: Final = Spec(
     begin={"topics": ["lights"]},
     runs="Spark",
     delivery="at least once: read again from the same offsets",
-    limits="batching is refused; no member of its group; no section redpanda",
+    limits="no member of its group; no section redpanda",
     requires=PACKAGES,
 )
 

@@ -144,7 +144,7 @@ class SequenceInput:
         Raises:
             StreamerError: the input that is read first cannot be opened.
         """
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         mark = store.mark or {}
         if mark.get("done"):
             store.close()

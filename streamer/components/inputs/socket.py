@@ -85,7 +85,7 @@ class SocketInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to connect; return the source of what the spool holds."""
-        writer = SpoolWriter(context, SpoolStore(context.directory, context.spool_limit))
+        writer = SpoolWriter(context, SpoolStore.for_input(context))
         ex = Execution(time.time_ns, context.log, context.count)
 
         now: list[socket.socket] = []

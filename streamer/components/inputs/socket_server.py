@@ -179,7 +179,7 @@ class SocketServerInput:
         server = _Server(
             context,
             self.scanner,
-            SpoolWriter(context, SpoolStore(context.directory, context.spool_limit)),
+            SpoolWriter(context, SpoolStore.for_input(context)),
             address,
             tls,
         )

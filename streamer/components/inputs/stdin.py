@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +108,9 @@ class StdinInput:
             return self._open_spool(context)
         limit = context.spool_limit
         size = segment_size(limit)
-        spool = ByteSpoolWriter(context.directory, self.scanner.delimiter, size)
+        spool = ByteSpoolWriter(
+            context.directory, self.scanner.delimiter, size, context.wake_planner
+        )
 
         def trouble(text: str) -> None:
             context.log("ERROR", text, {})
@@ -121,7 +123,7 @@ class StdinInput:
 
     def _open_spool(self, context: InputContext) -> SpoolSource:
         """Land messages: what a scanner cuts from the beginning on, or what a cluster is sent."""
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         writer = SpoolWriter(context, store)
         ex = Execution(time.time_ns, context.log, context.count)
 
@@ -165,6 +167,13 @@ class StdinInput:
         offset = {"segment": reach.position.number, "pos": reach.position.position}
         ended = reach.is_at_end and durable.is_closed
         return LatestOffset(offset, reach.messages, ended, has_more=not reach.is_at_end)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Do nothing: who writes the spool wakes the planner."""
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return no time: who writes the spool wakes the planner."""
+        return None
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[ByteRange]:
         """Cut the bytes between two offsets into pieces.

@@ -107,7 +107,7 @@ class SubprocessInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Run the command; return the source of what the spool holds."""
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         if store.was_ended and not self.restarts:
             store.close()
         else:

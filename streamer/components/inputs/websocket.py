@@ -142,7 +142,7 @@ class WebsocketInput:
         """Begin to connect; return the source of what the spool holds."""
         connection = self.parsed[CONNECTION]
         retries = connection["max_retries"] if connection is not None else None
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
 
         async def run(reception: ReceiverContext) -> None:
             reception.set_ready()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -190,6 +190,13 @@ class FileSource:
         if is_replaced:
             offset["anew"] = start["file"]
         return latest._replace(offset=offset)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Do nothing: the files are there, and end."""
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return no time: the files are there, and end."""
+        return None
 
     def _latest_in_files(self, start: Offset, limit: Limit) -> LatestOffset:
         series = self._series

@@ -108,6 +108,15 @@ class CountedInput(RepeatableGenerator):
         more = due > max_batches and not ended
         return LatestOffset(self._offset(at), at.tried - first.tried, ended, more)
 
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return when the next batch is due; None when no more follows."""
+        # The mapping may have left out what was due: what was tried since then counts.
+        first = self._parse_offset(start)
+        at = self._known[1] if self._known is not None and self._known[0] == first else first
+        if self._began is None or at.made >= self.count:
+            return None
+        return self._began + (at.batches - self._base) * self.interval
+
     def _make_next(
         self, maker: MessageGenerator, at: GenerationProgress, moment: int
     ) -> tuple[GenerationProgress, Batch]:

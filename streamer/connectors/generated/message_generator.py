@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from streamer.bloblang import compile_mapping
@@ -115,6 +115,9 @@ class SizeEstimate:
 
 class RepeatableGenerator:
     """Base of sources of messages that can be made again: they keep nothing."""
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Do nothing: the clock brings the messages."""
 
     def partition_of(self, piece: Any) -> str:
         """There is but one."""

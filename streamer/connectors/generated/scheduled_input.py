@@ -80,6 +80,12 @@ class ScheduledInput(RepeatableGenerator):
         offset = {"n": made, "tried": tried, "batches": batches, "at": at, "since": since}
         return LatestOffset(offset, tried - start["tried"], ended, more)
 
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return the schedule's next time; None when no more follows."""
+        if self._began is None or (self.count and start["n"] >= self.count):
+            return None
+        return parse_cron(self.schedule).next_after(max(start["at"], self._began))
+
     def _batch_size_after(self, made_count: int) -> int:
         """Return how often the mapping runs for the next batch."""
         return min(self.batch_size, self.count - made_count) if self.count else self.batch_size

@@ -46,7 +46,7 @@ class RedisInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             with _redis_as_connection_lost():

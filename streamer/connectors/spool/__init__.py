@@ -8,7 +8,7 @@ replayable source (`spool_source`).
 An input spools messages so:
 
     def open(self, context: InputContext) -> SpoolSource:
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         start_receiver(context, "socket", lambda reception: self._receive(reception, store))
         return SpoolSource(context.directory, inline=not context.is_local)
 

@@ -43,7 +43,7 @@ class BatchedInput:
         Raises:
             StreamerError: the other input cannot be opened.
         """
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
         if store.mark and store.mark.get("done"):
             store.close()
         else:

@@ -124,10 +124,22 @@ class ByteSpoolWriter:
     """Appends bytes to a spool. One writer at a time; the checkpoint's lock sees to that."""
 
     def __init__(
-        self, directory: Path, delimiter: bytes = b"\n", segment_size: int = SEGMENT_BYTES
+        self,
+        directory: Path,
+        delimiter: bytes = b"\n",
+        segment_size: int = SEGMENT_BYTES,
+        on_append: Callable[[], None] = lambda: None,
     ):
-        """Open a spool, cut off what an earlier crash left half written, begin a new segment."""
+        """Open a spool, cut off what an earlier crash left half written, begin a new segment.
+
+        Args:
+            directory: where it is.
+            delimiter: ends a line.
+            segment_size: bytes after which a new segment is begun.
+            on_append: called when there is more to read, or the end, and readers can see it.
+        """
         self._directory = directory
+        self._on_append = on_append
         self._delimiter = delimiter
         self._segment_size = segment_size
         make_private_directory(directory)
@@ -220,6 +232,7 @@ class ByteSpoolWriter:
             sync_data(file.fileno())
         os.replace(draft, self._directory / DURABLE_FILE)
         sync_directory(self._entries)
+        self._on_append()
 
 
 def pump_into_spool(

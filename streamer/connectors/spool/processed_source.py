@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamer.core.execution import Execution
 from streamer.core.message import Message
@@ -16,8 +16,13 @@ from streamer.sdk.input.replayable import (
     Offset,
     RawMessages,
     ReplayableSource,
+    next_poll_of,
+    watch_all,
 )
 from streamer.sdk.processing import Processor, run, run_each
+
+if TYPE_CHECKING:
+    from streamer.sdk.processing.batching import BatchPolicy
 
 
 @dataclass(frozen=True)
@@ -27,10 +32,12 @@ class ProcessedSource:
     Attributes:
         source: what is read.
         processors: what its messages go through.
+        policy: puts them into batches before that, or None.
     """
 
     source: ReplayableSource
     processors: Sequence[Processor]
+    policy: BatchPolicy | None = None
 
     def open(self, context: InputContext) -> ProcessedSource:
         """Open the source."""
@@ -43,6 +50,14 @@ class ProcessedSource:
     def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
         """Return the source's."""
         return self.source.latest_offset(start, now, limit)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have the source wake the planner."""
+        watch_all([self.source], wake)
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return the source's."""
+        return next_poll_of(self.source, start, now)
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         """Return the source's."""
@@ -61,8 +76,14 @@ class ProcessedSource:
         self.source.on_finished()
 
     def read(self, piece: Any, ex: Execution) -> Iterator[Chunk]:
-        """Read a piece and run the processors."""
-        for chunk in self.source.read(piece, ex):
+        """Read a piece, put its messages into batches and run the processors."""
+        chunks = self.source.read(piece, ex)
+        if self.policy is not None:
+            # Imported here: the catalogue imports this module, and most configs have no policy.
+            from streamer.sdk.input.batch_chunks import batch_chunks
+
+            chunks = batch_chunks(chunks, self.policy, ex)
+        for chunk in chunks:
             if isinstance(chunk, RawMessages):
                 yield run_each(self.processors, [Message(r, chunk.meta) for r in chunk.raws], ex)
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +105,13 @@ class SpoolSource:
             at = Position(block.segment, block.end, block.total, safe.store)
         end = Position(safe.segment, safe.size, safe.total, safe.store)
         return LatestOffset(_to_offset(end), messages, is_ended=safe.closed)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Do nothing: who writes the store wakes the planner."""
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return no time: who writes the store wakes the planner."""
+        return None
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[BlockRange]:
         """Cut the blocks between two offsets into pieces of about equal size, in order.

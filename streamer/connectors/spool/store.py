@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from streamer.connectors.spool.blocks import (
     HEADER_BYTES,
@@ -44,6 +44,7 @@ from streamer.connectors.spool.pointer import (
 )
 from streamer.core.disk import make_private_directory, sync_data, sync_directory
 from streamer.core.errors import StreamerError
+from streamer.sdk.input.input_context import InputContext
 
 CAPACITY_BYTES: Final = 1 << 30
 """Bytes of segments that the checkpoint does not have yet, above which nothing more is taken."""
@@ -65,7 +66,11 @@ class SpoolStore:
     """
 
     def __init__(
-        self, directory: Path, capacity: int = CAPACITY_BYTES, segment_bytes: int = SEGMENT_BYTES
+        self,
+        directory: Path,
+        capacity: int = CAPACITY_BYTES,
+        segment_bytes: int = SEGMENT_BYTES,
+        on_append: Callable[[], None] = lambda: None,
     ) -> None:
         """Open a store and cut off what an earlier crash left half written.
 
@@ -73,8 +78,10 @@ class SpoolStore:
             directory: where it is.
             capacity: bytes of segments above which nothing is taken.
             segment_bytes: after which a new one is begun; less where little may be held.
+            on_append: called when there is more to read, or the end, and readers can see it.
         """
         self._directory = directory
+        self._on_append = on_append
         self._capacity = capacity
         self._segment_size = min(segment_bytes, segment_size(capacity))
         self._lock = threading.Lock()
@@ -89,6 +96,11 @@ class SpoolStore:
         self._number, self._size, self._id, self._total = 0, 0, 0, 0
         self._file = -1
         self._recover(safe)
+
+    @classmethod
+    def for_input(cls, context: InputContext) -> Self:
+        """Open the store of an input; what is appended wakes the planner."""
+        return cls(context.directory, context.spool_limit, on_append=context.wake_planner)
 
     def append(self, records: Sequence[Record], mark: Any = None) -> None:
         """Write records as one block; when this returns they are safe.
@@ -113,6 +125,7 @@ class SpoolStore:
             if mark is not None:
                 self.mark = mark
             self._roll_segment()
+        self._on_append()
 
     def close(self) -> None:
         """End the store: nothing more comes."""
@@ -121,6 +134,7 @@ class SpoolStore:
                 self._closed = True
                 self._publish()
                 sync_data(self._pointer)
+        self._on_append()
 
     def _free_space(self) -> None:
         """Free what there is to free on a full disk: what is half written, and soon what is read.

@@ -71,7 +71,7 @@ class QueryInput:
         database = own_database(self.parsed)
         ex = Execution(_clock_ns, context.log, context.count)
         arguments = self._evaluate_arguments(ex)
-        store = SpoolStore(context.directory, context.spool_limit)
+        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:

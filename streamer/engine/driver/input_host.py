@@ -30,6 +30,22 @@ class AddCount(Protocol):
         """Add."""
 
 
+class PlannerWaker:
+    """Wakes the planner of the query that runs; inputs outlive queries.
+
+    Attributes:
+        wake: wakes the planner of the newest query; nothing before the first.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a query."""
+        self.wake: Callable[[], None] = lambda: None
+
+    def __call__(self) -> None:
+        """Wake the planner."""
+        self.wake()
+
+
 class InputHost:
     """Host of the inputs of one stream; each is opened in a context of its own.
 
@@ -41,6 +57,7 @@ class InputHost:
         answers: where requests wait for their answer; None when nothing gives any.
         endpoints: the stream's HTTP server; None when there is none.
         threads: those of the receivers.
+        planner_waker: wakes the planner when an input has more to read.
         save: keeps what is remembered when that happens later on; set once all inputs are opened.
     """
 
@@ -75,6 +92,7 @@ class InputHost:
         self.local = True
         self.answers: PendingRequests | None = None
         self.endpoints: Any = None
+        self.planner_waker = PlannerWaker()
         self.save: Callable[[Mapping[str, Any]], None] = lambda remembered: None
         self.threads: list[threading.Thread] = []
         self._waits: dict[str, tuple[str, float]] = {}
@@ -194,6 +212,7 @@ class _InputContext:
         self.log = host.log
         self.count = host.count
         self.wait = host.stopping.wait
+        self.wake_planner = host.planner_waker
         self.read_stdin = host.read_stdin
 
     @property

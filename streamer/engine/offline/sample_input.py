@@ -19,7 +19,8 @@ from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import NO_META, Batch, Message
 from streamer.plan import Plan
-from streamer.sdk.input.replayable import Chunk, Limit, RawMessages, ReplayableSource
+from streamer.sdk.input.batch_chunks import split_chunks
+from streamer.sdk.input.replayable import Limit, ReplayableSource
 from streamer.sdk.input.scanning import ScanInput
 
 MAX_LINE_BYTES = 64 << 20
@@ -96,7 +97,7 @@ def _read_pipe(source: StdinInput, pipe: BinaryIO, ex: Execution) -> Iterator[Ba
     """Read a pipe message by message, so that its end need not be waited for."""
     scan_input = ScanInput(_Pipe(pipe), "stdin", NO_META, ex)
     for cut in source.scanner.scan_stream(scan_input, max_messages=1):
-        yield from _split_batches(cut.chunk)
+        yield from split_chunks([cut.chunk])
 
 
 @dataclass(frozen=True)
@@ -108,21 +109,13 @@ class _Pipe:
         return self.pipe.readline(size)
 
 
-def _split_batches(chunk: Chunk) -> Iterator[Batch]:
-    if isinstance(chunk, RawMessages):
-        yield from ([Message(raw, chunk.meta)] for raw in chunk.raws)
-    else:
-        yield from chunk
-
-
 def _read_source(source: ReplayableSource, max_messages: int, ex: Execution) -> Iterator[Batch]:
     """Read what a source has; the clock goes on until it has something."""
     start, now = source.initial_offset(), time.time_ns()
     for step in range(_MAX_ROUNDS):
         latest = source.latest_offset(start, now, Limit(messages=max_messages))
         for piece in source.split(start, latest.offset, 1):
-            for chunk in source.read(piece, ex):
-                yield from _split_batches(chunk)
+            yield from split_chunks(source.read(piece, ex))
         if latest.is_ended:
             return
         start = latest.offset

@@ -7,7 +7,7 @@ empty one keeps its place there, so that the others have the numbers that the co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -78,6 +78,13 @@ class EmptySource:
     def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
         """Return that nothing waits."""
         return LatestOffset(start, 0)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Do nothing: nothing ever comes."""
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return no time: nothing ever comes."""
+        return None
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         """Return no pieces."""

@@ -16,13 +16,14 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
+from streamer.engine.planner.wake_ups import WakeUpReceiver, send_wake_up
 from streamer.engine.report.batch_work import BatchWork
 from streamer.sdk.input.replayable import FileExtent, Offset
 from streamer.window import MicroBatchInfo
@@ -237,7 +238,6 @@ class DriverHints:
             none.
         planned_ends: where the newest planned micro-batch ends in each Kafka input; none before the
             first.
-        poll_interval: the pause between two polls without data, s.
         min_wait: how long data waits at least, s: longer than configured where cores are few.
         requested_at: when a micro-batch was requested last though there may be no message, Unix
             ns; it grows, and is 0 for never.
@@ -251,7 +251,6 @@ class DriverHints:
     has_newest_end: bool = False
     newest_end: int | None = None
     planned_ends: Sequence[Mapping[str, Any]] = field(default_factory=list)
-    poll_interval: float = 0.0
     min_wait: float = 0.0
     requested_at: int = 0
     tasks: int | None = None
@@ -275,6 +274,7 @@ class PlannerHints:
         backlog: how many messages waited when the source was polled last.
         is_behind: whether more waited then than one micro-batch takes.
         extent: the place in its files of the micro-batch planned last; None without files.
+        wake_port: the port of this machine at which the planner receives wake-ups; 0 before.
     """
 
     trouble: str = ""
@@ -282,6 +282,7 @@ class PlannerHints:
     backlog: int = 0
     is_behind: bool = False
     extent: FileExtent | None = None
+    wake_port: int = 0
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
@@ -299,9 +300,23 @@ class HintDocument(Generic[Hints]):
     Each start of a query has hints of its own: those of another start are not read.
     """
 
-    def __init__(self, path: Path, kind: type[Hints], start_id: str = "") -> None:
-        """Take the file and the kind of its hints; without a start it is closed until `begin`."""
+    def __init__(
+        self,
+        path: Path,
+        kind: type[Hints],
+        start_id: str = "",
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take the file and the kind of its hints; without a start it is closed until `begin`.
+
+        Args:
+            path: the file.
+            kind: the class of the hints.
+            start_id: the start whose hints these are.
+            on_change: called when other hints are written; a pickled copy calls nothing.
+        """
         self._path = path
+        self._on_change = on_change
         self._kind: type[Hints] = kind
         self._lock = threading.Lock()
         self.begin(start_id)
@@ -330,6 +345,12 @@ class HintDocument(Generic[Hints]):
             draft.write_text(json.dumps({"start": self._start_id, "hints": vars(hints)}))
             draft.replace(self._path)
             self._hints = hints
+        self._on_change()
+
+    @property
+    def start_id(self) -> str:
+        """The start whose hints these are; empty before the first."""
+        return self._start_id
 
     def close(self) -> None:
         """Ignore every later update: another query may go on with the file."""
@@ -351,7 +372,8 @@ class PlannerChannel:
     """Two files by which the driver and the process that plans micro-batches talk.
 
     They are hints: what they make happen is written to Spark's log before it counts, so that a
-    replay does not need them. The planner has a pickled copy, which is of the same start.
+    replay does not need them. The planner has a pickled copy, which is of the same start. A hint of
+    the driver wakes the planner (`streamer.engine.planner.wake_ups`).
 
     Attributes:
         driver: the hints that the driver writes.
@@ -361,7 +383,9 @@ class PlannerChannel:
     def __init__(self, directory: Path) -> None:
         """Take the directory; it is made by `clear`."""
         self._directory = directory
-        self.driver = HintDocument(directory / "driver.json", DriverHints)
+        self.driver = HintDocument(
+            directory / "driver.json", DriverHints, on_change=self.wake_planner
+        )
         self.planner = HintDocument(directory / "planner.json", PlannerHints)
 
     def clear(self) -> None:
@@ -372,6 +396,20 @@ class PlannerChannel:
         start_id = uuid.uuid4().hex
         self.driver.begin(start_id)
         self.planner.begin(start_id)
+
+    def receive_wake_ups(self) -> WakeUpReceiver:
+        """Begin to receive wake-ups, in the planner; until then there is nothing to wake."""
+        receiver = WakeUpReceiver(self._token)
+        self.planner.update(wake_port=receiver.port)
+        return receiver
+
+    def wake_planner(self) -> None:
+        """Have the planner poll now: data has come, or a hint has changed."""
+        send_wake_up(self.planner.read().wake_port, self._token)
+
+    @property
+    def _token(self) -> bytes:
+        return self.planner.start_id.encode()
 
     def stop(self) -> None:
         """Request that no further micro-batch is started; the driver has no other hint then."""

@@ -1,8 +1,7 @@
 """The trigger: when the planner starts a micro-batch, and the time that it has.
 
-Spark asks several times a second whether there is something to do, which costs next to nothing
-(0.015 of a core); a micro-batch costs half a CPU second however small it is. So data waits a
-little, and windows close on time all the same.
+A micro-batch costs half a CPU second however small it is. So data waits a little, and windows close
+on time all the same.
 
 Where the machine's clock is set back, the stream's time goes on at half the pace until the clock
 has caught up: an hour takes two. At the full pace it never would, and at none windows of messages
@@ -23,8 +22,6 @@ from streamer.engine.report.batch_work import BatchWork
 from streamer.window.settings.back_pressure import BackPressure, Interval
 from streamer.window.settings.window import Window
 
-_POLL_INTERVAL_S = 0.25
-
 FULL_BATCH_MESSAGES = 50_000
 """Messages that are worth a micro-batch at once."""
 
@@ -36,63 +33,27 @@ def _is_different(seconds: float, before: float) -> bool:
     return abs(seconds - before) > before / 5
 
 
-class PollSettings:
-    """Publishes how often a source polls, and how long data waits: on changes and at each start."""
+class WaitSetting:
+    """Publishes how long data waits at least: on changes and at each start."""
 
     def __init__(self, signals: PlannerChannel) -> None:
-        """Begin without any rest."""
+        """Begin without a wait."""
         self._signals = signals
-        self._seconds = self._min_wait = 0.0
+        self._min_wait = 0.0
 
-    def update(self, seconds: float, min_wait: float) -> None:
-        """Publish both intervals (seconds) to the planner, if one changed by more than 20 %.
+    def update(self, min_wait: float) -> None:
+        """Publish the wait (seconds) to the planner, if it changed by more than 20 %.
 
         A change by less than a fifth is not worth a file: where streams come and go, each of a
         hundred would write one every second.
         """
-        if _is_different(seconds, self._seconds):
-            self._seconds = seconds
         if _is_different(min_wait, self._min_wait):
             self._min_wait = min_wait
         self.publish()
 
     def publish(self) -> None:
-        """Publish both intervals: at a start, hints are cleared."""
-        self._signals.driver.update(poll_interval=self._seconds, min_wait=self._min_wait)
-
-
-class IdlePause:
-    """The pause between two polls without data: Spark may poll more often than it is worth."""
-
-    def __init__(
-        self,
-        signals: PlannerChannel,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], int] = time.time_ns,
-    ) -> None:
-        """Take the planner's channel, a clock that never runs backwards, and the wall clock."""
-        self._signals = signals
-        self._now = now
-        self._sleep = sleep
-        self._clock = clock
-        self._since: float | None = None
-
-    def note_poll(self, has_data: bool) -> None:
-        """Note a look, and whether it found something to do: then the next one comes at once."""
-        self._since = None if has_data else self._now()
-
-    def wait(self) -> None:
-        """Rest; a stop and a window that is due end it within `_POLL_INTERVAL_S`."""
-        if self._since is None:
-            return
-        hints = self._signals.driver.read()
-        until = self._since + hints.poll_interval
-        while (left := until - self._now()) > 0 and not hints.is_stopping:
-            if hints.due is not None and self._clock() >= hints.due:
-                return
-            self._sleep(min(left, _POLL_INTERVAL_S))
-            hints = self._signals.driver.read()
+        """Publish the wait: at a start, hints are cleared."""
+        self._signals.driver.update(min_wait=self._min_wait)
 
 
 @dataclass
@@ -107,21 +68,32 @@ class TriggerPolicy:
     interval: int
     waiting_since: int | None = None
 
-    def should_start(self, messages: int, urgent: bool, now: int, min_wait: int = 0) -> bool:
+    def starts_at(self, min_wait: float = 0.0) -> int | None:
+        """Return when the data that waits is taken, ns; None when none waits.
+
+        Args:
+            min_wait: how long data may wait at least, s.
+        """
+        if self.waiting_since is None:
+            return None
+        return self.waiting_since + max(self.interval, round(min_wait * SECOND))
+
+    def should_start(self, messages: int, urgent: bool, now: int, min_wait: float = 0.0) -> bool:
         """Return whether the data that waits is taken now.
 
         Args:
             messages: about how many messages wait.
             urgent: a micro-batch starts anyway, or the source is behind.
             now: the clock, ns.
-            min_wait: how long data may wait at least, ns.
+            min_wait: how long data may wait at least, s.
         """
         if messages == 0:
             return False
         if self.waiting_since is None or now < self.waiting_since:
             self.waiting_since = now
-        waited = now - self.waiting_since
-        if urgent or messages >= FULL_BATCH_MESSAGES or waited >= max(self.interval, min_wait):
+        starts_at = self.starts_at(min_wait)
+        is_due = starts_at is not None and now >= starts_at
+        if urgent or messages >= FULL_BATCH_MESSAGES or is_due:
             self.waiting_since = None
             return True
         return False

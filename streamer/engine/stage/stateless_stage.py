@@ -10,7 +10,7 @@ import orjson
 
 from streamer.core.component_stats import ComponentStats
 from streamer.core.execution import Execution, MicroBatch
-from streamer.core.message import Batch, IndexedMessage, Message
+from streamer.core.message import Batch, IndexedMessage
 from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.stage.crash_search import make_crash_search
@@ -23,7 +23,8 @@ from streamer.engine.stage.task_input import (
     run_chunk,
 )
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.input.replayable import Chunk, RawMessages
+from streamer.sdk.input.batch_chunks import split_chunks
+from streamer.sdk.input.replayable import Chunk
 from streamer.sdk.processing import Processor, run
 
 
@@ -147,10 +148,7 @@ def run_with_origins(
 def _split_batches(chunks: Iterable[Chunk], ex: Execution) -> Iterator[Batch]:
     """Give the batches of chunks one by one; plain payloads are batches of one."""
     for chunk in chunks:
-        if isinstance(chunk, RawMessages):
-            yield from ([Message(raw, chunk.meta)] for raw in chunk.raws)
-        else:
-            yield from chunk
+        yield from split_chunks([chunk])
         if ex.read_counter is not None:
             ex.read_counter.add(count_messages(chunk))
 

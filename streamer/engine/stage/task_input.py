@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from streamer.components.catalog import build_input_policy
 from streamer.connectors.merged_source import source_path_of
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import serialise_batch
@@ -20,8 +21,10 @@ from streamer.plan.buffer_chain import plan_of_buffer
 from streamer.plan.component_lookup import inner_inputs, input_of_path, input_paths
 from streamer.plan.rejection import rejects, replays
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.input.batch_chunks import batch_chunks
 from streamer.sdk.input.replayable import Chunk, RawMessages, ReadableSource
 from streamer.sdk.processing import Processor, run, run_each
+from streamer.sdk.processing.batching import BatchPolicy
 from streamer.sdk.spec import BuildContext, ParsedComponent
 from streamer.window.contract import PIECE_BITS
 
@@ -178,18 +181,24 @@ class PieceReader:
         """Take the plan, and what builds components."""
         self._task_plan = task_plan
         self._context = context
-        self._built: dict[InputPath, list[Processor]] = {}
+        self._built: dict[InputPath, tuple[list[Processor], BatchPolicy | None]] = {}
 
     def open_piece(self, piece: SourcePiece, task: TaskReport) -> OpenedPiece:
         """Open a piece; reading it is reported to a task."""
         piece_input = self._task_plan.input_of(piece)
-        processors = self._built.get(piece_input.path)
-        if processors is None:
-            processors = self._context.build_all(piece_input.component.processors)
-            self._built[piece_input.path] = processors
+        built = self._built.get(piece_input.path)
+        if built is None:
+            built = self._built[piece_input.path] = self._build(piece_input.component)
+        processors, policy = built
         chunks = piece.source.read(piece.content, task.execution)
+        if policy is not None:
+            chunks = batch_chunks(chunks, policy, task.execution)
         observed = observe_input(chunks, self._task_plan.plan.input, task, piece_input.inner)
         return OpenedPiece(piece.label or piece_input.component.label, processors, observed)
+
+    def _build(self, component: ParsedComponent) -> tuple[list[Processor], BatchPolicy | None]:
+        policy = build_input_policy(component, self._task_plan.plan.context(component))
+        return self._context.build_all(component.processors), policy
 
 
 def run_chunk(

@@ -15,6 +15,7 @@ from streamer.config.echo import ConfigRedactor
 from streamer.config.yaml_writer import format_yaml
 from streamer.core.redaction import SCRUBBED
 from streamer.plan.change_impact.plain_values import to_plain_value
+from streamer.sdk.processing.batching import BATCHING
 from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields
 
 _NAME: Final = Field("name", "string", "A component's name.", default="")
@@ -62,7 +63,8 @@ class Difference:
         line: the line there; 0 for nowhere.
         old: the value before, as it may be shown; None for none.
         new: the value after.
-        is_input_processor: whether it is among the processors beside an input, or below them.
+        is_input_processor: whether it is among the processors beside an input, or below them, or
+            in its batching.
     """
 
     path: str
@@ -89,7 +91,16 @@ class _Cursor:
         """Return the way to a field or an item."""
         path = f"{self.path}.{name}" if self.path else name
         field = self.field or (name if self.ancestors else "")
-        return _Cursor(path, self.ancestors, field, self.is_input_processor)
+        is_processor = self.is_input_processor or (name == BATCHING and self._cuts_batches())
+        return _Cursor(path, self.ancestors, field, is_processor)
+
+    def _cuts_batches(self) -> bool:
+        """Return whether the batching of the component here leaves its offsets as they are."""
+        if not self.ancestors:
+            return False
+        owner = self.ancestors[-1]
+        spec = catalog.find_spec(owner.kind, owner.name)
+        return spec is not None and spec.batching is not None
 
     def enter(self, component: ParsedComponent) -> _Cursor:
         """Return the way into a component."""

@@ -100,6 +100,9 @@ class InputContext(Protocol):
     def wait(self, seconds: float) -> bool:
         """Wait, but no longer than until the stream stops; return whether it has."""
 
+    def wake_planner(self) -> None:
+        """Have the planner poll now: there is more to read. It is cheap, from any thread."""
+
     def log(self, level: str, text: str, fields: Mapping[str, Any]) -> None:
         """Log a line."""
 

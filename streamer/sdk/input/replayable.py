@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
+from streamer.core.durations import MILLISECOND
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 
@@ -119,6 +120,73 @@ class ReplayableSource(ReadableSource, Protocol):
 
     def on_finished(self) -> None:
         """Note that a bounded source was read to its end, and that all of it is safe."""
+
+
+POLL_INTERVAL: Final = 250 * MILLISECOND
+"""ns between two polls of a source that does not say when it has something (`WakingSource`)."""
+
+
+@runtime_checkable
+class WakingSource(Protocol):
+    """A source for which the planner waits, in place of polling it all the time.
+
+    While there is nothing to do the planner waits inside Spark's call for the latest offset. The
+    wait ends at once when the planner is woken, and when `next_poll` says; then `latest_offset` is
+    called again. A wake-up counts from the moment at which `latest_offset` is called: when data
+    comes during the call, or between it and the wait, the wait ends at once. So the order is: make
+    the data visible to `latest_offset`, then wake. One that came without data costs a poll.
+
+    Whatever wakes the planner for this source is one of these:
+
+    - The driver has the data: what writes a spool (`SpoolStore.for_input`) wakes the planner by
+      `InputContext.wake_planner`. `watch` does nothing, and `next_poll` returns None.
+    - The time brings it: `next_poll` returns when. `watch` does nothing.
+    - Another system has it, and can be waited for: `watch` starts a daemon thread, which waits for
+      that system (a long poll, a notification) and calls `wake`.
+    - It must be asked: `next_poll` returns the time of the next question. The planner asks a source
+      that is no `WakingSource` every `POLL_INTERVAL`.
+
+    A source that holds others passes both on, by `watch_all` and `earliest_poll`.
+    """
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Begin to wake the planner; called once in its process, before the first poll.
+
+        It must return at once, and must not fail. What it starts ends with the process.
+
+        Args:
+            wake: ends the planner's wait, or the next one; cheap, from any thread.
+        """
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return when there may be something beyond `start` though nothing wakes the planner.
+
+        Called after a `latest_offset` with the same arguments, whenever no micro-batch starts.
+
+        Args:
+            start: the position of the stream.
+            now: the stream's clock, Unix ns.
+
+        Returns:
+            Unix ns; None when the planner is woken for all that comes.
+        """
+
+
+def watch_all(sources: Iterable[object], wake: Callable[[], None]) -> None:
+    """Have each of some sources wake the planner, as far as it can."""
+    for source in sources:
+        if isinstance(source, WakingSource):
+            source.watch(wake)
+
+
+def next_poll_of(source: object, start: Offset, now: int) -> int | None:
+    """Return when a source is to be polled again, Unix ns; None when it wakes the planner."""
+    return source.next_poll(start, now) if isinstance(source, WakingSource) else now + POLL_INTERVAL
+
+
+def earliest_poll(polls: Iterable[int | None]) -> int | None:
+    """Return the earliest of some times; None when there is none."""
+    return min((one for one in polls if one is not None), default=None)
 
 
 @runtime_checkable

@@ -230,6 +230,8 @@ class Spec:
         references: returns, for a parsed body that is right, the resources it refers to by a field
             that may hold other names as well: the field's name (dotted), the kind and the label.
         explains: returns, for a parsed body that is right, what `explain` says of it, in lines.
+        batching: of an input: returns, for a parsed body that is right, the policy by which the
+            engine puts its messages into batches as they are read; None for none.
         takes_configs: whether it takes configs of further components while it runs.
         in_memory: whether what it keeps is in the memory of the process that it is built in.
         examples: configs for the documentation.
@@ -254,6 +256,7 @@ class Spec:
     check: Callable[[Any], Iterable[tuple[str, str]]] | None = None
     references: Callable[[Any], Iterable[tuple[str, Kind, str]]] | None = None
     explains: Callable[[Any], Iterable[str]] | None = None
+    batching: Callable[[Any], ParsedFields | None] | None = None
     takes_configs: bool = False
     in_memory: bool = False
     examples: tuple[Example, ...] = ()

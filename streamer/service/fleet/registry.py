@@ -8,7 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from streamer.config import Config
 from streamer.config.file import read_file
@@ -42,49 +42,27 @@ from streamer.service.monitoring.stream_view import StreamView
 # Where many streams share the machine, all looks at them together come to about so many a second.
 _MIN_POLL_INTERVAL_S: Final = 0.1
 _POLL_INTERVAL_PER_STREAM_S: Final = 0.02
-_IDLE_REST_PER_STREAM_S: Final = 0.025
-# Those that are busy have as many looks again for themselves: what comes is to be seen soon.
-_BUSY_REST_PER_STREAM_S: Final = 0.05
 _MAX_UNPACED_STREAMS: Final = 4
 
 MAX_CONCURRENT_STARTS: Final = 4
 """Streams that are started at the same time."""
 
-_RATES_INTERVAL_S: Final = 1.0
+_MIN_WAITS_INTERVAL_S: Final = 1.0
 # A small micro-batch is so many CPU seconds; all together are to leave half of the cores free.
 _MICRO_BATCH_CPU_S: Final = 0.25
 _MAX_BATCH_WAIT_S: Final = 10.0
 
 
-class PollRates(NamedTuple):
-    """Poll intervals of streams that share a machine.
-
-    Attributes:
-        idle_s: the rest between two looks that find nothing, of a stream that delivers nothing, s.
-        busy_s: the same, of one that has delivered something of late, s.
-        min_wait_s: how long data waits at least, s.
-    """
-
-    idle_s: float
-    busy_s: float
-    min_wait_s: float
-
-
-def compute_poll_rates(streams: int, busy: int, cores: int) -> PollRates:
-    """Return how often streams that share a machine look for data, and take it.
+def compute_min_wait(busy: int, cores: int) -> float:
+    """Return how long data waits at least in streams that share a machine, s.
 
     Args:
-        streams: how many there are.
         busy: how many of them have delivered something of late.
         cores: what they share.
     """
-    idle = _IDLE_REST_PER_STREAM_S * streams if streams > _MAX_UNPACED_STREAMS else 0.0
-    min_wait = (
-        min(busy * _MICRO_BATCH_CPU_S / (cores / 2), _MAX_BATCH_WAIT_S)
-        if busy > _MAX_UNPACED_STREAMS
-        else 0.0
-    )
-    return PollRates(idle, min(idle, _BUSY_REST_PER_STREAM_S * busy), min_wait)
+    if busy <= _MAX_UNPACED_STREAMS:
+        return 0.0
+    return min(busy * _MICRO_BATCH_CPU_S / (cores / 2), _MAX_BATCH_WAIT_S)
 
 
 class Registry:
@@ -138,7 +116,7 @@ class Registry:
         self._all: weakref.WeakSet[ManagedStream] = weakref.WeakSet()
         self._closing = False
         self._cores = count_cores(reader.root.spark["master"])
-        self._rates_updated_at = 0.0
+        self._min_waits_updated_at = 0.0
         self.resources = [self.resource_text(one) for one in store.resources()]
         self._context = FleetContext(
             start_run,
@@ -266,7 +244,7 @@ class Registry:
         """Put a stream among the others."""
         with self._lock:
             self._streams[managed.stream_id] = managed
-        self._update_poll_rates()
+        self._update_min_waits()
 
     def delete_stream(self, managed: ManagedStream) -> None:
         """Let a stream that is stopped be gone, with all that it has."""
@@ -280,14 +258,14 @@ class Registry:
             self.checkpoints.delete(stream_id)
         except StreamerError as e:
             self.log("WARN", f"The checkpoint stays for now: {e}", {"stream": stream_id})
-        self._update_poll_rates()
+        self._update_min_waits()
 
     def remove_stream(self, managed: ManagedStream) -> None:
         """Let a stream that is stopped be gone, and leave what it has for when it comes back."""
         managed.close()
         with self._lock:
             self._streams.pop(managed.stream_id, None)
-        self._update_poll_rates()
+        self._update_min_waits()
 
     def check_open(self) -> None:
         """Check that the service is not about to end.
@@ -305,17 +283,16 @@ class Registry:
 
     def _poll_interval(self) -> float:
         """Return the seconds between two looks at a stream; now and then, see how busy all are."""
-        if time.monotonic() - self._rates_updated_at >= _RATES_INTERVAL_S:
-            self._update_poll_rates()
+        if time.monotonic() - self._min_waits_updated_at >= _MIN_WAITS_INTERVAL_S:
+            self._update_min_waits()
         return max(_MIN_POLL_INTERVAL_S, _POLL_INTERVAL_PER_STREAM_S * len(self._streams))
 
-    def _update_poll_rates(self) -> None:
-        self._rates_updated_at = time.monotonic()
+    def _update_min_waits(self) -> None:
+        self._min_waits_updated_at = time.monotonic()
         streams = self.streams().values()
-        rates = compute_poll_rates(len(streams), sum(one.is_busy for one in streams), self._cores)
+        min_wait = compute_min_wait(sum(one.is_busy for one in streams), self._cores)
         for managed in streams:
-            rest = rates.busy_s if managed.is_busy else rates.idle_s
-            managed.set_poll_rates(rest, rates.min_wait_s)
+            managed.set_min_wait(min_wait)
 
     def _on_rollback(self, managed: ManagedStream, config: Config) -> None:
         """Note that a revision has failed on probation: what ran before it is deployed again."""

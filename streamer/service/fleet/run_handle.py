@@ -38,13 +38,8 @@ class RunHandle(Protocol):
     def tap(self) -> MessageSamples | None:
         """Return the samples of messages; None while it is not open."""
 
-    def set_poll_rates(self, rest_s: float, min_wait_s: float) -> None:
-        """Set how often the run polls for data, and takes it.
-
-        Args:
-            rest_s: how long its source may rest between two polls that find nothing.
-            min_wait_s: how long data waits at least, s.
-        """
+    def set_min_wait(self, seconds: float) -> None:
+        """Set how long data waits at least for a micro-batch, s."""
 
     def interrupt(self) -> None:
         """Abandon the wait for what fails, from another thread; `stop` comes next."""

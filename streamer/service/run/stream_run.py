@@ -418,9 +418,9 @@ class StreamRun:
         """Return the samples of messages."""
         return self.stream.input.tap
 
-    def set_poll_rates(self, rest_s: float, min_wait_s: float) -> None:
-        """Set how often the stream polls for data, and takes it; see `Stream`."""
-        self.stream.set_poll_settings(rest_s, min_wait_s)
+    def set_min_wait(self, seconds: float) -> None:
+        """Set how long data waits at least; see `Stream`."""
+        self.stream.set_min_wait(seconds)
 
     def interrupt(self) -> None:
         """Abandon the wait for what fails, from another thread; `stop` comes next."""

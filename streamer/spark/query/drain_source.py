@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from streamer.core.execution import Execution
 from streamer.plan import Plan
-from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, ReplayableSource
+from streamer.sdk.input.replayable import (
+    Chunk,
+    LatestOffset,
+    Limit,
+    Offset,
+    ReplayableSource,
+    next_poll_of,
+    watch_all,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,14 @@ class DrainSource:
             return LatestOffset(start, 0, is_ended=True)
         source_end = self.source.latest_offset(start, now, limit)
         return source_end._replace(is_ended=not source_end.has_more)
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have the source wake the planner."""
+        watch_all([self.source], wake)
+
+    def next_poll(self, start: Offset, now: int) -> int | None:
+        """Return the source's; it does not matter for one that is not read any more."""
+        return next_poll_of(self.source, start, now) if self.to_end else None
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[Any]:
         """Cut what lies between two offsets into about `parts` pieces, in arrival order."""

@@ -35,7 +35,7 @@ from streamer.engine.driver.results_factory import open_store, store_gauges
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.planner_channels import PlannerChannel
-from streamer.engine.planner.trigger import PollSettings
+from streamer.engine.planner.trigger import WaitSetting
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
@@ -70,8 +70,7 @@ OnDelivered = Callable[[float, float, float], None]
 
 _TRIGGER_INTERVAL = "0 seconds"
 """Spark's trigger. An interval would be waited for by the wall clock: for an hour, when that is set
-back by an hour. After a look that found nothing Spark rests by `spark.sql.streaming.pollingDelay`,
-and when a micro-batch is worth it the source says.
+back by an hour. The source waits itself until a micro-batch is worth it.
 """
 
 
@@ -170,7 +169,7 @@ class QueryRun:
         session: the session that it runs in; None before the first.
         stopping: set when the stream is to stop.
         signals: by which the process that plans micro-batches is talked to.
-        poll_settings: how often that polls.
+        wait_setting: how long data waits there at least.
         delivery: delivers its micro-batches.
         delivery_error: what has ended the newest delivery; None when nothing has.
         trouble_tracker: since when `trouble` lasts, and how often it was tried.
@@ -215,7 +214,7 @@ class QueryRun:
         self._caches: CacheServer | None = None
         self._task_log: TaskLogReceiver | None = None
         self.signals = PlannerChannel(checkpoint.directory / "signals")
-        self.poll_settings = PollSettings(self.signals)
+        self.wait_setting = WaitSetting(self.signals)
         self.batch_meter = BatchMeter(lambda: self.signals.planner.read().extent)
         self._parallelism = ParallelismReporter(plan, self.signals, log)
         self.crashes, self.current_batch = WorkerCrashes(checkpoint.root), -1
@@ -333,7 +332,8 @@ class QueryRun:
         session = self.session = session if session is self.session else session.newSession()
         self._caches = self._caches or self.plan.host_caches()
         self.signals.clear()
-        self.poll_settings.publish()
+        self._input.host.planner_waker.wake = self.signals.wake_planner
+        self.wait_setting.publish()
         self._parallelism.report(session, is_start=True)
         self._newest_reported = False
         self.delivery.metrics.count("input_connection_up", self.labels.input)

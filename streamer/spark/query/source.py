@@ -7,6 +7,7 @@ An offset has the input's own, and beside it what a replay must see again
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from streamer.connectors.kafka.input.opened_input import Offsets
-from streamer.core.durations import SECOND
+from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
@@ -31,19 +32,23 @@ from streamer.engine.planner.planner_channels import (
 )
 from streamer.engine.planner.trigger import (
     BatchClock,
-    IdlePause,
     TriggerPolicy,
     measure_pressure,
     next_tick,
     standstill_between,
 )
+from streamer.engine.planner.wake_ups import MAX_WAIT_S, WakeUpReceiver
 from streamer.sdk.input.replayable import (
+    POLL_INTERVAL,
     LatestOffset,
     Limit,
     MeasurableSource,
     Offset,
     ReplayableSource,
+    earliest_poll,
     extent_of,
+    next_poll_of,
+    watch_all,
 )
 from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
@@ -54,6 +59,13 @@ _FIRST_BATCH_LIMIT = Limit(messages=100_000, size=16 << 20)
 """What the first micro-batch of a start takes at most: about a second's work, so that results come
 soon, and what cannot work shows at once. Its end is in Spark's log, like any other's.
 """
+
+_ANSWER_AFTER = 2 * SECOND
+"""ns after which Spark has its answer though there is nothing: it can end a query only then."""
+
+_REST_STEP = 50 * MILLISECOND
+"""ns between two polls while data waits for its micro-batch, whatever wakes the planner: each of a
+thousand messages a second does."""
 
 _MAX_TASKS_PER_SLOT = 8
 """Spark's tasks in a micro-batch for each one that can run at once, at most."""
@@ -129,15 +141,32 @@ class _Poll:
 class StreamReader(DataSourceStreamReader):
     """Plans micro-batches on the driver, and hands out pieces to the workers."""
 
-    def __init__(self, plan: SourcePlan, clock: BatchClock | None = None) -> None:
-        """Take the plan, and the clock by which micro-batches have their times."""
+    def __init__(
+        self,
+        plan: SourcePlan,
+        clock: BatchClock | None = None,
+        answer_after: int = _ANSWER_AFTER,
+    ) -> None:
+        """Take the plan.
+
+        Args:
+            plan: what is planned.
+            clock: by which micro-batches have their times.
+            answer_after: ns after which Spark has its answer though there is nothing.
+        """
         set_limits(plan.limits)
         self._plan = plan
+        self._answer_after = answer_after
         self._trigger = TriggerPolicy(plan.interval)
         self._clock = clock or BatchClock()
-        self._idle_pause = IdlePause(plan.signals, clock=self._clock.now)
+        # Spark makes readers in tasks too, which wait for nothing.
+        self._wake_ups: WakeUpReceiver | None = None
         self._kafka_admission = (
-            KafkaAdmission(plan.kafka, plan.signals, clock=self._clock.now) if plan.kafka else None
+            KafkaAdmission(
+                plan.kafka, plan.signals, sleep=self._wait_for_wake_up, clock=self._clock.now
+            )
+            if plan.kafka
+            else None
         )
         # The newest micro-batch's time, and what the steady clock said then.
         self._planned: tuple[int, int] | None = None
@@ -150,22 +179,52 @@ class StreamReader(DataSourceStreamReader):
         return begin.to_fields()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return `start` when nothing is worth a micro-batch now, or where it goes to.
+        """Return where a micro-batch goes to, as soon as one is worth it; `start` where none is.
 
-        Beside Kafka inputs it returns only when a micro-batch is worth it
+        Spark would ask again and again: this waits in its place until there is data, a window is
+        due, or the driver requests something, and answers now and then all the same. Beside Kafka
+        inputs it returns only when a micro-batch is worth it
         (`streamer.engine.planner.kafka_admission`).
         """
         before = MicroBatchOffset.from_fields(start)
         self._clock.continue_from(before.batch_time)
+        self._open_wake_ups().drain()
+        until = self._clock.steady() + self._answer_after
         while True:
-            self._idle_pause.wait()
             end = self._plan_end(before)
-            self._idle_pause.note_poll(end is not None)
             if end is not None:
                 return add_checksum(end.to_fields())
-            if self._kafka_admission is None:
+            is_over = self._clock.steady() >= until or self._plan.signals.driver.read().is_stopping
+            if is_over and self._kafka_admission is None:
                 return start
-            self._kafka_admission.wait()
+            self._wait_for_poll(before)
+
+    def _open_wake_ups(self) -> WakeUpReceiver:
+        if self._wake_ups is None:
+            # The driver knows the port before the first poll, so that nothing comes in between.
+            self._wake_ups = self._plan.signals.receive_wake_ups()
+            watch_all([self._plan.source], self._wake_ups.wake)
+        return self._wake_ups
+
+    def _wait_for_wake_up(self, seconds: float) -> None:
+        self._open_wake_ups().wait(seconds)
+
+    def _wait_for_poll(self, before: MicroBatchOffset) -> None:
+        """Wait until the next poll is worth it, after one that was not worth a micro-batch."""
+        hints, now = self._plan.signals.driver.read(), self._clock.now()
+        starts_at = self._trigger.starts_at(hints.min_wait)
+        if starts_at is not None:
+            until = earliest_poll([starts_at, hints.due, now + _REST_STEP]) or now
+            # Without a look at wake-ups: all of them are about data that is to wait.
+            time.sleep(max(until - now, MILLISECOND) / SECOND)
+            return
+        polls = [hints.due, next_poll_of(self._plan.source, before.data, now)]
+        if self._kafka_admission is not None:
+            polls.append(now + POLL_INTERVAL)
+        at = earliest_poll(polls)
+        # What has been due for long is nothing that this poll could have found.
+        ns = MAX_WAIT_S * SECOND if at is None else at - now if at > now else _REST_STEP
+        self._wait_for_wake_up(min(ns / SECOND, MAX_WAIT_S))
 
     def _plan_end(self, before: MicroBatchOffset) -> MicroBatchOffset | None:
         """Return where a micro-batch goes to, if one is worth it now."""
@@ -188,8 +247,7 @@ class StreamReader(DataSourceStreamReader):
         requested_at = max(hints.requested_at, before.requested_at)
         is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at
         urgent = is_due or poll.has_more or poll.latest.is_ended
-        min_wait = round(hints.min_wait * SECOND) if poll.waiting and not urgent else 0
-        should_start = self._trigger.should_start(poll.waiting, urgent, poll.time, min_wait)
+        should_start = self._trigger.should_start(poll.waiting, urgent, poll.time, hints.min_wait)
         takes_input = should_start or not poll.latest.waiting
         ended = poll.latest.is_ended and takes_input
         if not (should_start or is_due or ended != before.ended):

@@ -129,16 +129,14 @@ class Stream:
         """Return the newest status of each shard."""
         return self.run.statuses()
 
-    def set_poll_settings(self, seconds: float, min_wait: float = 0.0) -> None:
-        """Set how often the source is polled, and how long data waits, on a shared machine.
+    def set_min_wait(self, seconds: float) -> None:
+        """Set how long data waits at least, on a shared machine.
 
         Args:
-            seconds: how long the source rests between two looks that find nothing; 0 for not at
-                all. A window that is due ends a rest.
-            min_wait: how long data waits at least, s; windows close on time all the same, and
-                whoever waits for an answer gets it as soon as ever.
+            seconds: 0 for not at all. Windows close on time all the same, and whoever waits for an
+                answer gets it as soon as ever.
         """
-        self.run.poll_settings.update(seconds, 0.0 if self.input.holds_requests else min_wait)
+        self.run.wait_setting.update(0.0 if self.input.holds_requests else seconds)
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""

@@ -93,8 +93,8 @@ SETTINGS: Mapping[str, str] = {
     # checkpoint that has begun with one cannot go on with the other.
     "spark.sql.streaming.offsetLog.formatVersion": "1",
     "spark.sql.streaming.minBatchesToRetain": "20",
-    # How often Spark asks the source whether there is something to do.
-    "spark.sql.streaming.pollingDelay": "250ms",
+    # Between two questions to the source: it waits itself (`StreamReader`), a stop is quick.
+    "spark.sql.streaming.pollingDelay": "10ms",
     # A pack is up to 4 MB and the rows of a shard are few: batches are bounded by bytes.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
     "spark.sql.session.timeZone": "UTC",

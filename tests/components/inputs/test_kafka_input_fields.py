@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from streamer.components.catalog import find_input_batching
 from streamer.components.inputs import kafka, kafka_franz, redpanda
 from streamer.config import parse_config
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
@@ -120,7 +121,11 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "regexp_topics_include": {"topics": None},
     "regexp_topics_exclude": {"topics": ["t"], "regexp_topics": True},
     "unordered_processing.enabled": {"unordered_processing": {"checkpoint_limit": 7}},
-    "unordered_processing.checkpoint_limit": {"unordered_processing": {"enabled": True}},
+    **{
+        path: {"unordered_processing": {"enabled": True}}
+        for path in TRIED
+        if path.startswith("unordered_processing.") and "enabled" not in path
+    },
 }
 
 
@@ -167,7 +172,9 @@ def meaning(name: str, more: Mapping[str, Any]) -> tuple[Any, ...]:
     assert isinstance(found, KafkaInput)
     token = found.token and [cell.cell_contents for cell in found.token.__closure__ or ()][-1:]
     again = replays(parse_config(config(name, more)).input, {})
-    return found.source, token is None, repr(token), again
+    batching = find_input_batching(parse_config(config(name, more)).input)
+    policy = batching and [repr(value) for value in batching.values()]
+    return found.source, token is None, repr(token), again, policy
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -93,11 +93,14 @@ def test_single_partitions_are_begun_where_they_say_or_by_the_rule():
         (f"{FRANZ}, fetch_max_bytes: 3GiB", "expected 0 to 2147483647 bytes"),
         (f"{FRANZ}, transaction_isolation_level: none", "transaction_isolation_level"),
         (f"{KAFKA}, checkpoint_limit: 0", "is 0; expected 1 or more"),
-        (f"{KAFKA}, batching: {{count: 10}}", "use the buffer memory with a batch_policy"),
-        (f"{FRANZ}, batching: {{period: 1s}}", "use the buffer memory with a batch_policy"),
+        (f"{KAFKA}, batching: {{count: -1}}", "batching.count is -1; expected 0 (no limit) or"),
         (
-            f"{REDPANDA}, unordered_processing: {{batching: {{byte_size: 1}}}}",
-            "use the buffer memory with a batch_policy",
+            f"{FRANZ}, batching: {{processors: [{{noop: {{}}}}]}}",
+            "batch policy must have at least one active trigger",
+        ),
+        (
+            f"{REDPANDA}, unordered_processing: {{batching: {{byte_size: -1}}}}",
+            "unordered_processing.batching.byte_size is -1; expected 0",
         ),
         (f"{KAFKA}, tls: {{root_cas: a, root_cas_file: b}}", "only one field between"),
         (f"{KAFKA}, sasl: {{mechanism: PLAIN}}", "sasl.user"),

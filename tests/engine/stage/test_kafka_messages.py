@@ -14,6 +14,7 @@ from streamer.core.execution import Execution
 from streamer.engine.planner.kafka_inputs import KafkaInputRef
 from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.planner_channels import MicroBatchOffset
+from streamer.engine.report.result_frame import Frame
 from streamer.engine.stage.kafka_messages import (
     FIRST_PIECE_NUMBER,
     KafkaMessageReader,
@@ -144,6 +145,41 @@ def test_an_input_in_brokers_knows_its_way_and_its_processors():
     assert rows.partition_of(piece) == "q:a/0"
 
 
+BATCHED = """
+input:
+  broker:
+    inputs:
+      - stdin: {}
+      - redpanda:
+          seed_brokers: ["localhost:9092"]
+          topics: [a]
+          unordered_processing:
+            enabled: %s
+            batching:
+              count: 3
+              check: 'content() == "end"'
+              processors: [{mapping: 'root = "%%v/%%s".format(batch_size(), content())'}]
+        processors: [{archive: {format: lines}}]
+pipeline:
+  processors: [{mapping: 'root = "%%s|%%v".format(content(), batch_size())'}]
+output: {stdout: {}}
+"""
+
+
+@pytest.mark.parametrize("cut", [1, 2, 1000])
+def test_the_messages_of_a_partition_become_batches(cut):
+    texts = [[b"a", b"b", b"end", b"c", b"d", b"e", b"f"], [b"g", b"end"]]
+    found = [plain("a", p, at, raw) for p, raws in enumerate(texts) for at, raw in enumerate(raws)]
+    place = KafkaInputRef(0, (1,), ("1",), MetadataSettings())
+    given = {"place": place, "cut": cut}
+    on, off = (
+        b"".join(one.body for one in frames(BATCHED % on, found, NeededColumns(), **given))
+        for on in ("true", "false")
+    )
+    assert on.split() == b"3/a 3/b 3/end|1 3/c 3/d 3/e|1 1/f|1 2/g 2/end|1".split()
+    assert off.split() == [b"%s|1" % text for texts_of in texts for text in texts_of]
+
+
 META = [
     ("a", 3, 10, None, None, [("h", b"1"), ("h", b"2"), ("kafka_key", b"mine"), ("n", None)]),
     ("a", 3, 12, b"\xffkey", b"v", []),
@@ -193,13 +229,17 @@ mappings = st.lists(st.sampled_from(KEYS), max_size=3, unique=True).map(
 
 
 def frames(
-    text: str, found: list[Message], wanted: NeededColumns, how: MetadataSettings
-) -> list[tuple[Any, ...]]:
+    text: str,
+    found: list[Message],
+    wanted: NeededColumns,
+    place: KafkaInputRef = PLACE,
+    cut: int = 1000,
+) -> list[Frame]:
     stage = StatelessStage(TaskPlan.of(make_plan(parse_config(text, "test.yaml"))), now=lambda: 0)
-    rows = KafkaMessageReader(KafkaInputRef(0, (), (), how), planned(found), wanted)
+    rows = KafkaMessageReader(place, planned(found), wanted)
     return [
         frame
-        for stretch in split_partition_runs(columns(found, wanted), wanted.topic)
+        for stretch in split_partition_runs(columns(found, wanted, cut), wanted.topic)
         for frame in stage.frames(SourcePiece(rows, rows.number(stretch), rows.piece(stretch)))
         if frame.kind == 0
     ]
@@ -209,7 +249,8 @@ def frames(
 @given(mapping=mappings, found=messages, named_first=st.booleans(), multi=st.booleans())
 def test_what_nobody_reads_is_missed_by_nobody(mapping, found, named_first, multi):
     text = f"pipeline: {{processors: [{{mapping: '{mapping}'}}]}}\noutput: {{stdout: {{}}}}"
-    how = MetadataSettings(named_first=named_first, multi_header=multi)
+    settings = MetadataSettings(named_first=named_first, multi_header=multi)
+    how = KafkaInputRef(0, (), (), settings)
     keys = find_read_metadata(make_plan(parse_config(text, "test.yaml")))
     assert keys is not None
     pruned = frames(text, found, NeededColumns(keys, topic="a", is_split=False), how)

@@ -162,6 +162,12 @@ def test_what_is_gone_has_its_place_in_the_old_file() -> None:
     assert (found.file, found.line) == ("old.yaml", 15)
 
 
+def test_other_batches_of_an_input_leave_its_offsets_as_they_are() -> None:
+    base = "input: {kafka: {addresses: ['a:1'], topics: [t], batching: {count: 5}}}"
+    found = judged(base, base.replace("count: 5", "count: 6, processors: [{mapping: root = 1}]"))
+    assert {change.effect for change in found.changes} == {IN_PLACE}
+
+
 def test_what_stands_in_a_file_of_resources_has_its_place_there(tmp_path) -> None:
     main = tmp_path / "main.yaml"
     main.write_text("input: {generate: {mapping: root = 1}}\npipeline: {processors: [resource: r]}")

@@ -132,8 +132,8 @@ class PretendedRun:
     def tap(self) -> MessageSamples:
         return self.samples
 
-    def set_poll_rates(self, seconds: float, patience: float) -> None:
-        self.patience = patience
+    def set_min_wait(self, seconds: float) -> None:
+        self.patience = seconds
 
     def interrupt(self) -> None:
         self.interrupted = True

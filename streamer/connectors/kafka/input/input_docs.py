@@ -13,7 +13,7 @@ beginning.
 
 Adds the metadata `kafka_key`, `kafka_topic`, `kafka_partition`, `kafka_offset`, `kafka_lag`,
 `kafka_timestamp_ms`, `kafka_timestamp_unix`, `kafka_tombstone_message` and every header. A batch
-is one message.
+is one message, unless `batching` makes larger ones of the messages of each partition.
 
 A start checks brokers, TLS, SASL, topics and rights for at most ten seconds. A running stream
 waits for unavailable brokers. Messages that are deleted before they are read end the stream with

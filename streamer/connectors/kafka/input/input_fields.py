@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection_fields import RACK_ID
-from streamer.sdk.processing.batching import BATCHING, POLICY_FIELDS, is_batching_used
 from streamer.sdk.spec import REQUIRED, Field, ParsedFields, duration_field
 
 TOPICS: Final = "topics"
@@ -143,14 +141,6 @@ MULTI: Final = Field(
     advanced=True,
 )
 
-BATCHES: Final = Field(
-    BATCHING,
-    "object",
-    "Must be left as it is: the buffer `memory` cuts batches.",
-    children=POLICY_FIELDS,
-    advanced=True,
-)
-
 OWN_FIELDS: Final = (
     Field(
         MAX_MESSAGES,
@@ -182,16 +172,6 @@ OWN_FIELDS: Final = (
     ),
 )
 """Fields that all of them have, and Connect's do not."""
-
-
-def batching_problems(batching: ParsedFields, place: str) -> Iterator[tuple[str, str]]:
-    """Return why a policy of an input cannot be used, when it is one."""
-    if is_batching_used(batching):
-        yield (
-            place,
-            "is not done by this input; use the buffer memory with a batch_policy, which cuts what "
-            "a micro-batch has, or batching of the output",
-        )
 
 
 def min_given(*bounds: int | None) -> int | None:

@@ -27,6 +27,16 @@ def test_an_input_says_what_it_reads_from_where_how_much_and_who_hears_of_it() -
     )
 
 
+def test_an_input_says_when_its_batches_are_closed() -> None:
+    batching = "count: 1000, byte_size: 2000, check: this.end, period: 1s"
+    text = "input: {kafka: {addresses: ['a:1'], topics: [t], batching: {%s}}}"
+    assert (
+        "      batches      of one partition each, closed by 1,000 messages, 2,000 bytes, when "
+        "check is true, the end of a micro-batch; collects for 1s\n"
+    ) in explain(make_plan(parse_config(text % batching)), "")
+    assert "batches      " not in explain(make_plan(parse_config(text % "count: 1")), "")
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

@@ -1,0 +1,1 @@
+"""Configs of Benthos and Redpanda Connect, and what they come to here."""

@@ -182,6 +182,22 @@ _SPARK: Final = Field(
             examples=({"spark.driver.memory": "4g"},),
         ),
         Field(
+            "kafka",
+            "object",
+            "How Kafka is read.",
+            advanced=True,
+            children=(
+                Field(
+                    "reader",
+                    "string",
+                    "Who reads Kafka: `workers` fetch it themselves; `jvm` is Spark's own source, "
+                    "for which it needs jars.",
+                    default="jvm",
+                    options=("workers", "jvm"),
+                ),
+            ),
+        ),
+        Field(
             "jars_directory",
             "string",
             "Where the jars are with which Spark reads Kafka. When left out they are looked for "

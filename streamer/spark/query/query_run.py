@@ -347,10 +347,10 @@ class QueryRun:
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self.kafka
+        source = self._input.source if kafka is None else kafka.prepare_source(self._input.source)
+        by_spark = kafka is not None and not kafka.is_read_by_workers
         source_plan = SourcePlan(
-            source=self._input.source
-            if self._drain_limit is None
-            else self._drain_limit.apply_to(self._input.source),
+            source=source if self._drain_limit is None else self._drain_limit.apply_to(source),
             windows=self.plan.windows,
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
@@ -359,9 +359,9 @@ class QueryRun:
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
-            kafka=kafka.children if kafka else (),
+            kafka=kafka.children if kafka is not None and by_spark else (),
             limits=self.plan.limits,
-            reports_lag=kafka is not None and kafka.needed_columns.needs("kafka_lag"),
+            reports_lag=kafka is not None and by_spark and kafka.needed_columns.needs("kafka_lag"),
         )
         kafka_rows = kafka.stage_rows(session, self.plan) if kafka else []
         spark_checkpoint = self._checkpoint.spark
@@ -369,7 +369,7 @@ class QueryRun:
         return start_query(
             session,
             self.plan,
-            self._input.source,
+            source,
             source_plan,
             kafka_rows,
             spark_checkpoint,

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.bloblang import restore_inputs
+from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.execution import MicroBatch
 from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
@@ -179,7 +180,7 @@ def make_pack_stage(
                 yield row._replace(shard=names[row.shard])
             if number == 0:
                 planned = current_planned_batch()
-                ends = planned.ends if planned is not None else ()
+                ends = planned.ends if planned is not None else list_kafka_ends(offset.data)
                 sources = {
                     at: list_clock_sources(one, source, ends)
                     for at, one in split_task_plan(task_plan).items()

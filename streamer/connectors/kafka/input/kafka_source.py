@@ -236,6 +236,21 @@ class KafkaSource(OpenKafkaInput):
             waiting = 1  # what is gone is left behind by a micro-batch
         return Backlog(waiting, waiting > (self.bound or MAX_BATCH_MESSAGES), nest_offsets(ends))
 
+    def first_offsets(self, places: list[PartitionRef]) -> dict[PartitionRef, int]:
+        """Return where partitions begin now that were never read.
+
+        Raises:
+            StreamerError: no broker answers in time, or it refuses.
+        """
+        if not places:
+            return {}
+        cluster, timeout_s = self.cluster_view.cluster, self.connection.answer_timeout_s
+        try:
+            found = cluster.begin_offsets(places, timeout_s)
+        except KafkaError as error:
+            raise StreamerError(f"input {self.name}: {error}") from None
+        return {place: found.get(place, 0) for place in places}
+
     def lost_text(self, known: Offsets) -> str | None:
         """Return which messages were deleted before they were read, in one line; None for none.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.errors import KafkaError
@@ -211,6 +211,10 @@ class PartitionFetcher:
         found: int = _Pending(self._session.manager, ask).result(self._settings.timeout_s + 1)
         return found
 
+    def close(self) -> None:
+        """Disconnect."""
+        self._session.close()
+
     def note_size(self, topic: str, size: int, offsets: int) -> None:
         """Note how many bytes so many offsets of a topic took."""
         if offsets > 0:
@@ -386,9 +390,7 @@ class _Pending:
         return self._future.value
 
 
-def _fetch_request(
-    wanted: PartitionRange, at: int, size: int, settings: FetchSettings
-) -> Any:
+def _fetch_request(wanted: PartitionRange, at: int, size: int, settings: FetchSettings) -> Any:
     from kafka.protocol.consumer import FetchRequest
 
     topic = FetchRequest.FetchTopic

@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from struct import Struct, error as StructError
+from struct import Struct
+from struct import error as StructError
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -67,16 +68,18 @@ class RecordColumns(NamedTuple):
     """Records of one partition in their order; columns that are not needed are empty.
 
     Attributes:
-        values: None for a tombstone.
+        values: empty for a tombstone.
+        tombstones: the places of the records that have no value.
         offsets: of each.
-        keys: None where there is none.
+        keys: empty where there is none.
         timestamps: ms since the Unix epoch.
         headers: of each record, in order.
     """
 
-    values: list[bytes | None]
+    values: list[bytes]
+    tombstones: list[int]
     offsets: list[int]
-    keys: list[bytes | None]
+    keys: list[bytes]
     timestamps: list[int]
     headers: list[Sequence[Header]]
 
@@ -99,7 +102,7 @@ class _Batch(NamedTuple):
     base_offset: int
     base_timestamp: int
     append_time: int | None
-    count: int
+    records: int
     body: bytes | memoryview
 
 
@@ -136,7 +139,7 @@ class Decoded(NamedTuple):
     next_offset: int
 
 
-_NO_RECORDS: Final = RecordColumns([], [], [], [], [])
+_NO_RECORDS: Final = RecordColumns([], [], [], [], [], [])
 
 
 def decode_records(
@@ -287,9 +290,9 @@ def _decode_batches(
     starts: list[int] = []
     at = 0
     for batch in batches:
-        at = _find_records(buffer, at, at + len(batch.body), batch.count, starts)
+        at = _find_records(buffer, at, at + len(batch.body), batch.records, starts)
     octets = np.frombuffer(buffer, np.uint8)
-    counts = [one.count for one in batches]
+    counts = [one.records for one in batches]
     # One byte of attributes, which nobody uses, stands before the first field.
     deltas, places = _read_varints(octets, np.array(starts, _INT64) + 1)
     offset_deltas, places = _read_varints(octets, places)
@@ -310,6 +313,7 @@ def _decode_batches(
         timestamps = choose(_read_times(batches, counts, deltas)).tolist()
     return RecordColumns(
         values,
+        np.flatnonzero(sizes < 0).tolist(),
         offsets.tolist() if needed.offsets else [],
         _slice(buffer, key_places, key_sizes) if needed.keys else [],
         timestamps,
@@ -354,17 +358,12 @@ def _read_varints(octets: NDArray[np.uint8], places: Ints) -> tuple[Ints, Ints]:
     return (raw >> 1) ^ -(raw & 1), places
 
 
-def _slice(buffer: bytes, places: Ints, sizes: Ints) -> list[bytes | None]:
-    """Return the bytes at places; None where a size is negative."""
+def _slice(buffer: bytes, places: Ints, sizes: Ints) -> list[bytes]:
+    """Return the bytes at places; none where a size is negative, which stands for no value."""
     ends = places + np.maximum(sizes, 0)
     if len(ends) and int(ends.max()) > len(buffer):
         raise ValueError("a record in it has no end")
-    found: list[bytes | None] = [
-        buffer[start:end] for start, end in zip(places.tolist(), ends.tolist(), strict=True)
-    ]
-    for number in np.flatnonzero(sizes < 0).tolist():
-        found[number] = None
-    return found
+    return [buffer[start:end] for start, end in zip(places.tolist(), ends.tolist(), strict=True)]
 
 
 def _read_times(batches: Sequence[_Batch], counts: Sequence[int], deltas: Ints) -> Ints:
@@ -376,9 +375,7 @@ def _read_times(batches: Sequence[_Batch], counts: Sequence[int], deltas: Ints) 
     return times
 
 
-def _read_headers(
-    buffer: bytes, octets: NDArray[np.uint8], places: Ints
-) -> list[Sequence[Header]]:
+def _read_headers(buffer: bytes, octets: NDArray[np.uint8], places: Ints) -> list[Sequence[Header]]:
     counts, places = _read_varints(octets, places)
     headers: list[Sequence[Header]] = [()] * len(counts)
     for number in np.flatnonzero(counts).tolist():
@@ -419,10 +416,11 @@ def _decode_old(data: bytes, begin: int, end: int) -> Decoded:
                 found.append(record)
     return Decoded(
         RecordColumns(
-            [one.value for one in found],
+            [one.value or b"" for one in found],
+            [place for place, one in enumerate(found) if one.value is None],
             [one.offset for one in found],
-            [one.key for one in found],
-            [one.timestamp or -1 for one in found],
+            [one.key or b"" for one in found],
+            [-1 if one.timestamp is None else one.timestamp for one in found],
             [tuple((name, value or b"") for name, value in one.headers) for one in found],
         ),
         next_offset,

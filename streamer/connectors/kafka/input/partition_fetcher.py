@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.record_batches import (
@@ -79,7 +80,7 @@ class PartitionRange(NamedTuple):
     end: int
 
 
-class _Answer(NamedTuple):
+class BrokerAnswer(NamedTuple):
     """What a broker has answered of one partition.
 
     Attributes:
@@ -97,6 +98,32 @@ class _Answer(NamedTuple):
     aborted: list[AbortedTransaction]
     is_throttled: bool
     replica: int
+
+    @classmethod
+    def parse(cls, answer: Any, part: Any, is_committed: bool) -> BrokerAnswer:
+        """Return what kafka-python's answer says of a partition.
+
+        Args:
+            answer: the answer.
+            part: its part about the partition.
+            is_committed: whether records of open transactions are left out.
+        """
+        aborted = [
+            AbortedTransaction(one.first_offset, one.producer_id)
+            for one in (part.aborted_transactions or ())
+        ]
+        return cls(
+            part.error_code,
+            part.records or b"",
+            part.last_stable_offset if is_committed else part.high_watermark,
+            aborted,
+            bool(answer.throttle_time_ms),
+            part.preferred_read_replica,
+        )
+
+
+def _no_answer(error: int) -> BrokerAnswer:
+    return BrokerAnswer(error, b"", -1, [], False, -1)
 
 
 class PartitionFetcher:
@@ -147,37 +174,31 @@ class PartitionFetcher:
         return self._submit(wanted, at, node, min(size, self._settings.size))
 
     def _submit(self, wanted: PartitionRange, at: int, node: int, size: int) -> _Pending:
-        async def ask() -> _Answer:
+        async def ask() -> BrokerAnswer:
             leader = node if node >= 0 else await self._find_leader(wanted)
             if leader < 0:
-                return _Answer(_LEADER_CHANGES[1], b"", -1, [], False, -1)
-            request = _fetch_request(wanted, at, size, self._settings)
-            timeout_s = self._settings.timeout_s + self._settings.wait_ms / 1000
+                return _no_answer(_LEADER_CHANGES[1])
+            settings = self._settings
+            request = make_fetch_request(
+                {(wanted.topic, wanted.partition): at},
+                *(size, settings.wait_ms, settings.is_committed, settings.rack),
+                settings.min_bytes,
+            )
+            timeout_s = settings.timeout_s + settings.wait_ms / 1000
             answer = await self._session.manager.send(
                 request, leader, request_timeout_ms=timeout_s * 1000
             )
-            return _parse_answer(answer, self._settings.is_committed)
+            if answer.error_code or not answer.responses:
+                return _no_answer(answer.error_code or _LEADER_CHANGES[0])
+            part = answer.responses[0].partitions[0]
+            return BrokerAnswer.parse(answer, part, settings.is_committed)
 
         return _Pending(self._session.manager, ask)
 
     async def _find_leader(self, wanted: PartitionRange) -> int:
         """Ask who leads a partition now; -1 for nobody."""
-        from kafka.protocol.metadata import MetadataRequest
-
         manager = self._session.manager
-        if not manager.bootstrapped:
-            await manager.bootstrap_async(self._settings.timeout_s * 1000, False)
-        request = MetadataRequest(
-            topics=[MetadataRequest.MetadataRequestTopic(topic_id=None, name=wanted.topic)],
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
-        listed = await manager.send(request)
-        manager.cluster.update_metadata(listed)
-        for topic in listed.topics:
-            for one in topic.partitions:
-                self._leaders[topic.name, one.partition_index] = one.leader_id
+        self._leaders |= await find_leaders(manager, [wanted.topic], self._settings.timeout_s)
         return self._leaders.get((wanted.topic, wanted.partition), -1)
 
     def first_offset(self, wanted: PartitionRange) -> int:
@@ -288,7 +309,7 @@ class _RangeRead:
         """Return the records of an answer; None when there are none, after a pause."""
         fetcher, wanted, settings = self._fetcher, self._wanted, self._fetcher.settings
         try:
-            answer: _Answer = pending.result(2 * settings.timeout_s + settings.wait_ms / 1000)
+            answer: BrokerAnswer = pending.result(2 * settings.timeout_s + settings.wait_ms / 1000)
         except Exception as error:
             self._retry(f"{type(error).__name__}: {error}".rstrip(": "))
             return None
@@ -310,7 +331,7 @@ class _RangeRead:
         fetcher.note_size(wanted.topic, len(answer.records), decoded.next_offset - self._at)
         return decoded
 
-    def _note_empty(self, answer: _Answer) -> None:
+    def _note_empty(self, answer: BrokerAnswer) -> None:
         """Go on behind offsets that hold nothing up to the end of what may be read.
 
         The last records of a log may have been compacted away, or be marks of transactions.
@@ -390,47 +411,81 @@ class _Pending:
         return self._future.value
 
 
-def _fetch_request(wanted: PartitionRange, at: int, size: int, settings: FetchSettings) -> Any:
+async def find_leaders(
+    manager: Any, topics: Iterable[str], timeout_s: float
+) -> dict[PartitionRef, int]:
+    """Ask who leads the partitions of topics now; -1 stands for nobody.
+
+    Args:
+        manager: kafka-python's connections.
+        topics: their names.
+        timeout_s: seconds for the first connection.
+    """
+    from kafka.protocol.metadata import MetadataRequest
+
+    if not manager.bootstrapped:
+        await manager.bootstrap_async(timeout_s * 1000, False)
+    named = MetadataRequest.MetadataRequestTopic
+    listed = await manager.send(
+        MetadataRequest(
+            topics=[named(topic_id=None, name=topic) for topic in topics],
+            # A reader must not make the topic that it misses.
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+    )
+    manager.cluster.update_metadata(listed)
+    return {
+        (topic.name, one.partition_index): one.leader_id
+        for topic in listed.topics
+        for one in topic.partitions
+    }
+
+
+def make_fetch_request(
+    wanted: Mapping[PartitionRef, int],
+    size: int,
+    wait_ms: int,
+    is_committed: bool,
+    rack: str = "",
+    min_bytes: int = 1,
+) -> Any:
+    """Return a request for what is in partitions from offsets on.
+
+    Args:
+        wanted: the offsets.
+        size: the most bytes of the answer, unless the first batch is larger.
+        wait_ms: how long the broker waits for what is not there yet.
+        is_committed: whether records of open transactions are left out.
+        rack: where the client is; empty for nowhere.
+        min_bytes: the fewest bytes that the broker answers with before.
+    """
     from kafka.protocol.consumer import FetchRequest
 
-    topic = FetchRequest.FetchTopic
-    partition = topic.FetchPartition(
-        partition=wanted.partition,
-        current_leader_epoch=-1,
-        fetch_offset=at,
-        last_fetched_epoch=-1,
-        log_start_offset=-1,
-        partition_max_bytes=size,
-    )
+    fetched = FetchRequest.FetchTopic
+    by_topic: dict[str, list[Any]] = {}
+    for (topic, number), offset in wanted.items():
+        partition = fetched.FetchPartition(
+            partition=number,
+            current_leader_epoch=-1,
+            fetch_offset=offset,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=size,
+        )
+        by_topic.setdefault(topic, []).append(partition)
     return FetchRequest(
         replica_id=-1,
-        max_wait_ms=settings.wait_ms,
-        min_bytes=settings.min_bytes,
+        max_wait_ms=wait_ms,
+        min_bytes=min_bytes,
         max_bytes=size,
-        isolation_level=int(settings.is_committed),
+        isolation_level=int(is_committed),
         session_id=0,
         session_epoch=-1,
-        topics=[topic(topic=wanted.topic, partitions=[partition])],
+        topics=[fetched(topic=topic, partitions=parts) for topic, parts in by_topic.items()],
         forgotten_topics_data=[],
-        rack_id=settings.rack,
+        rack_id=rack,
+        # Later versions name topics by their ids.
         max_version=12,
-    )
-
-
-def _parse_answer(answer: Any, is_committed: bool) -> _Answer:
-    if answer.error_code or not answer.responses:
-        return _Answer(answer.error_code or _LEADER_CHANGES[0], b"", -1, [], False, -1)
-    part = answer.responses[0].partitions[0]
-    aborted = [
-        AbortedTransaction(one.first_offset, one.producer_id)
-        for one in (part.aborted_transactions or ())
-    ]
-    end = part.last_stable_offset if is_committed else part.high_watermark
-    return _Answer(
-        part.error_code,
-        part.records or b"",
-        end,
-        aborted,
-        bool(answer.throttle_time_ms),
-        part.preferred_read_replica,
     )

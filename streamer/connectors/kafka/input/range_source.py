@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
 from streamer.connectors.kafka.input.fetcher_pool import FETCHERS
 from streamer.connectors.kafka.input.kafka_source import MAX_BATCH_MESSAGES, KafkaSource
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata, make_chunk
@@ -20,6 +21,7 @@ from streamer.connectors.kafka.input.positions import (
     split_ranges,
 )
 from streamer.connectors.kafka.input.start_offsets import flatten_offsets, nest_offsets
+from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.sdk.input.replayable import POLL_INTERVAL, Chunk, LatestOffset, Limit, Offset
@@ -49,7 +51,12 @@ class KafkaRangeSource:
     _polled: _Polled = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_polled", _Polled())
+        watch = ArrivalWatch(self.input.connection, self.input.read_committed)
+        object.__setattr__(self, "_polled", _Polled(watch))
+
+    def __reduce__(self) -> Any:
+        settings = (getattr(self, one.name) for one in fields(self) if one.init)
+        return KafkaRangeSource, tuple(settings)
 
     def initial_offset(self) -> Offset:
         """Return the position at which a stream without a checkpoint starts."""
@@ -68,7 +75,8 @@ class KafkaRangeSource:
         ends = self._poll(known, now)
         unknown = [place for place in ends if place not in known]
         # Where a partition begins is asked once, and is in the offset from then on.
-        begun = self.input.first_offsets(unknown)
+        begun = dict.fromkeys(unknown, 0)
+        begun |= self.input.first_offsets([place for place in unknown if ends[place]])
         stands = {place: known[place] if place in known else begun[place] for place in ends}
         messages = self._limit_messages(limit)
         until = limit_ends(stands, ends, messages)
@@ -107,6 +115,7 @@ class KafkaRangeSource:
             # A broker of inputs asks twice in one poll.
             polled.known, polled.at = dict(known), now
             polled.ends = flatten_offsets(backlog.ends)
+            polled.watch.note_poll(polled.ends)
         return polled.ends
 
     @property
@@ -158,10 +167,11 @@ class KafkaRangeSource:
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Begin to wake the planner when messages come."""
+        self._polled.watch.start(wake)
 
     def next_poll(self, start: Offset, now: int) -> int | None:
         """Return when the ends of partitions are asked again."""
-        return now + POLL_INTERVAL
+        return now + (SECOND if self._polled.watch.is_working else POLL_INTERVAL)
 
     def on_committed(self, end: Offset) -> None:
         """Do nothing: the driver commits to the consumer group."""
@@ -173,10 +183,8 @@ class KafkaRangeSource:
 class _Polled:
     """The newest answer about ends, in one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, watch: ArrivalWatch) -> None:
+        self.watch = watch
         self.at = -1
         self.known: dict[PartitionRef, int] = {}
         self.ends: dict[PartitionRef, int] = {}
-
-    def __reduce__(self) -> Any:
-        return _Polled, ()

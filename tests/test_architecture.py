@@ -57,7 +57,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("input", "output"),
     ),
     "connectors": (
-        ("tls", "files", "generated", "merged_source", "subprocess_client"),
+        ("tls", "files", "generated", "javascript", "merged_source", "subprocess_client"),
         ("spool", "http_client", "kafka", "mqtt"),
         ("formats", "http_server", "redis", "sql"),
     ),

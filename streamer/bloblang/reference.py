@@ -28,6 +28,7 @@ _METHOD_PAGES: Final = {
     "General": "general",
     "Parsing": "parsing",
     "Encoding and Encryption": "encoding",
+    "GeoIP": "geoip",
     "JSON Web Tokens": "jwt",
     "Deprecated": "deprecated",
 }

@@ -63,7 +63,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
         gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
-        postgres_cdc pulsar redis_scan redpanda_common redpanda_migrator
+        postgres_cdc pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
         schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
         twitter_search zmq4
@@ -86,7 +86,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
         gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
         opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
-        redis_streams redpanda_common redpanda_migrator redpanda_migrator_bundle
+        redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
         slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
     """,
@@ -112,10 +112,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
     (Kind.PROCESSOR, "awk"): (
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
-    ),
-    (Kind.PROCESSOR, "benchmark"): (
-        "it would count what one worker of many has done; use metrics, or `streamer status`, which "
-        "have the rates of the whole stream"
     ),
     (Kind.PROCESSOR, "crash"): (
         "a worker that ends is started again and reads the same messages, for ever; stop a stream "
@@ -161,16 +157,12 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     ),
     **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(
-        ((Kind.PROCESSOR, name) for name in ("javascript", "wasm", "ffi")),
+        ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",
     ),
     **dict.fromkeys(
         ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
         "use prometheus, which collectors of these systems read",
-    ),
-    (Kind.BUFFER, "sqlite"): (
-        "leave it out: messages that cannot be read a second time are on disk before they are "
-        "processed"
     ),
 }
 """Replacements for components that are not available."""

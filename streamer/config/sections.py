@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from streamer.config.http_section import HTTP_SECTION
 from streamer.config.unit_tests.section import DEFINITION_FIELDS
+from streamer.connectors.kafka.redpanda_section import REDPANDA_SECTION
 from streamer.core.limits import DEFAULT_LIMITS
 from streamer.sdk.spec import Access, Field
 
@@ -317,6 +318,7 @@ SECTIONS: Final = (
     _make_resource_section("cache", "Caches"),
     _make_resource_section("rate_limit", "Rate limits"),
     _make_resource_section("table", "Lookup tables, for the function `table` of mappings,"),
+    REDPANDA_SECTION,
     _LOGGER,
     Field("metrics", "metrics", "Where metrics go.", default={"prometheus": {}}),
     Field("tracer", "tracer", "Where traces go.", default={"none": {}}),

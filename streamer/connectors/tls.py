@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import ssl
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import Access, Field, ParsedFields
+
+if TYPE_CHECKING:
+    import ssl
 
 TLS: Final = "tls"
 ENABLED: Final = "enabled"
@@ -112,6 +114,9 @@ def tls_context(parsed: ParsedFields) -> ssl.SSLContext | None:
     """
     if not parsed.get(ENABLED, True):
         return None
+    # Imported here: every command knows the fields, and few connect.
+    import ssl
+
     context = ssl.create_default_context()
     try:
         if parsed[ROOT_CAS] or parsed[ROOT_CAS_FILE]:

@@ -30,7 +30,7 @@ _KNOWN_PROCESSORS: Final = frozenset(
         *("grok", "resource", "processors"),
     )
 )
-_FILTERED_OUTPUTS: Final = frozenset(("kafka_franz", "redpanda"))
+_FILTERED_OUTPUTS: Final = frozenset(("kafka_franz", "redpanda", "redpanda_common"))
 _KNOWN_OUTPUTS: Final = _FILTERED_OUTPUTS | {
     *("stdout", "file", "drop", "broker", "switch", "fallback", "retry", "resource")
 }

@@ -31,6 +31,8 @@ class Fallback(StrEnum):
     """A module that Spark's Python processes import ahead is not there."""
     UNKNOWN_MONITORS = "spark_unknown_monitors_total"
     """Threads that Spark leaves behind streams were not found, or not as they are known."""
+    FORKED_FILES = "spark_forked_files_total"
+    """A Spark that starts a process for each file that it creates on this machine."""
 
 
 _TEXTS: Final[Mapping[Fallback, str]] = {
@@ -39,6 +41,8 @@ _TEXTS: Final[Mapping[Fallback, str]] = {
     "that they start more slowly",
     Fallback.UNKNOWN_MONITORS: "the threads that Spark leaves behind a stream were not found, so "
     "its memory grows with each start of a stream",
+    Fallback.FORKED_FILES: "Spark starts a process for each file of a checkpoint, so that a "
+    "micro-batch costs more",
 }
 _ADVICE: Final = "see that PySpark is a version that this streamer is made for"
 

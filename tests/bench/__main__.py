@@ -13,7 +13,8 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     stateless   a mapping from files to nothing
     sliding     windows of ten slides, against tumbling ones
     memory      does memory grow while a window fills, and by how much when it is released?
-    latency     1,000 events/s with default settings: from a window's end to its last line
+    latency     one message: requests, a mapping by rate, windows after their close, beside bare
+                Spark and Benthos; kill -9; the knee of a mapping
     idle        cores that a stream takes to which nothing comes
     start       from Enter to the first message, beside a bare session of Spark
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
@@ -30,6 +31,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
+    micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
 runs. The files are written ahead with `--pace` events to a second of event time, the first second
@@ -44,6 +46,11 @@ its own below `~/.cache/streamer/peers`, 3 GB for all of them:
 
     compare --peer bytewax
     compare --peer streamer,pyspark,bytewax,quix,pathway,tenzir
+
+`latency` measures what `--of` names; each of these takes three minutes at most:
+
+    latency --of floor,requests,stateless               beside bare Spark
+    latency --of windows --sizes 1 --plots drawings     figures and drawing keep what else is there
 
 `windows` measures what `--kinds` names, and gives the peers the first events of the same files:
 
@@ -82,11 +89,12 @@ from tests.bench import (
     cluster,
     compare,
     http_requests,
+    idle,
     kafka,
-    live,
     machine,
     mappings,
     memory,
+    micro_batch,
     peers,
     pipelines,
     report,
@@ -94,6 +102,8 @@ from tests.bench import (
     stages,
     start,
 )
+from tests.bench.latency import parts as latencies
+from tests.bench.latency import streams
 from tests.bench.load import growth, plots, ramp, soak
 from tests.bench.load import live as loaded
 from tests.bench.windows import kinds
@@ -120,6 +130,7 @@ PARTS = (
     "soak",
     "aggregates",
     "stages",
+    "micro_batch",
 )
 APART = "compare", "soak"
 """Parts that run only when they are asked for: what others have made is installed, or it takes
@@ -142,12 +153,14 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--rate", type=float, help="memory, soak: events fed a second (150000, 70 %% of the knee)")
     add("--minutes", type=float, default=45, help="soak: how long (%(default)s)")
     add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
-    add("--plots", type=Path, help="load, growth, soak: a directory for drawings")
-    add("--windows", type=int, default=18, help="latency: windows measured (%(default)s)")
+    add("--plots", type=Path, help="latency, load, growth, soak: a directory for drawings")
+    add("--of", type=latencies_of, default=latencies.PARTS, help="latency: all of them, or some")
+    add("--sizes", type=counts_of, default=streams.SIZES, help="latency: of windows, s; 1,10,60")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
     add("--lines", type=int, default=4_000_000, help="http_server: in bodies (%(default)s)")
     add("--runs", type=int, default=10, help="start: how often (%(default)s)")
+    add("--batches", type=int, default=150, help="micro_batch: how many (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
     add("--whole", action="store_true", help="windows keep messages, as if nothing folded")
     add("--kinds", type=kinds_of, default=kinds.KINDS, help="windows: " + ",".join(kinds.KINDS))
@@ -186,6 +199,16 @@ def peers_of(text: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(str(e)) from None
 
 
+def latencies_of(text: str) -> tuple[str, ...]:
+    """Read names of parts of `latency`; raise ArgumentTypeError at one that there is not."""
+    found = tuple(text.split(","))
+    if unknown := set(found) - set(latencies.PARTS):
+        raise argparse.ArgumentTypeError(
+            f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(latencies.PARTS)}"
+        )
+    return found
+
+
 def counts_of(text: str) -> tuple[int, ...]:
     """Read numbers of workers, with commas between them."""
     return tuple(map(int, text.split(",")))
@@ -211,9 +234,9 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "memory":
         memory.memory(work, a.held, a.rate or 150_000, a.master, a.whole)
     elif part == "latency":
-        live.latency(work, a.windows)
+        latencies.latency(work / "latency", latencies.Settings(a.of, a.sizes, a.master, a.plots))
     elif part == "idle":
-        live.idle(work, a.seconds, a.master)
+        idle.idle(work, a.seconds, a.master)
     elif part == "start":
         start.start(work, a.runs, a.master)
     elif part == "peers":
@@ -243,6 +266,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         aggregates.aggregates(min(a.events, 200_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
+    elif part == "micro_batch":
+        micro_batch.micro_batch(work, a.batches, warm=100)
     elif part == "cluster":
         cluster.cluster(
             work, a.events, a.pace, a.workers, a.jobs, dict(c.split("=", 1) for c in a.conf)

@@ -35,7 +35,7 @@ def http_requests(work: Path, requests: int, messages: int) -> None:
         RuntimeError: a request was not answered with 200, or a message is missing.
     """
     report.heading(f"http_server: {CONNECTIONS} connections on this machine → drop")
-    single, lines = _free_port(), _free_port()
+    single, lines = free_port(), free_port()
     with product(CONFIG.format(single=single, lines=lines), work / "http_server") as run:
         run.wait_for_start(180)
         _part(run, "requests of one message", single, LINE % 1, requests, 1, 3_000)
@@ -62,7 +62,8 @@ def _part(
     )
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port at which nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

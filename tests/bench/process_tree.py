@@ -54,15 +54,16 @@ class Sample:
         return sum(self.rss.values())
 
 
-def _read(pid: str) -> Process | None:
+def read_stat(path: Path) -> Process | None:
+    """Read a file `stat` of a process or a thread; None when it has ended."""
     try:
-        text = Path("/proc", pid, "stat").read_text()
+        text = path.read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
     before, _, after = text.rpartition(")")
     f = after.split()
     own, ended = (sum(map(int, f[at : at + 2])) / TICK for at in (11, 13))
-    name = before.partition("(")[2]
+    pid, _, name = before.partition(" (")
     return Process(int(pid), int(f[1]), int(f[19]), name, own, ended, int(f[21]) * PAGE)
 
 
@@ -109,7 +110,8 @@ class Tree:
 
     def _take(self) -> None:
         at = time.time()
-        every = {p.pid: p for p in map(_read, filter(str.isdigit, os.listdir("/proc"))) if p}
+        paths = (Path("/proc", pid, "stat") for pid in os.listdir("/proc") if pid.isdigit())
+        every = {p.pid: p for p in map(read_stat, paths) if p}
         members = {self._root} & every.keys()
         # One that was known stays, though its parent may have ended.
         members |= {

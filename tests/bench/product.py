@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,9 +36,27 @@ class Delivered:
 class Product:
     """The running program."""
 
-    def __init__(self, config: str, directory: Path, every: float = 0.2, **popen: Any) -> None:
-        """Start it in a directory of its own; its process tree is sampled every so many seconds."""
-        directory.mkdir(parents=True)
+    def __init__(
+        self,
+        config: str,
+        directory: Path,
+        every: float = 0.2,
+        *,
+        module: Sequence[str] = ("streamer.cli.main",),
+        watches_state: bool = True,
+        **popen: Any,
+    ) -> None:
+        """Start it.
+
+        Args:
+            config: the config's text.
+            directory: its own, which is made.
+            every: seconds between two samples of its process tree.
+            module: what is run, with its first arguments.
+            watches_state: whether the size of its state is looked at.
+            popen: for `subprocess.Popen`.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
         self.checkpoint = directory / "checkpoint"
         path = directory / "config.yaml"
         path.write_text(config)
@@ -47,7 +65,7 @@ class Product:
         self.launched = time.time()
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "streamer.cli.main", "-c", str(path)),
+                *(sys.executable, "-m", *module, "-c", str(path)),
                 *("--checkpoint", str(self.checkpoint)),
                 *("--log.level", "debug", "-s", "logger.format=json"),
             ],
@@ -63,7 +81,7 @@ class Product:
         self.tree = Tree(self.process.pid, every)
         self._readers = [
             threading.Thread(target=target, daemon=True)
-            for target in (self._read_log, self._watch_state)
+            for target in (self._read_log, *((self._watch_state,) if watches_state else ()))
         ]
         for reader in self._readers:
             reader.start()

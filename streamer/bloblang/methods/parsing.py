@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from streamer.bloblang.declare import Example, Param, declare
+from streamer.bloblang.declare import CONNECT, Example, Param, declare
 from streamer.bloblang.environment import MappingEnvironment
 from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
 from streamer.bloblang.golib.convert import bytes_of, text_of
@@ -112,6 +112,31 @@ def indent_json(text: str, indent: str) -> str:
             parts.append(": " if c == ":" else c)
         at += 1
     return "".join(parts)
+
+
+@declare(
+    "parse_parquet",
+    _CATEGORY,
+    Param("byte_array_as_string", "bool", default=False),
+    summary=(
+        "The rows of a Parquet file as an array of objects. Columns of texts are texts, whatever "
+        "`byte_array_as_string` says; times are the numbers that are stored, and decimals texts."
+    ),
+    origin=CONNECT,
+)
+def parse_parquet(value: Any, byte_array_as_string: bool) -> list[Any]:
+    """The rows of a Parquet file as an array of objects."""
+    import pyarrow as pa
+
+    from streamer.bloblang.runtime.parquet_rows import read_rows, row_documents
+
+    rows: list[Any] = []
+    try:
+        for batch in read_rows(bytes_of(value)):
+            rows += row_documents(batch, as_stored=True)
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise QueryError(" ".join(str(e).split())) from None
+    return rows
 
 
 @declare(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from streamer.bloblang.runtime.parquet_rows import row_documents
 from streamer.connectors.files.file_fields import (
     BATCH_COUNT,
     BATCH_COUNT_FIELD,
@@ -14,7 +15,6 @@ from streamer.connectors.files.file_fields import (
     paths_problems,
 )
 from streamer.connectors.files.file_source import FileSource
-from streamer.connectors.formats.parquet_rows import row_documents
 from streamer.core.message import Batch, Message
 from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.bloblang.errors import ArgumentError, QueryError
-from streamer.connectors.formats.parquet_rows import read_rows, row_documents
+from streamer.bloblang.runtime.parquet_rows import read_rows, row_documents
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef

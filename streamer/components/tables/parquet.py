@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.bloblang.errors import ArgumentError, QueryError
+from streamer.bloblang.runtime.parquet_rows import read_rows, row_documents
 from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
-from streamer.connectors.formats.parquet_rows import read_rows, row_documents
 from streamer.core.lookup_tables import TableRow
 from streamer.sdk.lookup_table import (
     TABLE_BEGIN,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from typing import Any, Final
 
 import httpcore2
@@ -177,6 +178,36 @@ def do_exchange(
         OSError: there is no whole answer within the time, or it says that something is wrong; the
             text has the URL.
     """
+    status, content, reason = _exchange(method, url, seconds, headers, body, permissions)
+    if status >= HTTPStatus.BAD_REQUEST:
+        raise OSError(f"{redact_urls(url)}: {status} {reason}".rstrip())
+    return content
+
+
+def fetch_answer(
+    method: str,
+    url: str,
+    seconds: float,
+    headers: Iterable[tuple[str, str]] = (),
+    body: bytes | None = None,
+    permissions: Permissions = ALL,
+) -> tuple[int, bytes]:
+    """Do one exchange as `do_exchange` does; return status and body, whatever the status is.
+
+    Raises:
+        OSError: there is no whole answer within the time; the text has the URL.
+    """
+    return _exchange(method, url, seconds, headers, body, permissions)[:2]
+
+
+def _exchange(
+    method: str,
+    url: str,
+    seconds: float,
+    headers: Iterable[tuple[str, str]],
+    body: bytes | None,
+    permissions: Permissions,
+) -> tuple[int, bytes, str]:
     deadline = Deadline()
     shown = redact_urls(url)
     try:
@@ -188,6 +219,4 @@ def do_exchange(
         if deadline.has_expired or isinstance(error, httpx2.TimeoutException):
             raise OSError(f"{shown}: timed out: no whole answer within {seconds:g} s") from None
         raise OSError(f"{shown}: {error or type(error).__name__}") from None
-    if answer.is_error:
-        raise OSError(f"{shown}: {answer.status_code} {answer.reason_phrase}".rstrip())
-    return answer.content
+    return answer.status_code, answer.content, answer.reason_phrase

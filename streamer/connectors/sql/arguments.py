@@ -9,6 +9,7 @@ from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.core.timestamps import Timestamp
+from streamer.core.vector import Vector
 from streamer.sdk.mapping_query import query_value
 
 _PLAIN: Final = (str, bool, int, float, bytes, Timestamp)
@@ -45,7 +46,9 @@ class ArgumentsMapping:
             name = _NAMES.get(type(values), "json.Number")
             raise MessageError(f"mapping returned non-array result: {name}")
         for number, value in enumerate(values, 1):
-            if value is not None and not isinstance(value, _PLAIN):
+            if isinstance(value, Vector):
+                values[number - 1] = value.to_text()
+            elif value is not None and not isinstance(value, _PLAIN):
                 name, kind = _NAMES.get(type(value), "value"), _KINDS.get(type(value), "none")
                 raise MessageError(
                     f"sql: converting argument ${number} type: unsupported type {name}, {kind}"

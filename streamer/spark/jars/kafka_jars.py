@@ -37,7 +37,7 @@ KAFKA_JARS: Modules = {
 }
 """What Spark needs, as Maven names it: the artifact, its group and the version that is fetched."""
 
-_KAFKA_INPUTS = ("kafka", "kafka_franz", "redpanda")
+_KAFKA_INPUTS = ("kafka", "kafka_franz", "redpanda", "redpanda_common")
 SHARED_DIRECTORY = Path("/opt/streamer/jars")
 _POM = "deploy/jars/pom.xml"
 

@@ -34,8 +34,9 @@ from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.engine.driver.results_factory import open_store, store_gauges
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
 from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
-from streamer.engine.planner.trigger import WaitSetting
+from streamer.engine.planner.trigger import PaceHints
 from streamer.engine.report.batch_progress import BatchMeter
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
@@ -170,7 +171,7 @@ class QueryRun:
         session: the session that it runs in; None before the first.
         stopping: set when the stream is to stop.
         signals: by which the process that plans micro-batches is talked to.
-        wait_setting: how long data waits there at least.
+        pace_hints: what that paces the stream by.
         delivery: delivers its micro-batches.
         delivery_error: what has ended the newest delivery; None when nothing has.
         trouble_tracker: since when `trouble` lasts, and how often it was tried.
@@ -215,7 +216,7 @@ class QueryRun:
         self._caches: CacheServer | None = None
         self._task_log: TaskLogReceiver | None = None
         self.signals = PlannerChannel(checkpoint.directory / "signals")
-        self.wait_setting = WaitSetting(self.signals)
+        self.pace_hints = PaceHints(self.signals)
         self.batch_meter = BatchMeter(lambda: self.signals.planner.read().extent)
         self._parallelism = ParallelismReporter(plan, self.signals, log)
         self.crashes, self.current_batch = WorkerCrashes(checkpoint.root), -1
@@ -334,7 +335,7 @@ class QueryRun:
         self._caches = self._caches or self.plan.host_caches()
         self.signals.clear()
         self._input.host.planner_waker.wake = self.signals.wake_planner
-        self.wait_setting.publish()
+        self.pace_hints.publish()
         self._parallelism.report(session, is_start=True)
         self._newest_reported = False
         self.delivery.metrics.count("input_connection_up", self.labels.input)
@@ -364,7 +365,7 @@ class QueryRun:
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
             limit=Limit(size=self.plan.limit_bytes),
-            interval=self.plan.interval,
+            pacing=PacingSettings.of(self.plan, self._input.holds_requests),
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
@@ -437,6 +438,9 @@ class QueryRun:
             hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
         self.signals.driver.update(**hints)
+        self.pace_hints.update_lag(
+            self.delivery.metrics.counts.get(LAG_METRIC_KEY), statuses.values(), time.time_ns()
+        )
         self._input.window_questions.record(statuses.values())
 
     def _request_micro_batch(self) -> None:

@@ -25,6 +25,7 @@ from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput, list_range_sources
 from streamer.engine.planner.kafka_outage import KafkaOutage
+from streamer.engine.planner.pacing import PacingPolicy, PacingSettings, PendingData
 from streamer.engine.planner.planner_channels import (
     DriverHints,
     MicroBatchOffset,
@@ -34,7 +35,6 @@ from streamer.engine.planner.planner_channels import (
 )
 from streamer.engine.planner.trigger import (
     BatchClock,
-    TriggerPolicy,
     measure_pressure,
     next_tick,
     standstill_between,
@@ -88,7 +88,7 @@ class SourcePlan:
         start_id: differs for every start of the program.
         signals: how the driver talks to it.
         limit: what a micro-batch may take on this machine; on a cluster more, by its cores.
-        interval: how long data may wait, ns.
+        pacing: how long data may wait.
         pieces: how many tasks share a micro-batch, as long as the driver has not said otherwise.
         aggregation_id: the identity of the mapping that windows fold for; empty when they do not.
         kafka: the inputs that Spark reads with its own source.
@@ -103,7 +103,7 @@ class SourcePlan:
     start_id: str
     signals: PlannerChannel
     limit: Limit
-    interval: int
+    pacing: PacingSettings
     pieces: int
     aggregation_id: str = ""
     kafka: tuple[StreamKafkaInput, ...] = ()
@@ -162,7 +162,9 @@ class StreamReader(DataSourceStreamReader):
         set_limits(plan.limits)
         self._plan = plan
         self._answer_after = answer_after
-        self._trigger = TriggerPolicy(plan.interval)
+        self._pacing = PacingPolicy(plan.pacing, plan.windows)
+        # When the data that the newest poll has found is taken, by the steady clock, ns.
+        self._starts_at: int | None = None
         self._clock = clock or BatchClock()
         # Spark makes readers in tasks too, which wait for nothing.
         self._wake_ups: WakeUpReceiver | None = None
@@ -197,6 +199,7 @@ class StreamReader(DataSourceStreamReader):
         self._clock.continue_from(before.batch_time)
         self._open_wake_ups().drain()
         until = self._clock.steady() + self._answer_after
+        self._pacing.note_end(self._clock.steady())
         while True:
             end = self._plan_end(before)
             if end is not None:
@@ -221,14 +224,15 @@ class StreamReader(DataSourceStreamReader):
         if self._outage.pause_s:
             self._wait_for_wake_up(self._outage.pause_s)
             return
-        hints, now = self._plan.signals.driver.read(), self._clock.now()
-        starts_at = self._trigger.starts_at(hints.min_wait)
-        if starts_at is not None:
-            until = earliest_poll([starts_at, hints.due, now + _REST_STEP]) or now
-            # Without a look at wake-ups: all of them are about data that is to wait.
-            time.sleep(max(until - now, MILLISECOND) / SECOND)
+        due, now = self._plan.signals.driver.read().due, self._clock.now()
+        if self._starts_at is not None:
+            rest = min(self._starts_at - self._clock.steady(), _REST_STEP)
+            if due is not None:
+                rest = min(rest, due - now)
+            # Whatever wakes the planner: all of it may be about data that is to wait.
+            time.sleep(max(rest, MILLISECOND) / SECOND)
             return
-        polls = [hints.due, next_poll_of(self._plan.source, before.data, now)]
+        polls = [due, next_poll_of(self._plan.source, before.data, now)]
         if self._kafka_admission is not None:
             polls.append(now + POLL_INTERVAL)
         at = earliest_poll(polls)
@@ -258,14 +262,19 @@ class StreamReader(DataSourceStreamReader):
         tick = next_tick(plan.windows, before.tick, hints.due, poll.time)
         requested_at = max(hints.requested_at, before.requested_at)
         is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at
-        urgent = is_due or poll.has_more or poll.latest.is_ended
-        should_start = self._trigger.should_start(poll.waiting, urgent, poll.time, hints.min_wait)
+        is_urgent = is_due or poll.has_more or poll.latest.is_ended
+        self._starts_at = self._pacing.starts_at(
+            PendingData(poll.waiting, poll.steady, poll.time, hints.min_interval, hints.event_lag)
+        )
+        is_rested = self._starts_at is not None and self._starts_at <= poll.steady
+        should_start = poll.waiting > 0 and (is_urgent or is_rested)
         takes_input = should_start or not poll.latest.waiting
         ended = poll.latest.is_ended and takes_input
         if not (should_start or is_due or ended != before.ended):
             return None
         pressure, suspended = self._measure_last_batch(before, poll)
         self._planned = poll.time, poll.steady
+        self._pacing.note_start(poll.steady, poll.waiting if takes_input else 0)
         return MicroBatchOffset(
             data=poll.latest.offset if takes_input else before.data,
             tick=tick,
@@ -387,6 +396,11 @@ class StreamReader(DataSourceStreamReader):
     def commit(self, end: dict[str, Any]) -> None:
         """Let the input forget what the checkpoint has."""
         self._commit_input(MicroBatchOffset.from_fields(end).data)
+
+    def stop(self) -> None:
+        """Receive no more wake-ups."""
+        if self._wake_ups is not None:
+            self._wake_ups.close()
 
     def _commit_input(self, data: Offset) -> None:
         self._plan.source.on_committed(data)

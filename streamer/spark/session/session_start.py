@@ -56,6 +56,7 @@ from streamer.spark.jvm.java import find_java
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS_SETTING
 from streamer.spark.jvm.launchers import write_launcher
+from streamer.spark.jvm.local_files import use_unforked_files
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
 from streamer.spark.session.jvm_log import JvmLog
 
@@ -313,6 +314,7 @@ class SessionStart:
                 check_manager(gateway.jvm, self._application.conf)
                 # A queue that is full lets it wait for as long as that lasts.
                 self._log("INFO", "Waiting for YARN to start the application", {})
+            use_unforked_files(gateway.jvm, self._settings, self._application.master)
             context = SparkContext(conf=self._settings, gateway=gateway)
             context.environment.update(_WORKER_VARIABLES)
             # Spark takes PySpark for a shell, whose level it sets to WARN.

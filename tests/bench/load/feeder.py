@@ -1,4 +1,4 @@
-"""Sends events to a topic at a rate, whatever becomes of them, each with the time it was due.
+"""Sends events to a topic or a pipe at a rate, each with the time at which it was due.
 
 It is an open loop: an event's time is that at which it had to be sent. Where the broker, or this
 process, is late, the event is, and what is measured from its time on has that in it.
@@ -9,11 +9,13 @@ from __future__ import annotations
 import multiprocessing
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
 
 from tests.bench import traffic
 from tests.servers.kafka import Kafka
@@ -25,6 +27,73 @@ TICK = 0.02
 HOUR = 3600.0
 CLOSER = "closer"
 """The light of events that only move the clock on."""
+
+
+class Sink(Protocol):
+    """Where events go; it travels to the process that sends them.
+
+    Attributes:
+        closers: how many events move the clock on at the end.
+    """
+
+    closers: int
+
+    def send(self, values: Sequence[bytes]) -> None:
+        """Send events."""
+
+    def finish(self) -> None:
+        """Return when all are sent."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic with `PARTITIONS` partitions."""
+
+    bootstrap: str
+    name: str
+    closers: int = PARTITIONS
+
+    @cached_property
+    def _producer(self) -> Any:
+        return Kafka(self.bootstrap, {}).producer(
+            linger_ms=5, max_in_flight=5, queue_buffering_max_messages=4_000_000
+        )
+
+    def send(self, values: Sequence[bytes]) -> None:
+        """Send events, in turn to all partitions."""
+        for partition in range(PARTITIONS):
+            messages = [{"value": value} for value in values[partition::PARTITIONS]]
+            sent = self._producer.produce_batch(self.name, messages, partition=partition)
+            if sent != len(messages):
+                raise RuntimeError("the broker does not take what is sent to it")
+            self._producer.poll(0)
+
+    def finish(self) -> None:
+        """Wait for the broker."""
+        if left := self._producer.flush(60):
+            raise RuntimeError(f"the broker has not taken {left:,} events")
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """A named pipe, from which a program reads lines."""
+
+    path: Path
+    closers: int = 1
+
+    @cached_property
+    def _file(self) -> BinaryIO:
+        return self.path.open("wb", buffering=0)
+
+    def send(self, values: Sequence[bytes]) -> None:
+        """Write events as lines."""
+        left = memoryview(b"".join(b"%b\n" % value for value in values))
+        while left:
+            left = left[self._file.write(left) :]
+
+    def finish(self) -> None:
+        """Let it end."""
+        self._file.close()
 
 
 @dataclass(frozen=True)
@@ -43,18 +112,17 @@ class Feeder:
 
 
 @contextmanager
-def feeding(kafka: Kafka, topic: str, seed: int) -> Iterator[Feeder]:
-    """Send until the block ends, at first nothing; then move the clock of all partitions on.
+def feeding(sink: Sink, seed: int) -> Iterator[Feeder]:
+    """Send until the block ends, at first nothing; then move the clock on.
 
     Args:
-        kafka: where to.
-        topic: it has `PARTITIONS` partitions.
+        sink: where to.
         seed: of the random choices.
     """
     spawn = multiprocessing.get_context("spawn")
     feeder = Feeder(spawn.Value("d", 0.0), spawn.Value("q", 0), spawn.Value("d", 0.0))
     over = spawn.Event()
-    arguments = (kafka.bootstrap, topic, seed, feeder.rate, feeder.sent, feeder.late, over)
+    arguments = (sink, seed, feeder.rate, feeder.sent, feeder.late, over)
     process = spawn.Process(target=_feed, args=arguments, daemon=True)
     process.start()
     try:
@@ -68,12 +136,8 @@ def feeding(kafka: Kafka, topic: str, seed: int) -> Iterator[Feeder]:
         raise RuntimeError(f"what sends the events ended with exit code {process.exitcode}")
 
 
-def _feed(
-    bootstrap: str, topic: str, seed: int, rate: Any, sent: Any, late: Any, over: Any
-) -> None:
-    producer: Any = Kafka(bootstrap, {}).producer(
-        linger_ms=5, max_in_flight=5, queue_buffering_max_messages=4_000_000
-    )
+def _feed(sink: Sink, seed: int, rate: Any, sent: Any, late: Any, over: Any) -> None:
+    sink.send([])
     heads, tails = traffic.halves(traffic.LIGHTS)
     rng = random.Random(seed)
     due, owed = time.time(), 0.0
@@ -87,20 +151,11 @@ def _feed(
             continue
         at = _rfc3339(due)
         chosen = zip(rng.choices(heads, k=count), rng.choices(tails, k=count), strict=True)
-        _send(producer, topic, [b"%b%b%b" % (head, at, tail[:-1]) for head, tail in chosen])
+        sink.send([b"%b%b%b" % (head, at, tail[:-1]) for head, tail in chosen])
         sent.value += count
         late.value = max(late.value, time.time() - due)
-    _send(producer, topic, [_closer(due + HOUR)] * PARTITIONS)
-    if left := producer.flush(60):
-        raise RuntimeError(f"the broker has not taken {left:,} events")
-
-
-def _send(producer: Any, topic: str, values: list[bytes]) -> None:
-    for partition in range(PARTITIONS):
-        messages = [{"value": value} for value in values[partition::PARTITIONS]]
-        if producer.produce_batch(topic, messages, partition=partition) != len(messages):
-            raise RuntimeError("the broker does not take what is sent to it")
-        producer.poll(0)
+    sink.send([_closer(due + HOUR)] * sink.closers)
+    sink.finish()
 
 
 def _rfc3339(at: float) -> bytes:

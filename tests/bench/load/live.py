@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.bench.load.feeder import PARTITIONS, Feeder, feeding
+from tests.bench.load.feeder import PARTITIONS, Feeder, Topic, feeding
 from tests.bench.product import Product, product
 from tests.servers.kafka import Broker
 
@@ -174,6 +174,18 @@ class Live:
         """
         return self.stream.delivered[-1].dropped if self.stream.delivered else 0
 
+    def check_account(self) -> None:
+        """See that each event came out, once, or was late, when nothing is sent any more.
+
+        Raises:
+            RuntimeError: an event was lost or counted twice, or more than one in 10,000 was late.
+        """
+        self.wait_until_even(120)
+        time.sleep(3)
+        sent, late = self.feeder.sent.value, self.late()
+        if self.out() + late != sent or late > sent * _LATE:
+            raise RuntimeError(self.account())
+
     def account(self) -> str:
         """Say what has become of all that was sent."""
         sent = self.feeder.sent.value
@@ -208,16 +220,12 @@ def live(
             os.sched_setaffinity(stream.process.pid, ours)
             assert stream.process.stdout is not None
             reader = Reader(stream.process.stdout.fileno(), _LINES[kind])
-            with feeding(kafka, TOPIC, seed) as feeder:
+            with feeding(Topic(kafka.bootstrap, TOPIC), seed) as feeder:
                 running = Live(stream, feeder, reader)
-                _warm_up(running)
+                warm_up(running)
                 yield running
                 feeder.rate.value = 0.0
-            running.wait_until_even(120)
-            time.sleep(3)
-            sent, late = feeder.sent.value, running.late()
-            if running.out() + late != sent or late > sent * _LATE:
-                raise RuntimeError(running.account())
+            running.check_account()
 
 
 def quantile(came: Sequence[Came], q: float) -> float:
@@ -245,12 +253,17 @@ def _apart() -> Iterator[set[int]]:
         os.sched_setaffinity(0, cores)
 
 
-def _warm_up(running: Live) -> None:
-    """Let some events through, so that Java and Python have seen each part of the stream."""
+def warm_up(running: Live, behind: float = 10.0) -> None:
+    """Let some events through, so that Java and Python have seen each part of the stream.
+
+    Args:
+        running: the stream.
+        behind: seconds by which its newest output may be behind the clock then.
+    """
     running.stream.wait_for_start(120)
     running.feeder.rate.value = 1_000.0
     until = time.time() + 120
-    while not running.reader.came or running.behind() > 10:
+    while not running.reader.came or running.behind() > behind:
         running.check()
         if time.time() > until:
             raise RuntimeError(f"nothing comes out{running.stream.course()}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.bench.latency.figures import Latency
 from tests.bench.load.growth import CURVES, Point
 from tests.bench.load.ramp import Step, knee
 from tests.bench.speed import Speed
@@ -29,6 +30,43 @@ def draw_ramp(path: Path, windows: Sequence[Step], passing: Sequence[Step]) -> N
     axes.set(xscale="log", yscale="log", xlabel="events a second", ylabel="seconds late")
     axes.legend(frameon=False)
     _save(figure, path)
+
+
+def draw_latency(path: Path, found: Sequence[Latency]) -> None:
+    """Draw what a message takes by rate, and a window after its close by size, beside others."""
+    figure, (events, windows) = _figure(2)
+    for program, color in (("streamer", "C0"), ("Benthos", "C1")):
+        lines = [one for one in found if (one.program, one.part) == (program, "stateless")]
+        _draw_quantiles(events, [one.rate for one in lines], lines, program, color)
+    for name, color in (("without keys", "C0"), ("of 1,000 keys", "C2")):
+        for rate, shade in ((100, 0.5), (1_000, 1.0)):
+            lines = [one for one in found if one.size and name in one.name and one.rate == rate]
+            label = f"{name}, {rate:,}/s"
+            _draw_quantiles(windows, [one.size for one in lines], lines, label, color, shade)
+    for axes, with_state in ((events, False), (windows, True)):
+        bare = [one for one in found if one.part == "floor" and ("state" in one.name) is with_state]
+        for one in bare:
+            axes.axhline(one.p50 * 1e3, color="0.6", linewidth=0.8, label="bare Spark, p50")
+        axes.set(xscale="log", yscale="log")
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(frameon=False, fontsize=7)
+    events.set(xlabel="events a second", ylabel="ms, p50 solid, p99 dotted")
+    windows.set(xlabel="size of a window, seconds")
+    _save(figure, path)
+
+
+def _draw_quantiles(
+    axes: Any,
+    places: Sequence[float],
+    found: Sequence[Latency],
+    label: str,
+    color: str,
+    shade: float = 1.0,
+) -> None:
+    if found:
+        p50, p99 = ([getattr(one, q) * 1e3 for one in found] for q in ("p50", "p99"))
+        axes.plot(places, p50, "o-", color=color, alpha=shade, label=label, markersize=3)
+        axes.plot(places, p99, "o:", color=color, alpha=shade, markersize=3)
 
 
 def draw_growth(path: Path, found: Mapping[Point, Speed]) -> None:

@@ -23,7 +23,7 @@ def _steps(*p99s: float) -> list[Step]:
 
 
 def test_the_knee_is_the_fastest_step_that_is_not_late():
-    assert ramp.knee(_steps(1.0, 1.1, 0.9, 1.2, 2.5, 9.0)).rate == 4000
+    assert ramp.knee(_steps(1.0, 1.1, 0.9, 1.2, 2.6, 9.0)).rate == 4000
     assert ramp.knee(_steps(1.0, 1.1, 1.2)).rate == 3000
     assert ramp.knee(_steps(1.0, 30.0)).rate == 1000
     assert ramp.knee(_steps(4.0, 1.0, 3.0, 1.0, 5.0)).rate == 4000

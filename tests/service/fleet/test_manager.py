@@ -25,7 +25,7 @@ from streamer.service.fleet.errors import (
     StreamExistsError,
     UnknownStreamError,
 )
-from streamer.service.fleet.registry import compute_min_wait
+from streamer.service.fleet.registry import compute_min_interval
 from streamer.service.fleet.restart_schedule import StartLimiter
 from tests.service.fleet.pretending import GENERATE, Stage, config_text, pretended
 
@@ -422,7 +422,7 @@ def test_few_streams_start_at_a_time_and_none_waits_for_ever() -> None:
 def test_the_more_streams_share_the_cores_the_longer_data_waits(
     busy: int, cores: int, expected: float
 ) -> None:
-    assert compute_min_wait(busy, cores) == pytest.approx(expected)
+    assert compute_min_interval(busy, cores) == pytest.approx(expected)
 
 
 def test_streams_hear_how_long_data_waits_once_others_are_busy(tmp_path: Path) -> None:

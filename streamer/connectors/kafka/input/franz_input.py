@@ -142,6 +142,18 @@ SEED_READING: Final = (
 )
 
 
+def buffer_field(name: str, default: str) -> Field:
+    """Return a field for the size of a buffer of Connect's."""
+    return Field(
+        name,
+        "string",
+        "Has no effect: Spark reads a micro-batch's messages as it needs them.",
+        default=default,
+        advanced=True,
+        check=size_check(0, 2**63 - 1),
+    )
+
+
 def lag_period_field() -> Field:
     """Return the field of how often the lag is measured."""
     return duration_field(

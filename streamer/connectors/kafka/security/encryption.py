@@ -9,10 +9,9 @@ certificates that the brokers show when the stream starts.
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.connectors.tls import (
     CLIENT_CERTS,
@@ -26,6 +25,9 @@ from streamer.connectors.tls import (
 )
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import ParsedFields
+
+if TYPE_CHECKING:
+    import ssl
 
 _CONNECT_TIMEOUT_S: Final = 5.0
 
@@ -158,6 +160,9 @@ def _fetch_certificate(broker: str, context: ssl.SSLContext) -> str:
         shown = encrypted.getpeercert(binary_form=True)
     if not shown:
         raise OSError("no certificate")
+    # Imported here: every command knows the fields, and few connect.
+    import ssl
+
     return ssl.DER_cert_to_PEM_cert(shown)
 
 

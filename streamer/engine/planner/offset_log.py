@@ -62,7 +62,7 @@ def read_planned(spark: Location, number: int, has_kafka: bool = True) -> Planne
         version, settings, *offsets = content.decode().split("\n")
         if (
             version == _OFFSET_LOG_VERSION
-            and (len(offsets) > has_kafka or '"kafka:at"' in offsets[0])
+            and (len(offsets) > has_kafka or any("kafka:at" in text for text in offsets))
             and "batchTimestampMs" in json.loads(settings)
         ):
             ours, *kafka = [{} if text == NO_OFFSET else json.loads(text) for text in offsets]

@@ -121,7 +121,9 @@ def test_compressed_batches_stand_between_others(number, pack):
     plain = batch(*((n, b"k", b"value %d" % n, [("h", b"x")]) for n in range(40)), base=1)
     body = pack(plain[61:])
     packed = plain[:8] + struct.pack(">i", 49 + len(body)) + plain[12:61] + body
-    read, behind = decode_records(one(b"before") + mark(packed, number) + one(b"end", 41), 0, 99, ALL)
+    read, behind = decode_records(
+        one(b"before") + mark(packed, number) + one(b"end", 41), 0, 99, ALL
+    )
     assert read.values == [b"before", *(b"value %d" % n for n in range(40)), b"end"]
     assert read.offsets == list(range(42)) and behind == 42
     assert read.timestamps[1:41] == list(range(40)) and read.keys[7] == b"k"

@@ -193,7 +193,7 @@ _SPARK: Final = Field(
                     "string",
                     "Who reads Kafka: `workers` fetch it themselves; `jvm` is Spark's own source, "
                     "for which it needs jars.",
-                    default="jvm",
+                    default="workers",
                     options=("workers", "jvm"),
                 ),
             ),

@@ -120,7 +120,7 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
-    kafka_reader: str = "jvm"
+    kafka_reader: str = "workers"
     buffers: tuple[StreamBuffer, ...] = ()
     stream_outputs: tuple[ParsedComponent, ...] = ()
     is_interval_fixed: bool = False

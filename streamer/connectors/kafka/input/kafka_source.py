@@ -1,6 +1,6 @@
-"""An opened Kafka input: the options of Spark's source, and what the engine asks beside it.
+"""An opened Kafka input: what the engine asks of its brokers, and the options of Spark's source.
 
-Spark's own source reads the messages, and keeps its offsets in the checkpoint.
+Workers read the messages (`range_source`), or Spark's own source does.
 """
 
 from __future__ import annotations

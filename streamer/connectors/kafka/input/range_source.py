@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
+from streamer.connectors.kafka.input.data_loss import UnsettledError
 from streamer.connectors.kafka.input.fetcher_pool import FETCHERS
 from streamer.connectors.kafka.input.kafka_source import MAX_BATCH_MESSAGES, KafkaSource
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata, make_chunk
@@ -68,6 +69,7 @@ class KafkaRangeSource:
 
         Raises:
             DataLostError: something that is to be read is gone.
+            UnsettledError: something may be.
             StreamerError: no broker answers in time, or it refuses.
         """
         position = self._position(start)
@@ -80,10 +82,13 @@ class KafkaRangeSource:
         stands = {place: known[place] if place in known else begun[place] for place in ends}
         messages = self._limit_messages(limit)
         until = limit_ends(stands, ends, messages)
-        # A partition that is not there now, and not known to be gone, waits where it is.
+        # A partition that is not there now, and not known to be gone, stays where it is.
         lost = set(self.input.cluster_view.lost_partitions(known, ends))
         for place, at in known.items():
             if place not in lost and (place not in until or until[place] < at):
+                if not self.input.fail_on_data_loss:
+                    # What is left out is counted with the micro-batch that goes on behind it.
+                    raise UnsettledError(f"{place} ends before {at}")
                 until[place] = at
         for place, at in position.at.items():
             if at < 0 and place not in until:

@@ -9,6 +9,7 @@ import pytest
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, TopicSelection
+from streamer.connectors.kafka.input.data_loss import UnsettledError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata
 from streamer.connectors.kafka.input.opened_input import Backlog
@@ -37,7 +38,7 @@ class Cluster:
 @pytest.fixture
 def source_of(monkeypatch: pytest.MonkeyPatch) -> Any:
     def made(cluster: Cluster, starting: Any = None, **more: Any) -> KafkaRangeSource:
-        own = {name: more.pop(name) for name in ("bound",) if name in more}
+        own = {name: more.pop(name) for name in ("bound", "fail_on_data_loss") if name in more}
         connection = Connection(("nowhere:1",))
         kafka = KafkaSource(
             "kafka", connection, TopicSelection(("t",)), starting=starting or {}, **own
@@ -104,7 +105,11 @@ def test_a_partition_that_is_not_there_for_a_moment_waits_where_it_is(source_of)
     assert poll(source, at(p0=3, p1=8)).offset == at(p0=5, p1=8)
     cluster.ends = {"0": 5, "1": 2}
     assert poll(source, at(p0=3, p1=8), 2).offset == at(p0=5, p1=8)
+    lenient = source_of(cluster, fail_on_data_loss=False)
+    with pytest.raises(UnsettledError):
+        poll(lenient, at(p0=3, p1=8))
     cluster.lost = ["1"]
+    source = lenient
     found = poll(source, at(p0=5, p1=8), 3)
     assert found.offset == at(p0=5, p1=2) and found.waiting == 1
     assert source.split(at(p0=5, p1=8), found.offset, 1) == []

@@ -13,7 +13,7 @@ import pytest
 from streamer.bloblang.analysis.aggregates import AggregateKind
 from streamer.bloblang.errors import QueryError
 from streamer.window.aggregate.aggregate_codec import decode_aggregates, encode_aggregates
-from streamer.window.aggregate.fire_groups import fire_groups
+from streamer.window.aggregate.fire_groups import CollectedGroups, fire_groups
 from streamer.window.aggregate.partial_aggregates import (
     PartialAggregates,
     aggregation_for,
@@ -93,7 +93,7 @@ def released(keys: list[bytes], each: int, spoiled: bytes = b"") -> list[FiredGr
         for number in range(each)
     ]
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
-    return list(fire_groups([folded([0], [5])], [whole(keys, raws, 10)], told))
+    return list(fire_groups(CollectedGroups([folded([0], [5])], [whole(keys, raws, 10)]), told))
 
 
 def whole(keys: list[bytes], raws: list[bytes], first: int) -> StoredPack:
@@ -128,7 +128,7 @@ def test_messages_that_were_kept_whole_stay_in_order_with_what_was_folded(
     ]
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
     # A folded message of the key b, whose value is 1.
-    found = list(fire_groups([folded([1], [5], between, text)], packs[::-1], told))
+    found = list(fire_groups(CollectedGroups([folded([1], [5], between, text)], packs[::-1]), told))
     batches = {one.key: one.messages for one in found}
     assert {key: batch.size for key, batch in batches.items()} == {b"b": 4, b"c": 2, b"d": 1}
     assert [batches[key].aggregate_value(0) for key in (b"b", b"c", b"d")] == [last, 6, 3]
@@ -139,7 +139,7 @@ def test_messages_that_were_kept_whole_stay_in_order_with_what_was_folded(
 def test_packs_that_arrived_at_the_same_time_are_counted_in_their_groups() -> None:
     packs = [whole([b"b"], [b'{"v":1}'] * 8, 10), whole([b"c", b"b"], [b'{"v":2}'] * 4, 14)]
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
-    found = list(fire_groups([folded([0], [5])], packs, told))
+    found = list(fire_groups(CollectedGroups([folded([0], [5])], packs), told))
     assert [(one.key, one.messages.size) for one in found] == [(b"a", 1), (b"b", 10), (b"c", 2)]
     assert [one.messages.aggregate_value(0) for one in found] == [0, 12, 4]
 

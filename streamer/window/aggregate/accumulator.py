@@ -144,6 +144,10 @@ class Accumulator(ABC):
             UnplacedError: the aggregate fails in that group, in Benthos's words.
         """
 
+    def results_of_groups(self, state: Any, groups: Ints) -> list[Any]:
+        """Return the aggregate's value in each of some groups; raises as `result_of_group`."""
+        return [self.result_of_group(state, group) for group in groups.tolist()]
+
     # Per-message form.
 
     @property

@@ -135,6 +135,13 @@ class DistinctAccumulator(TextAccumulator):
             return int(state.counts[group])
         return [_unmark_value(text) for text in self._take_texts(state, group)[0]]
 
+    def results_of_groups(self, state: TextSets, groups: Ints) -> list[Any]:
+        """Return how many values each of some groups has, or these."""
+        if self._ordered or state.invalid:
+            return super().results_of_groups(state, groups)
+        counts: list[Any] = state.counts[groups].tolist()
+        return counts
+
     @property
     def empty_state(self) -> KnownValues:
         """A new dict: each window has its own."""

@@ -131,7 +131,11 @@ SEED_READING: Final = (
         MAX_WAIT, f"How long a broker waits for `{MIN_BYTES}`.", default="5s", advanced=True
     ),
     _size_field(MIN_BYTES, "Has no effect: what is read is there.", "1B"),
-    _size_field(MAX_PARTITION_BYTES, "The most bytes of an answer, unless a batch of records is larger.", "1MiB"),
+    _size_field(
+        MAX_PARTITION_BYTES,
+        "The most bytes of an answer, unless a batch of records is larger.",
+        "1MiB",
+    ),
     Field(
         ISOLATION,
         "string",

@@ -344,10 +344,9 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         find_spark_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
-    windows, spark = buffer.windows, config.spark
-    master, shards = spark["master"], 0
+    windows, spark, shards = buffer.windows, config.spark, 0
     if windows.window is not None:
-        shards = spark["shards"] or count_cores(master, spark["conf"])
+        shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=input,
@@ -363,7 +362,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         output=output,
         late_output=buffer.late_output,
         resources=resources,
-        master=master,
+        master=spark["master"],
         shards=shards,
         interval=_choose_interval(config, buffer),
         is_interval_fixed=_is_interval_fixed(config, windows, buffers),

@@ -17,7 +17,7 @@ from streamer.core.errors import StreamerError
 from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis
 from streamer.engine.driver.kafka_connection import CountConnection, KafkaConnections
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, SetGauge
-from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.checkpoint_path import CheckpointPath
 from streamer.engine.planner.kafka_inputs import (
     WORKER_READER,
     StreamKafkaInput,
@@ -32,6 +32,7 @@ from streamer.engine.stage.kafka_messages import NeededColumns
 from streamer.plan import Plan
 from streamer.plan.metadata_read import find_read_metadata
 from streamer.sdk.input.replayable import Limit, ReplayableSource
+from streamer.spark.checkpoint.reader_switch import switch_kafka_reader
 from streamer.spark.compat import java_packages
 from streamer.spark.kafka.kafka_source import kafka_session_settings, make_kafka_rows
 from streamer.spark.tasks.stages import set_planned_batch
@@ -72,7 +73,7 @@ class KafkaDriver:
         self,
         children: Sequence[StreamKafkaInput],
         plan: Plan,
-        spark: Location,
+        spark: CheckpointPath,
         signals: PlannerChannel,
         report: InputReport,
         start_offsets: Sequence[Offsets] = (),
@@ -96,7 +97,7 @@ class KafkaDriver:
         self._start_offsets = start_offsets
         self.needed_columns = NeededColumns(find_read_metadata(plan))
         self.is_read_by_workers = plan.kafka_reader == WORKER_READER
-        self._is_windowed = plan.window is not None
+        self._plan = plan
         self._spark = spark
         self._signals = signals
         self._log = report.log
@@ -115,7 +116,16 @@ class KafkaDriver:
         self._connections = KafkaConnections(self.children, report.count)
 
     def prepare_source(self, source: ReplayableSource) -> ReplayableSource:
-        """Return the input with what the stream needs of its Kafka inputs, which workers read."""
+        """Return the input with what the stream needs of its Kafka inputs, which workers read.
+
+        Where the other reader of Kafka was here before, it goes on from where that has ended.
+
+        Raises:
+            StreamerError: a micro-batch that was begun can be ended by the other reader only.
+        """
+        if switch_kafka_reader(self._spark, self._plan, source, self.children):
+            fields = {"reader": self._plan.kafka_reader}
+            self._log("INFO", "The checkpoint continues with another reader of Kafka", fields)
         if not self.is_read_by_workers:
             return source
         ours = [
@@ -123,7 +133,7 @@ class KafkaDriver:
                 one,
                 needed=NeededMetadata(self.needed_columns.keys),
                 # Without windows a task's results leave it: each partition stays in its order.
-                is_split=self._is_windowed,
+                is_split=self._plan.window is not None,
                 max_messages=child.max_messages,
                 start_offsets=child.start_offsets,
             )

@@ -53,7 +53,6 @@ from streamer.sdk.input.replayable import Limit, ReplayableSource
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
 from streamer.spark.checkpoint.initial_state import ship_seed
-from streamer.spark.checkpoint.reader_switch import switch_kafka_reader
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
@@ -343,17 +342,9 @@ class QueryRun:
         self.rejections.resend = lambda some: replay_in_worker(session, self.plan, some, stopping)
         try:
             self._checkpoint.forget_unplanned()
-            self._switch_kafka_reader()
             self.query = self._start_query(session)
         except (Py4JError, PySparkException, OSError) as e:
             raise NotStartedError(self.diagnose(str(e)).text, str(e)) from e
-
-    def _switch_kafka_reader(self) -> None:
-        """Go on where the other reader of Kafka has ended, if that one was here before."""
-        session, spark = self._input, self._checkpoint.spark
-        if switch_kafka_reader(spark, self.plan, session.source, session.kafka_inputs):
-            reader = self.plan.kafka_reader
-            self._log("INFO", "The checkpoint goes on with another reader", {"reader": reader})
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self.kafka

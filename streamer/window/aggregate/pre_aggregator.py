@@ -28,9 +28,6 @@ DOCUMENTS_PER_PARSE: Final = 1024
 
 _MAX_GROUPS: Final = 1 << 17
 _MAX_BYTES: Final = 64 << 20
-_MAX_GROUP_SHARES: Final = ((1 << 16, 1 / 2), (1 << 12, 15 / 16))
-"""From so many messages on, the share of first ones above which groups are too small."""
-
 _MAX_TABLE_ENTRIES: Final = 1 << 22
 
 
@@ -67,18 +64,6 @@ class PreAggregator:
         """Whether the held messages must be flushed."""
         many = self.messages >= MAX_MESSAGES or len(self._firsts) >= _MAX_GROUPS
         return many or self._size >= _MAX_BYTES
-
-    @property
-    def is_worthwhile(self) -> bool:
-        """Whether groups are big enough: a group of one message takes more than the message.
-
-        Few messages say little of how many keys there are: where one in sixteen of the first 4,096
-        has met its like, there are some ten thousands, and they meet theirs as more come.
-        """
-        for messages, share in _MAX_GROUP_SHARES:
-            if self.messages >= messages:
-                return len(self._firsts) <= share * self.messages
-        return True
 
     def make_columns(self, docs: Docs) -> list[ValueColumn]:
         """Return by aggregate the column of messages' values, for `add`."""

@@ -109,9 +109,6 @@ class PackBuilder:
             self.pre_aggregator.add(
                 some, codes[aggregated], arrivals[aggregated], of, brings, times
             )
-        if not self.pre_aggregator.is_worthwhile:
-            self.flush()
-            self.pre_aggregator = None
 
     def add_one(
         self,

@@ -172,17 +172,6 @@ _SPARK: Final = Field(
             check=_check_spool_limit,
         ),
         Field(
-            "conf",
-            "string",
-            "Further Spark settings.",
-            default={},
-            shape="map",
-            secret=True,
-            advanced=True,
-            check=_conf,
-            examples=({"spark.driver.memory": "4g"},),
-        ),
-        Field(
             "kafka",
             "object",
             "How Kafka is read.",
@@ -199,9 +188,20 @@ _SPARK: Final = Field(
             ),
         ),
         Field(
+            "conf",
+            "string",
+            "Further Spark settings.",
+            default={},
+            shape="map",
+            secret=True,
+            advanced=True,
+            check=_conf,
+            examples=({"spark.driver.memory": "4g"},),
+        ),
+        Field(
             "jars_directory",
             "string",
-            "Where the jars are with which Spark reads Kafka. When left out they are looked for "
+            "Where the jars are for `kafka.reader: jvm`. When left out they are looked for "
             "in `/opt/streamer/jars` and `~/.cache/streamer/jars`, and fetched into the latter "
             "when they are in neither. The environment's `STREAMER_JARS` wins.",
             access=Access.FILE,

@@ -149,7 +149,7 @@ def _check_submission(bundle: DriverBundle, conf: Mapping[str, str], name: str) 
 
 
 def _add_jars(plan: Plan, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the setting with the jars for Kafka, which are in the image."""
+    """Return the setting with the jars for Spark's own reader of Kafka, which an image may have."""
     from streamer.engine.planner.kafka_inputs import JVM_READER
     from streamer.spark.jars.kafka_jars import KAFKA_JARS, reads_kafka
 

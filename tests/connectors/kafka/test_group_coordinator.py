@@ -45,7 +45,7 @@ def coordinator(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ClusterClient]
                 raise RefusedError(left.pop(0), "moves")
             return 1
 
-        def ask(
+        def query(
             client: BrokerClient,
             question: Callable[[Any], Coroutine[Any, Any, Any]],
             timeout_s: float,
@@ -59,7 +59,7 @@ def coordinator(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ClusterClient]
             raise AssertionError("it waits for an answer")
 
         monkeypatch.setattr(requests, "find_coordinator", find)
-        monkeypatch.setattr(BrokerClient, "ask", ask)
+        monkeypatch.setattr(BrokerClient, "query", query)
         return ClusterClient(Connection(("127.0.0.1:9",)))
 
     return make

@@ -24,7 +24,7 @@ Question = Callable[["Requests"], Coroutine[Any, Any, T]]
 
 
 class BrokerClient:
-    """Asks the brokers of one cluster. Threads may share it, and it outlives a fork.
+    """A client of the brokers of one cluster. Threads may share it, and it outlives a fork.
 
     It begins a new session after a question that was not answered in time: a connection that hangs
     does not come back by itself, and brokers may have moved.
@@ -43,7 +43,7 @@ class BrokerClient:
         self._session: BrokerSession | None = None
         self._process = 0
 
-    def ask(
+    def query(
         self, question: Question[T], timeout_s: float, keep: Callable[[], bool] = lambda: False
     ) -> T:
         """Return the answer to a question.
@@ -61,7 +61,7 @@ class BrokerClient:
         began = time.monotonic()
         with self._borrowed_session() as session:
             try:
-                return session.ask(question, timeout_s)
+                return session.query(question, timeout_s)
             except OutOfTimeError:
                 if not keep():
                     self._drop(session)

@@ -76,7 +76,7 @@ class BrokerSession:
         self.manager = _Manager(self.net, self._note_failure, settings)
         self.net.start()
 
-    def ask(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
+    def query(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
         """Return the answer to a question, a coroutine that runs in the session's thread.
 
         Raises:

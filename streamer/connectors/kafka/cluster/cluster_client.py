@@ -194,12 +194,12 @@ class ClusterClient:
             timeout_s: seconds.
         """
 
-        def ask(requests: Requests) -> Coroutine[Any, Any, None]:
+        def query(requests: Requests) -> Coroutine[Any, Any, None]:
             from streamer.connectors.kafka.cluster.requests import create_topic
 
             return create_topic(requests, name, partitions, replication)
 
-        self._ask(ask, timeout_s)
+        self._query(query, timeout_s)
 
     def _explain_commit_failure(self, group: str, codes: set[int]) -> str | None:
         if not codes:
@@ -220,26 +220,26 @@ class ClusterClient:
         return f"the group {group!r} is refused{user}; grant it READ on the group"
 
     def _fetch_metadata(self, topics: Collection[str] | None, timeout_s: float) -> Metadata:
-        def ask(requests: Requests) -> Coroutine[Any, Any, Metadata]:
+        def query(requests: Requests) -> Coroutine[Any, Any, Metadata]:
             from streamer.connectors.kafka.cluster.requests import fetch_metadata
 
             return fetch_metadata(requests, topics)
 
-        return self._ask(ask, timeout_s)
+        return self._query(query, timeout_s)
 
     def _list_offsets(
         self, times: Mapping[PartitionRef, int], timeout_s: float, committed: bool = False
     ) -> dict[PartitionRef, int]:
-        def ask(requests: Requests) -> Coroutine[Any, Any, dict[PartitionRef, int]]:
+        def query(requests: Requests) -> Coroutine[Any, Any, dict[PartitionRef, int]]:
             from streamer.connectors.kafka.cluster.requests import list_offsets
 
             return list_offsets(requests, times, committed)
 
-        return self._ask(ask, timeout_s) if times else {}
+        return self._query(query, timeout_s) if times else {}
 
-    def _ask(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
+    def _query(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
         try:
-            return self._client.ask(question, timeout_s)
+            return self._client.query(question, timeout_s)
         except NoLeaderError as error:
             raise self._no_leader_error(*error.place) from None
         except RefusedError as error:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from streamer import __version__
 from streamer.connectors.kafka.security.encryption import Encryption
 from streamer.connectors.kafka.security.jaas import jaas_line
 from streamer.connectors.kafka.security.oauth_tokens import JAVA_LOGIN, token_end, write_token
@@ -121,6 +122,9 @@ class Connection:
         settings: dict[str, Any] = {
             "bootstrap_servers": list(self.brokers),
             "client_id": self.client_id,
+            # By these, brokers tell in their metrics which programs they serve.
+            "client_software_name": "spark-streamer",
+            "client_software_version": __version__,
             "security_protocol": self.protocol,
             "request_timeout_ms": int(self.answer_timeout_s * 1000),
             "reconnect_backoff_max_ms": 1_000,

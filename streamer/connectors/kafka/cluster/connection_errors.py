@@ -40,7 +40,7 @@ class ConnectionFailure(NamedTuple):
 
     @property
     def tls_error(self) -> OSError | None:
-        """What Python says of a TLS handshake that fails; None when it is something else."""
+        """Python's error of a TLS handshake that fails; None when it is something else."""
         inner = self.error.args[0] if self.error.args else None
         for cause in (self.error.__context__, inner):
             if isinstance(cause, ssl.SSLError):

@@ -56,7 +56,7 @@ class GroupClient:
         """
         from streamer.connectors.kafka.cluster.requests import fetch_group_offsets
 
-        return self._client.ask(
+        return self._client.query(
             lambda requests: fetch_group_offsets(requests, self._group, places),
             timeout_s,
             keep=lambda: self._unanswered is not None,
@@ -73,7 +73,7 @@ class GroupClient:
         """
         until = time.monotonic() + timeout_s
         with self._lock:
-            return self._client.ask(
+            return self._client.query(
                 lambda requests: self._commit(requests, offsets),
                 max(until - time.monotonic(), 0.0),
                 keep=lambda: self._unanswered is not None,

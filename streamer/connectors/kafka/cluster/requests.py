@@ -41,7 +41,7 @@ _COMMIT_ANSWER_S: Final = 60.0
 
 
 class TopicMetadata(NamedTuple):
-    """What a broker tells of a topic.
+    """A topic as a broker describes it.
 
     Attributes:
         code: Kafka's number of an error, 0 for none.
@@ -59,12 +59,12 @@ class TopicMetadata(NamedTuple):
 
 
 class Metadata(NamedTuple):
-    """What a broker tells of its cluster.
+    """A cluster as a broker describes it.
 
     Attributes:
         cluster: the cluster's id; may be empty.
         brokers: addresses.
-        topics: what was asked for, by name.
+        topics: those of the request, by name.
     """
 
     cluster: str
@@ -159,7 +159,7 @@ async def list_offsets(
 async def _find_leaders(
     requests: Requests, places: Iterable[PartitionRef], left: dict[PartitionRef, int]
 ) -> PartitionRef | None:
-    """Look for the leaders of partitions; returns one that has none now.
+    """Find the leaders of partitions; returns one that has none now.
 
     Partitions that the cluster does not know are taken out of `left`.
     """
@@ -187,11 +187,11 @@ def _offsets_request(
     )
     by_topic: dict[str, list[Any]] = {}
     for name, number in places:
-        asked = partition(partition_index=number, timestamp=times[name, number])
-        by_topic.setdefault(name, []).append(asked)
+        entry = partition(partition_index=number, timestamp=times[name, number])
+        by_topic.setdefault(name, []).append(entry)
     return ListOffsetsRequest(
         isolation_level=int(committed),
-        topics=[topic(name=name, partitions=asked) for name, asked in by_topic.items()],
+        topics=[topic(name=name, partitions=entries) for name, entries in by_topic.items()],
         min_version=2 if committed else 1,
     )
 
@@ -356,16 +356,16 @@ async def create_topic(requests: Requests, name: str, partitions: int, replicati
         within = int(requests.remaining_s * 1000)
         return CreateTopicsRequest(topics=[new], timeout_ms=within, validate_only=False)
 
-    (told,) = (await requests.send(make)).topics
-    while told.error_code == NOT_CONTROLLER:
+    (result,) = (await requests.send(make)).topics
+    while result.error_code == NOT_CONTROLLER:
         # Brokers pass it on to the controller, but for those that still have ZooKeeper.
         metadata = await requests.send(lambda: MetadataRequest(topics=[]))
         try:
-            (told,) = (await requests.begin(metadata.controller_id, make())).topics
+            (result,) = (await requests.begin(metadata.controller_id, make())).topics
         except kafka_errors.KafkaError:
             await requests.pause()
-    if told.error_code not in (0, TOPIC_EXISTS):
-        raise _refused(told.error_code, told.error_message)
+    if result.error_code not in (0, TOPIC_EXISTS):
+        raise _refused(result.error_code, result.error_message)
 
 
 def _refused(code: int, text: str | None = None) -> RefusedError:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from streamer import __version__
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.connection_fields import read_connection
 from streamer.connectors.kafka.security.oauth_tokens import java_token_problem, token_end
@@ -83,6 +84,8 @@ def test_kafka_python_gets_the_same_settings_and_tries_another_broker_in_time():
     assert settings == {
         "bootstrap_servers": ["a:1", "b:2"],
         "client_id": "me",
+        "client_software_name": "spark-streamer",
+        "client_software_version": __version__,
         "security_protocol": "SASL_SSL",
         "request_timeout_ms": 6_000,
         "reconnect_backoff_max_ms": 1_000,

@@ -20,7 +20,7 @@ _MAX_PAUSE_S: Final = 5.0
 
 
 class KafkaOutage:
-    """Tells the driver why no micro-batch starts.
+    """Reports to the driver why no micro-batch starts.
 
     Attributes:
         pause_s: seconds until brokers are asked again; 0 while they answer.
@@ -38,7 +38,7 @@ class KafkaOutage:
             DataLostError: something that is to be read is gone.
         """
         try:
-            found = poll()
+            result = poll()
         except DataLostError as e:
             self._signals.planner.update(trouble=str(e), is_lost=True)
             raise
@@ -52,4 +52,4 @@ class KafkaOutage:
         if self.pause_s:
             self._signals.planner.update(trouble="", is_lost=False)
             self.pause_s = 0.0
-        return found
+        return result

@@ -303,7 +303,7 @@ class StreamReader(DataSourceStreamReader):
     def _poll(
         self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog
     ) -> _Poll | None:
-        """Poll the input; return None when no broker of it answers, which the driver is told."""
+        """Poll the input; return None when no broker of it answers: the driver is notified."""
         plan = self._plan
         # This, not when Spark has written the micro-batch down, is its time: a window that ends in
         # between has events that come with the next one. The input is asked for all until now, and

@@ -111,7 +111,7 @@ def test_what_is_gone_is_an_error_or_left_out(fetcher: Any, kafka: Kafka) -> Non
 def test_a_topic_that_is_not_there_is_waited_for_and_not_made(
     fetcher: Any, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streamer.connectors.kafka.input.partition_fetcher.PATIENCE_S", 1.0)
+    monkeypatch.setattr("streamer.connectors.kafka.input.partition_fetcher.READ_TIMEOUT_S", 1.0)
     with pytest.raises(KafkaError, match="never-made:0 has given nothing from offset 0 on"):
         read(fetcher(), "never-made", 0, 1)
     assert "never-made" not in kafka.topics()

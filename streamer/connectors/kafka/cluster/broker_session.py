@@ -182,13 +182,6 @@ class _Manager(KafkaConnectionManager):
         self._on_failure = on_failure
         self._watched: dict[Any, Any] = {}
 
-    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        transport = await super()._build_transport(node, timeout_at)
-        if type(transport) is KafkaTCPTransport:
-            # It would receive 4 KiB at once: a fifth of what a small record costs.
-            transport._sock_recv = partial(_receive, transport._sock)
-        return transport
-
     def get_connection(self, node_id: Any, *args: Any, **more: Any) -> Any:
         conn = super().get_connection(node_id, *args, **more)
         if self._watched.get(node_id) is not conn:
@@ -203,6 +196,9 @@ class _Manager(KafkaConnectionManager):
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)
         receive = transport._sock_recv
+        if type(transport) is KafkaTCPTransport:
+            # It would receive 4 KiB at once: a fifth of what a small record costs.
+            receive = partial(_receive, transport._sock)
 
         def receive_all() -> tuple[bytes, Exception | None]:
             # What comes together with the end of a connection is read first: a broker says why it

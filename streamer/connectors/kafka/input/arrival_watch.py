@@ -52,7 +52,7 @@ class ArrivalWatch:
         run.start()
 
     def note_poll(self, ends: Mapping[PartitionRef, int]) -> None:
-        """Note where partitions end, as the planner has just been told."""
+        """Note where partitions end, as the planner has just been part_answer."""
         with self._seen:
             self._ends, self._polls = dict(ends), self._polls + 1
             self._seen.notify_all()
@@ -63,19 +63,19 @@ class ArrivalWatch:
         while True:
             try:
                 session = session or self._connect()
-                found = self._ask(session, ends)
+                newer_ends = self._query(session, ends)
                 self.is_working = True
             except Exception:
-                # What is wrong is found by who has to read; until then the planner polls.
+                # What is wrong is newer_ends by who has to read; until then the planner polls.
                 self.is_working = False
                 if session is not None:
                     session.close()
                 session = None
                 time.sleep(_RETRY_PAUSE_S)
-                found = {}
+                newer_ends = {}
             with self._seen:
                 ends, polls = self._ends, self._polls
-            if any(end > ends.get(place, end) for place, end in found.items()):
+            if any(end > ends.get(place, end) for place, end in newer_ends.items()):
                 wake()
                 ends = self._next_ends(polls)
 
@@ -91,7 +91,7 @@ class ArrivalWatch:
 
         return BrokerSession(self._connection)
 
-    def _ask(self, session: Any, ends: Mapping[PartitionRef, int]) -> dict[PartitionRef, int]:
+    def _query(self, session: Any, ends: Mapping[PartitionRef, int]) -> dict[PartitionRef, int]:
         """Wait up to `_WAIT_MS` for something beyond the ends; return where partitions end then.
 
         Raises:
@@ -99,8 +99,10 @@ class ArrivalWatch:
             TimeoutError: one does not answer.
         """
         manager, timeout_s = session.manager, self._connection.answer_timeout_s
-        ask = manager.call_soon(find_leaders, manager, {topic for topic, _ in ends}, timeout_s)
-        leaders: Mapping[PartitionRef, int] = _wait(ask, 2 * timeout_s)
+        leaders_future = manager.call_soon(
+            find_leaders, manager, {topic for topic, _ in ends}, timeout_s
+        )
+        leaders: Mapping[PartitionRef, int] = _wait(leaders_future, 2 * timeout_s)
         by_leader: dict[int, dict[PartitionRef, int]] = defaultdict(dict)
         for place, end in ends.items():
             by_leader[leaders[place]][place] = end
@@ -108,18 +110,18 @@ class ArrivalWatch:
             time.sleep(_RETRY_PAUSE_S)
         done = threading.Event()
         pending = []
-        for node, wanted in by_leader.items():
-            request = make_fetch_request(wanted, 1, _WAIT_MS, self._is_committed)
+        for node, offsets in by_leader.items():
+            request = make_fetch_request(offsets, 1, _WAIT_MS, self._is_committed)
             limit_ms = _WAIT_MS + 1000 * timeout_s
             one = manager.call_soon(_send, manager, request, node, limit_ms)
             one.add_both(lambda _: done.set())
             pending.append(one)
         done.wait(_WAIT_MS / 1000 + timeout_s)
-        found: dict[PartitionRef, int] = {}
+        newer_ends: dict[PartitionRef, int] = {}
         for one in pending:
             if one.is_done:
-                found |= _list_ends(_wait(one, 0), self._is_committed)
-        return found
+                newer_ends |= _list_ends(_wait(one, 0), self._is_committed)
+        return newer_ends
 
 
 async def _send(manager: Any, request: Any, node: int, limit_ms: float) -> Any:
@@ -147,6 +149,6 @@ def _list_ends(answer: Any, is_committed: bool) -> dict[PartitionRef, int]:
         for part in topic.partitions:
             if part.error_code:
                 raise ValueError("a partition has moved")
-            told = BrokerAnswer.parse(answer, part, is_committed)
-            ends[topic.topic, part.partition_index] = told.stable_end
+            part_answer = BrokerAnswer.parse(answer, part, is_committed)
+            ends[topic.topic, part.partition_index] = part_answer.stable_end
     return ends

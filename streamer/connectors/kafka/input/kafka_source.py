@@ -246,10 +246,10 @@ class KafkaSource(OpenKafkaInput):
             return {}
         cluster, timeout_s = self.cluster_view.cluster, self.connection.answer_timeout_s
         try:
-            found = cluster.begin_offsets(places, timeout_s)
+            begins = cluster.begin_offsets(places, timeout_s)
         except KafkaError as error:
             raise StreamerError(f"input {self.name}: {error}") from None
-        return {place: found.get(place, 0) for place in places}
+        return {place: begins.get(place, 0) for place in places}
 
     def lost_text(self, known: Offsets) -> str | None:
         """Return which messages were deleted before they were read, in one line; None for none.

@@ -26,7 +26,7 @@ from streamer.connectors.kafka.input.record_batches import (
 if TYPE_CHECKING:
     from streamer.connectors.kafka.cluster.broker_session import BrokerSession
 
-PATIENCE_S: Final = 60.0
+READ_TIMEOUT_S: Final = 60.0
 """Seconds without a record or an empty answer after which a task gives up."""
 
 _RETRY_PAUSE_S: Final = 0.1
@@ -81,7 +81,7 @@ class PartitionRange(NamedTuple):
 
 
 class BrokerAnswer(NamedTuple):
-    """What a broker has answered of one partition.
+    """The answer of a broker about one partition.
 
     Attributes:
         error: the number of Kafka's error, 0 for none.
@@ -155,7 +155,7 @@ class PartitionFetcher:
         self._replicas: dict[tuple[str, int], int] = {}
         self._record_bytes: dict[str, float] = {}
 
-    def read(self, wanted: PartitionRange, needed: NeededFields) -> Iterator[RecordColumns]:
+    def read(self, target: PartitionRange, needed: NeededFields) -> Iterator[RecordColumns]:
         """Fetch the records of a range, in order.
 
         Raises:
@@ -163,24 +163,24 @@ class PartitionFetcher:
             KafkaError: no broker has answered for a minute, or it refuses.
             CorruptRecordsError: a batch is damaged.
         """
-        return _RangeRead(self, wanted, needed).chunks()
+        return _RangeRead(self, target, needed).chunks()
 
-    def begin(self, wanted: PartitionRange, at: int) -> _Pending:
-        """Ask for what is next in a range."""
-        place = wanted.topic, wanted.partition
+    def begin(self, target: PartitionRange, at: int) -> _Pending:
+        """Request what is next in a range."""
+        place = target.topic, target.partition
         node = self._replicas.get(place, self._leaders.get(place, -1))
-        mean = self._record_bytes.get(wanted.topic, _FIRST_RECORD_BYTES)
-        size = max(int((wanted.end - at) * mean * _SIZE_MARGIN), _LEAST_SIZE)
-        return self._submit(wanted, at, node, min(size, self._settings.size))
+        mean = self._record_bytes.get(target.topic, _FIRST_RECORD_BYTES)
+        size = max(int((target.end - at) * mean * _SIZE_MARGIN), _LEAST_SIZE)
+        return self._submit(target, at, node, min(size, self._settings.size))
 
-    def _submit(self, wanted: PartitionRange, at: int, node: int, size: int) -> _Pending:
-        async def ask() -> BrokerAnswer:
-            leader = node if node >= 0 else await self._find_leader(wanted)
+    def _submit(self, target: PartitionRange, at: int, node: int, size: int) -> _Pending:
+        async def query() -> BrokerAnswer:
+            leader = node if node >= 0 else await self._find_leader(target)
             if leader < 0:
                 return _no_answer(_LEADER_CHANGES[1])
             settings = self._settings
             request = make_fetch_request(
-                {(wanted.topic, wanted.partition): at},
+                {(target.topic, target.partition): at},
                 *(size, settings.wait_ms, settings.is_committed, settings.rack),
                 settings.min_bytes,
             )
@@ -193,44 +193,44 @@ class PartitionFetcher:
             part = answer.responses[0].partitions[0]
             return BrokerAnswer.parse(answer, part, settings.is_committed)
 
-        return _Pending(self._session.manager, ask)
+        return _Pending(self._session.manager, query)
 
-    async def _find_leader(self, wanted: PartitionRange) -> int:
-        """Ask who leads a partition now; -1 for nobody."""
+    async def _find_leader(self, target: PartitionRange) -> int:
+        """Return the leader of a partition now; -1 for nobody."""
         manager = self._session.manager
-        self._leaders |= await find_leaders(manager, [wanted.topic], self._settings.timeout_s)
-        return self._leaders.get((wanted.topic, wanted.partition), -1)
+        self._leaders |= await find_leaders(manager, [target.topic], self._settings.timeout_s)
+        return self._leaders.get((target.topic, target.partition), -1)
 
-    def first_offset(self, wanted: PartitionRange) -> int:
+    def first_offset(self, target: PartitionRange) -> int:
         """Return where a partition begins now; -1 when that is not known."""
-        return self._session_offset(wanted, -2)
+        return self._session_offset(target, -2)
 
-    def _session_offset(self, wanted: PartitionRange, time_ms: int) -> int:
+    def _session_offset(self, target: PartitionRange, time_ms: int) -> int:
         from kafka.protocol.consumer import ListOffsetsRequest
 
-        async def ask() -> int:
-            leader = await self._find_leader(wanted)
+        async def query() -> int:
+            leader = await self._find_leader(target)
             if leader < 0:
                 return -1
             topic = ListOffsetsRequest.ListOffsetsTopic
-            asked = topic.ListOffsetsPartition(
-                partition_index=wanted.partition, current_leader_epoch=-1, timestamp=time_ms
+            partition = topic.ListOffsetsPartition(
+                partition_index=target.partition, current_leader_epoch=-1, timestamp=time_ms
             )
             answer = await self._session.manager.send(
                 ListOffsetsRequest(
                     replica_id=-1,
                     isolation_level=0,
-                    topics=[topic(name=wanted.topic, partitions=[asked])],
+                    topics=[topic(name=target.topic, partitions=[partition])],
                     timeout_ms=round(self._settings.timeout_s * 1000),
                     max_version=6,
                 ),
                 leader,
             )
-            told = answer.topics[0].partitions[0]
-            return -1 if told.error_code else int(told.offset)
+            listed = answer.topics[0].partitions[0]
+            return -1 if listed.error_code else int(listed.offset)
 
-        found: int = _Pending(self._session.manager, ask).result(self._settings.timeout_s + 1)
-        return found
+        offset: int = _Pending(self._session.manager, query).result(self._settings.timeout_s + 1)
+        return offset
 
     def close(self) -> None:
         """Disconnect."""
@@ -241,23 +241,23 @@ class PartitionFetcher:
         if offsets > 0:
             self._record_bytes[topic] = size / offsets
 
-    def note_replica(self, wanted: PartitionRange, node: int) -> None:
+    def note_replica(self, target: PartitionRange, node: int) -> None:
         """Note which broker is the closest that has a partition; -1 for the leader."""
-        place = wanted.topic, wanted.partition
+        place = target.topic, target.partition
         if node >= 0:
             self._replicas[place] = node
         else:
             self._replicas.pop(place, None)
 
-    def forget_leader(self, wanted: PartitionRange) -> None:
-        """Have it asked again who leads a partition."""
-        place = wanted.topic, wanted.partition
+    def forget_leader(self, target: PartitionRange) -> None:
+        """Forget the leader of a partition, so that it is requested again."""
+        place = target.topic, target.partition
         self._leaders.pop(place, None)
         self._replicas.pop(place, None)
 
-    def is_at_replica(self, wanted: PartitionRange) -> bool:
+    def is_at_replica(self, target: PartitionRange) -> bool:
         """Return whether another broker than the leader is asked."""
-        return (wanted.topic, wanted.partition) in self._replicas
+        return (target.topic, target.partition) in self._replicas
 
     @property
     def settings(self) -> FetchSettings:
@@ -277,37 +277,37 @@ class _RangeRead:
     """One range that is being read."""
 
     def __init__(
-        self, fetcher: PartitionFetcher, wanted: PartitionRange, needed: NeededFields
+        self, fetcher: PartitionFetcher, target: PartitionRange, needed: NeededFields
     ) -> None:
         self._fetcher = fetcher
-        self._wanted = wanted
+        self._target = target
         self._needed = needed
-        self._at = wanted.begin
+        self._at = target.begin
         self._pause = _RETRY_PAUSE_S
         self._empty_answers = 0
         self._reason = ""
 
     def chunks(self) -> Iterator[RecordColumns]:
-        fetcher, wanted = self._fetcher, self._wanted
+        fetcher, target = self._fetcher, self._target
         progress_at = fetcher.now()
-        pending = fetcher.begin(wanted, self._at) if self._at < wanted.end else None
+        pending = fetcher.begin(target, self._at) if self._at < target.end else None
         while pending is not None:
             decoded = self._take(pending)
             if decoded is None:
-                if self._at < wanted.end and fetcher.now() - progress_at > PATIENCE_S:
+                if self._at < target.end and fetcher.now() - progress_at > READ_TIMEOUT_S:
                     raise KafkaError(self._waited_text())
-                pending = fetcher.begin(wanted, self._at) if self._at < wanted.end else None
+                pending = fetcher.begin(target, self._at) if self._at < target.end else None
                 continue
             progress_at = fetcher.now()
             self._at = max(decoded.next_offset, self._at)
-            pending = fetcher.begin(wanted, self._at) if self._at < wanted.end else None
+            pending = fetcher.begin(target, self._at) if self._at < target.end else None
             if decoded.columns.values:
                 yield decoded.columns
                 progress_at = fetcher.now()
 
     def _take(self, pending: _Pending) -> Decoded | None:
         """Return the records of an answer; None when there are none, after a pause."""
-        fetcher, wanted, settings = self._fetcher, self._wanted, self._fetcher.settings
+        fetcher, target, settings = self._fetcher, self._target, self._fetcher.settings
         try:
             answer: BrokerAnswer = pending.result(2 * settings.timeout_s + settings.wait_ms / 1000)
         except Exception as error:
@@ -316,19 +316,19 @@ class _RangeRead:
         if answer.error:
             self._handle_error(answer.error)
             return None
-        fetcher.note_replica(wanted, answer.replica)
+        fetcher.note_replica(target, answer.replica)
         try:
             decoded = decode_records(
-                answer.records, self._at, wanted.end, self._needed, answer.aborted
+                answer.records, self._at, target.end, self._needed, answer.aborted
             )
         except CorruptRecordsError as error:
-            raise CorruptRecordsError(f"{wanted.topic}:{wanted.partition}: {error}") from None
+            raise CorruptRecordsError(f"{target.topic}:{target.partition}: {error}") from None
         if decoded.next_offset < 0:
             if answer.replica < 0:
                 self._note_empty(answer)
             return None
         self._pause, self._empty_answers = _RETRY_PAUSE_S, 0
-        fetcher.note_size(wanted.topic, len(answer.records), decoded.next_offset - self._at)
+        fetcher.note_size(target.topic, len(answer.records), decoded.next_offset - self._at)
         return decoded
 
     def _note_empty(self, answer: BrokerAnswer) -> None:
@@ -336,23 +336,23 @@ class _RangeRead:
 
         The last records of a log may have been compacted away, or be marks of transactions.
         """
-        if answer.is_throttled or answer.stable_end < self._wanted.end:
+        if answer.is_throttled or answer.stable_end < self._target.end:
             self._reason = f"the partition ends at {answer.stable_end}"
-            self._fetcher.forget_leader(self._wanted)
+            self._fetcher.forget_leader(self._target)
             return
         self._empty_answers += 1
         if self._empty_answers > 1:
-            self._at = self._wanted.end
+            self._at = self._target.end
 
     def _handle_error(self, code: int) -> None:
-        wanted = self._wanted
-        place = f"{wanted.topic}:{wanted.partition}"
+        target = self._target
+        place = f"{target.topic}:{target.partition}"
         if code == _REFUSED:
             raise KafkaError(
-                f"reading {place} is refused; grant READ on the topic {wanted.topic!r}",
+                f"reading {place} is refused; grant READ on the topic {target.topic!r}",
                 is_final=True,
             )
-        if code == _OUT_OF_RANGE and not self._fetcher.is_at_replica(wanted):
+        if code == _OUT_OF_RANGE and not self._fetcher.is_at_replica(target):
             self._skip_lost(place)
             return
         if code == _CORRUPT:
@@ -363,33 +363,33 @@ class _RangeRead:
 
     def _skip_lost(self, place: str) -> None:
         """Go on where a partition begins, when what was to be read is gone."""
-        fetcher, wanted = self._fetcher, self._wanted
-        begin = fetcher.first_offset(wanted)
+        fetcher, target = self._fetcher, self._target
+        begin = fetcher.first_offset(target)
         if begin < 0:
             self._retry("its leader is changing")
             return
         if fetcher.settings.skips_lost:
             # A topic that was made anew may be shorter: then there is nothing.
-            self._at = min(begin, wanted.end) if begin > self._at else wanted.end
+            self._at = min(begin, target.end) if begin > self._at else target.end
             return
         what = f"it begins at {begin}" if begin > self._at else f"it ends before {self._at}"
         raise DataLostError(
-            f"unread messages are gone: {place} was to be read from {self._at} to {wanted.end}, "
+            f"unread messages are gone: {place} was to be read from {self._at} to {target.end}, "
             f"and {what}; use another checkpoint, or set fail_on_data_loss: false to continue "
             "with the remaining messages"
         )
 
     def _retry(self, reason: str) -> None:
         self._reason = reason
-        self._fetcher.forget_leader(self._wanted)
+        self._fetcher.forget_leader(self._target)
         self._fetcher.sleep(self._pause)
         self._pause = min(self._pause * 2, _MAX_RETRY_PAUSE_S)
 
     def _waited_text(self) -> str:
-        wanted = self._wanted
+        target = self._target
         return (
-            f"{wanted.topic}:{wanted.partition} has given nothing from offset {self._at} on for "
-            f"{PATIENCE_S:.0f} s, though it is to be read up to {wanted.end}"
+            f"{target.topic}:{target.partition} has given nothing from offset {self._at} on for "
+            f"{READ_TIMEOUT_S:.0f} s, though it is to be read up to {target.end}"
             f"{f': {self._reason}' if self._reason else ''}; check the brokers of the topic"
         )
 
@@ -397,9 +397,9 @@ class _RangeRead:
 class _Pending:
     """An answer that a session waits for in its own thread."""
 
-    def __init__(self, manager: Any, ask: Callable[[], Any]) -> None:
+    def __init__(self, manager: Any, query: Callable[[], Any]) -> None:
         self._done = threading.Event()
-        self._future = manager.call_soon(ask)
+        self._future = manager.call_soon(query)
         self._future.add_both(lambda _: self._done.set())
 
     def result(self, timeout_s: float) -> Any:
@@ -414,7 +414,7 @@ class _Pending:
 async def find_leaders(
     manager: Any, topics: Iterable[str], timeout_s: float
 ) -> dict[PartitionRef, int]:
-    """Ask who leads the partitions of topics now; -1 stands for nobody.
+    """Return the leaders of the partitions of topics now; -1 stands for nobody.
 
     Args:
         manager: kafka-python's connections.
@@ -444,7 +444,7 @@ async def find_leaders(
 
 
 def make_fetch_request(
-    wanted: Mapping[PartitionRef, int],
+    offsets: Mapping[PartitionRef, int],
     size: int,
     wait_ms: int,
     is_committed: bool,
@@ -454,7 +454,7 @@ def make_fetch_request(
     """Return a request for what is in partitions from offsets on.
 
     Args:
-        wanted: the offsets.
+        offsets: the offsets.
         size: the most bytes of the answer, unless the first batch is larger.
         wait_ms: how long the broker waits for what is not there yet.
         is_committed: whether records of open transactions are left out.
@@ -465,7 +465,7 @@ def make_fetch_request(
 
     fetched = FetchRequest.FetchTopic
     by_topic: dict[str, list[Any]] = {}
-    for (topic, number), offset in wanted.items():
+    for (topic, number), offset in offsets.items():
         partition = fetched.FetchPartition(
             partition=number,
             current_leader_epoch=-1,

@@ -13,7 +13,7 @@ from streamer.connectors.kafka.input.start_offsets import flatten_offsets, nest_
 # An input's name has no colon, so that these are not taken for an input within a broker.
 _AT: Final = "kafka:at"
 _BEGUN: Final = "kafka:begun"
-_NEWEST: Final = "kafka:newest"
+_NEWEST_ENDS: Final = "kafka:newest"
 
 _LEAST_PIECE: Final = 20_000
 """Messages for which another piece of a partition is worth its cost."""
@@ -53,7 +53,7 @@ class KafkaPosition:
 
     def to_offset(self) -> dict[str, Any]:
         """Return the position as JSON."""
-        rare = {_BEGUN: self.begun, _NEWEST: self.newest}
+        rare = {_BEGUN: self.begun, _NEWEST_ENDS: self.newest}
         return {
             _AT: nest_offsets(self.at),
             **{name: nest_offsets(value) for name, value in rare.items() if value},
@@ -65,7 +65,7 @@ class KafkaPosition:
         return cls(
             flatten_offsets(offset.get(_AT, {})),
             flatten_offsets(offset.get(_BEGUN, {})),
-            flatten_offsets(offset.get(_NEWEST, {})),
+            flatten_offsets(offset.get(_NEWEST_ENDS, {})),
         )
 
 

@@ -125,7 +125,7 @@ class KafkaRangeSource:
 
     @property
     def newest_ends(self) -> Offsets:
-        """Where the partitions ended in the newest poll of this process."""
+        """The ends of the partitions in the newest poll of this process."""
         return nest_offsets(self._polled.ends)
 
     def split(self, start: Offset, end: Offset, parts: int) -> list[KafkaPiece]:
@@ -145,10 +145,10 @@ class KafkaRangeSource:
             KafkaError: no broker has answered for a minute, or it refuses.
         """
         settings, metadata = self._fetch_settings, self.input.metadata
-        wanted = PartitionRange(piece.topic, piece.partition, piece.begin, piece.end)
+        target = PartitionRange(piece.topic, piece.partition, piece.begin, piece.end)
         with FETCHERS.borrow(self.input.connection, settings) as fetcher:
             try:
-                for columns in fetcher.read(wanted, self.needed.fields):
+                for columns in fetcher.read(target, self.needed.fields):
                     yield make_chunk(columns, piece, metadata, self.needed)
             except StreamerError as error:
                 raise type(error)(f"input {self.input.name}: {error}") from None

@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 
 class CorruptRecordsError(StreamerError):
-    """What a broker has sent is no record batch, or another one than was written."""
+    """Raised when an answer has no record batch, or another one than was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class _AbortedFilter:
 
 
 class Decoded(NamedTuple):
-    """What an answer has of a range.
+    """The part of an answer that is in a range.
 
     Attributes:
         columns: the records.
@@ -162,7 +162,7 @@ def decode_records(
         CorruptRecordsError: the batches are damaged.
     """
     filtered = _AbortedFilter(aborted)
-    wanted: list[_Batch] = []
+    selected: list[_Batch] = []
     at, next_offset = 0, -1
     try:
         while at + _PREFIX.size <= len(data):
@@ -174,11 +174,11 @@ def decode_records(
                 return _decode_old(data, begin, end)
             batch, next_offset = _read_batch(data, at, until, begin, end, filtered)
             if batch is not None:
-                wanted.append(batch)
+                selected.append(batch)
             if next_offset >= end:
                 break
             at = until
-        columns = _decode_batches(data, wanted, begin, end, needed) if wanted else _NO_RECORDS
+        columns = _decode_batches(data, selected, begin, end, needed) if selected else _NO_RECORDS
     except (StructError, IndexError, ValueError, OSError, zlib.error) as error:
         raise CorruptRecordsError(
             f"a record batch near offset {max(next_offset, begin)} cannot be read ({error}); check "
@@ -299,10 +299,10 @@ def _decode_batches(
     offsets = np.repeat(np.array([one.base_offset for one in batches], _INT64), counts)
     offsets += offset_deltas
     is_cut = batches[0].base_offset < begin or int(offsets[-1]) >= end
-    chosen = np.flatnonzero((offsets >= begin) & (offsets < end)) if is_cut else None
+    places_in_range = np.flatnonzero((offsets >= begin) & (offsets < end)) if is_cut else None
 
     def choose(values: Ints) -> Ints:
-        return values if chosen is None else values[chosen]
+        return values if places_in_range is None else values[places_in_range]
 
     places, offsets = choose(places), choose(offsets)
     key_sizes, key_places = _read_varints(octets, places)
@@ -407,21 +407,24 @@ def _decode_old(data: bytes, begin: int, end: int) -> Decoded:
     """Decode an answer with message sets of brokers before 0.11; what follows them too."""
     from kafka.record import MemoryRecords
 
-    found: list[Any] = []
+    records_in_range: list[Any] = []
     next_offset, records = -1, MemoryRecords(data)
     while next_offset < end and (batch := records.next_batch()) is not None:
         for record in batch:
             next_offset = record.offset + 1
             if begin <= record.offset < end:
-                found.append(record)
+                records_in_range.append(record)
     return Decoded(
         RecordColumns(
-            [one.value or b"" for one in found],
-            [place for place, one in enumerate(found) if one.value is None],
-            [one.offset for one in found],
-            [one.key or b"" for one in found],
-            [-1 if one.timestamp is None else one.timestamp for one in found],
-            [tuple((name, value or b"") for name, value in one.headers) for one in found],
+            [one.value or b"" for one in records_in_range],
+            [place for place, one in enumerate(records_in_range) if one.value is None],
+            [one.offset for one in records_in_range],
+            [one.key or b"" for one in records_in_range],
+            [-1 if one.timestamp is None else one.timestamp for one in records_in_range],
+            [
+                tuple((name, value or b"") for name, value in one.headers)
+                for one in records_in_range
+            ],
         ),
         next_offset,
     )

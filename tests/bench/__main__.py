@@ -28,6 +28,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
                 million events, bytes shuffled and checkpointed per event, memory of a worker
     load        how late output is by the rate of events, up to the knee, for windows and a mapping
     growth      CPU for a million events by keys, shards and size of windows
+    keys        many keys: CPU of an event and of a result, state and memory, by kinds of windows
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
@@ -104,7 +105,7 @@ from tests.bench import (
 )
 from tests.bench.latency import parts as latencies
 from tests.bench.latency import streams
-from tests.bench.load import growth, plots, ramp, soak
+from tests.bench.load import growth, keys, plots, ramp, soak
 from tests.bench.load import live as loaded
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
@@ -127,6 +128,7 @@ PARTS = (
     "cluster",
     "load",
     "growth",
+    "keys",
     "soak",
     "aggregates",
     "stages",
@@ -255,6 +257,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         mappings.mappings()
     elif part == "load":
         _load(work, a.step, a.plots)
+    elif part == "keys":
+        keys.keys(work / "keys", a.master)
     elif part == "growth":
         found = growth.growth(work / "growth", a.events, a.master)
         if a.plots:

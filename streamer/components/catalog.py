@@ -122,6 +122,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "redis_script",
         "resource",
         "retry",
+        "schema_registry_decode",
+        "schema_registry_encode",
         "select_parts",
         "sleep",
         "split",

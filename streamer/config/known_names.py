@@ -125,7 +125,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
     *("amqp_0_9", "amqp_1", "aws_kinesis", "aws_sqs", "azure_queue_storage"),
-    *("beanstalkd", "gcp_pubsub", "nats", "nats_jetstream", "nats_stream", "nsq", "pulsar"),
+    *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),

@@ -2,10 +2,10 @@
 
 A micro-batch costs a core for a while, however small it is. A stream that started the next one at
 once would use all of that core for ten messages a second; one that always waits is late for
-nothing. So a stream rests after each micro-batch, for as long as a small one takes it: half of its
-time then goes into what micro-batches cost beside their messages, whatever the machine, and the
-rest goes on while messages come in. What few messages there are rests up to three times as long.
-After more rest than that, the first message starts its micro-batch at once.
+nothing. So a stream rests after each micro-batch, for half as long again as a small one takes it:
+two fifths of its time then go into what micro-batches cost beside their messages, whatever the
+machine. With few messages it rests up to five times as long as a small micro-batch takes. After
+that rest, the first message starts its micro-batch at once.
 
 Windows on a grid of times need no messages before they close. There, data is taken when a window
 closes, and not just before it; in between only as often as the interval says.
@@ -40,10 +40,14 @@ _MESSAGE_WEIGHT: Final = 2_000.0**2
 """The weight of `_MESSAGE_NS`: as of one micro-batch that has so many messages more than others."""
 
 _BUSY_RATE: Final = 100
-"""Messages a second from which on a stream rests once as long as a small micro-batch takes."""
+"""Messages a second from which on a stream rests by `_MIN_REST_FACTOR`."""
 
-_MAX_REST_FACTOR: Final = 3.0
-"""The rest of a stream with few messages, or with windows, in times of a small micro-batch."""
+_MIN_REST_FACTOR: Final = 1.5
+_MAX_REST_FACTOR: Final = 5.0
+"""The rest of a stream with few messages, in times of a small micro-batch."""
+
+_WINDOW_REST_FACTOR: Final = 3.0
+"""The rest of a stream with windows, in times of a small micro-batch."""
 
 _CLOSE_MARGIN: Final = 20 * MILLISECOND
 """ns from the end of a window until messages behind it have come, beside their lag."""
@@ -139,15 +143,15 @@ class PacingPolicy:
         )
         self._costs: deque[_Cost] = deque(maxlen=_COSTS)
         self._cost = 0
-        self._taken = 0
+        self._taken = self._batch_time = 0
         self._started_at: int | None = None
         self._ended_at: int | None = None
         self.waiting_since: int | None = None
 
-    def note_start(self, steady: int, messages: int) -> None:
-        """Note that a micro-batch starts; it takes what waits."""
-        self._started_at, self._ended_at, self.waiting_since = steady, None, None
-        self._taken = messages
+    def note_start(self, data: PendingData) -> None:
+        """Note that a micro-batch starts, and takes this."""
+        self._started_at, self._ended_at, self.waiting_since = data.steady, None, None
+        self._taken, self._batch_time = data.messages, data.time
 
     def note_end(self, steady: int) -> None:
         """Note that the micro-batch in hand, if any, has ended."""
@@ -186,26 +190,31 @@ class PacingPolicy:
             return ended
         if not self._windows:
             return ended + round(cost * self._rest_factor(data))
-        rested = ended + round(cost * _MAX_REST_FACTOR)
+        rested = ended + round(cost * _WINDOW_REST_FACTOR)
         if not self._has_grid:
             return rested
         closes_in, since_close = self._distance_of_closes(data)
+        closes_at = data.steady + closes_in
         if since_close > _CLOSE_PERIOD:
             rested = max(rested, self._started_at + self._settings.longest_wait)
-        rested, closes_at = max(rested, data.steady), data.steady + closes_in
+        rested = max(rested, data.steady)
         # What began just before a window's end had still to end before the window can close.
-        return min(rested, closes_at) if rested < closes_at - cost else closes_at
+        return rested if rested < closes_at - cost else closes_at
 
     def _rest_factor(self, data: PendingData) -> float:
         """Return how many times as long as a small micro-batch takes the stream rests."""
         assert self._started_at is not None
         rate = data.messages * SECOND / max(data.steady - self._started_at, 1)
-        return min(max(2 * sqrt(_BUSY_RATE / rate) - 1, 1.0), _MAX_REST_FACTOR)
+        # The best distance of orders grows with the root of what one costs by what is asked for.
+        factor = (1 + _MIN_REST_FACTOR) * sqrt(_BUSY_RATE / rate) - 1
+        return min(max(factor, _MIN_REST_FACTOR), _MAX_REST_FACTOR)
 
     def _distance_of_closes(self, data: PendingData) -> tuple[int, int]:
-        """Return in how many ns the next window closes, and since when the last one has.
+        """Return in how many ns a window closes, and since when the last one has.
 
-        By event time, that is expected: when the messages behind its end have come.
+        The former is of the first window that the newest micro-batch did not close, and below 0
+        where that is late. By event time, a window is expected to close when the messages behind
+        its end have come.
         """
         closes_in: list[int] = []
         since_close: list[int] = []
@@ -213,7 +222,7 @@ class PacingPolicy:
             by_event = window.uses_event_time
             delay = data.event_lag + _CLOSE_MARGIN if by_event else 0
             now = data.time - delay
-            due = window.next_due_time(now)
+            due = window.next_due_time(self._batch_time - delay)
             assert due is not None
             closes_in.append(due - now)
             before = window.due_time(window.closed_until(now))

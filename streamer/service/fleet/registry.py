@@ -42,14 +42,13 @@ from streamer.service.monitoring.stream_view import StreamView
 # Where many streams share the machine, all looks at them together come to about so many a second.
 _MIN_POLL_INTERVAL_S: Final = 0.1
 _POLL_INTERVAL_PER_STREAM_S: Final = 0.02
-_MAX_UNPACED_STREAMS: Final = 4
 
 MAX_CONCURRENT_STARTS: Final = 4
 """Streams that are started at the same time."""
 
 _MIN_INTERVALS_UPDATE_S: Final = 1.0
 # A small micro-batch is so many CPU seconds; all together are to leave half of the cores free.
-_MICRO_BATCH_CPU_S: Final = 0.25
+_MICRO_BATCH_CPU_S: Final = 0.15
 _MAX_MIN_INTERVAL_S: Final = 10.0
 
 
@@ -60,7 +59,7 @@ def compute_min_interval(busy: int, cores: int) -> float:
         busy: how many of them have delivered something of late.
         cores: what they share.
     """
-    if busy <= _MAX_UNPACED_STREAMS:
+    if busy <= 1:
         return 0.0
     return min(busy * _MICRO_BATCH_CPU_S / (cores / 2), _MAX_MIN_INTERVAL_S)
 

@@ -251,9 +251,10 @@ class StreamReader(DataSourceStreamReader):
         requested_at = max(hints.requested_at, before.requested_at)
         is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at
         is_urgent = is_due or poll.has_more or poll.latest.is_ended
-        self._starts_at = self._pacing.starts_at(
-            PendingData(poll.waiting, poll.steady, poll.time, hints.min_interval, hints.event_lag)
+        pending = PendingData(
+            poll.waiting, poll.steady, poll.time, hints.min_interval, hints.event_lag
         )
+        self._starts_at = self._pacing.starts_at(pending)
         is_rested = self._starts_at is not None and self._starts_at <= poll.steady
         should_start = poll.waiting > 0 and (is_urgent or is_rested)
         takes_input = should_start or not poll.latest.waiting
@@ -262,7 +263,7 @@ class StreamReader(DataSourceStreamReader):
             return None
         pressure, suspended = self._measure_last_batch(before, poll)
         self._planned = poll.time, poll.steady
-        self._pacing.note_start(poll.steady, poll.waiting if takes_input else 0)
+        self._pacing.note_start(pending if takes_input else pending._replace(messages=0))
         return MicroBatchOffset(
             data=poll.latest.offset if takes_input else before.data,
             tick=tick,

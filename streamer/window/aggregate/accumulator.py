@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamer.bloblang.compiler.message_expression import INDEX_PLACEHOLDER
 from streamer.bloblang.errors import QueryError, RecordedError
@@ -91,6 +93,21 @@ class Accumulator(ABC):
     @abstractmethod
     def make_column(self, values: list[Any]) -> ValueColumn:
         """Return a column of values, given as the field or expression has them."""
+
+    def make_text_column(self, texts: pa.StringArray) -> ValueColumn:
+        """Return what `make_column` returns for the texts; none has a control character."""
+        return self.make_column(texts.to_pylist())
+
+    def make_number_column(self, numbers: NDArray[Any]) -> ValueColumn | None:
+        """Return what `make_column` returns for numbers.
+
+        Args:
+            numbers: int64; or float64, where some or all were floats.
+
+        Returns:
+            None when it makes a difference which of them were integers.
+        """
+        return self.make_column(numbers.tolist()) if numbers.dtype == np.int64 else None
 
     def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
         """Return the columns of messages that follow one another as one.

@@ -89,6 +89,10 @@ class DistinctAccumulator(TextAccumulator):
         texts = pa.array(marked, pa.string())
         return ValueColumn(texts, invalid, texts.nbytes)
 
+    def make_text_column(self, texts: pa.StringArray) -> ValueColumn:
+        """Return a column of the texts as they are: none begins with a mark."""
+        return ValueColumn(texts, size=texts.nbytes)
+
     def _mark_value(self, value: Any) -> str | InvalidValue:
         if type(value) in NUMBER_TYPES:
             return _mark_number(value)

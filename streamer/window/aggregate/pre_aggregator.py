@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +10,10 @@ import orjson
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.core.json.bulk import choose_parser
-from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.aggregate.accumulator import Accumulator, ValueColumn, select_values
 from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
+from streamer.window.aggregate.known_codes import KnownCodes
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
 from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.evaluate.message_slots import MessageEvaluator
@@ -56,8 +57,14 @@ class PreAggregator:
         self._times: list[Ints] = []
         self._columns: list[list[ValueColumn]] = [[] for _ in self._fields.accumulators]
         self._firsts: dict[int, tuple[int, bytes, bytes]] = {}
+        self._known_codes = KnownCodes()
         self._size = 0
         self.messages = 0
+
+    @property
+    def accumulators(self) -> list[Accumulator]:
+        """By aggregate, its accumulator."""
+        return self._fields.accumulators
 
     @property
     def is_full(self) -> bool:
@@ -88,7 +95,7 @@ class PreAggregator:
 
     def add(
         self,
-        raws: list[bytes],
+        raws: Sequence[bytes],
         codes: Ints,
         arrivals: Ints,
         metas: list[bytes],
@@ -115,17 +122,10 @@ class PreAggregator:
             part_columns.append(column)
             self._size += column.size
         self.messages += len(raws)
-        listed = codes.tolist()
-        new = set(listed).difference(self._firsts)  # by `-` it would go through all of these
-        if new:
-            # The last that is put in for a code is its first message.
-            shared = metas * len(raws) if len(metas) == 1 else metas
-            whens = reversed(arrivals.tolist())
-            messages = zip(whens, reversed(raws), reversed(shared), strict=True)
-            firsts = dict(zip(reversed(listed), messages, strict=True))
-            new_firsts = {code: firsts[code] for code in new}
-            self._firsts.update(new_firsts)
-            self._size += sum([len(raw) for _, raw, _ in new_firsts.values()])
+        for place in self._known_codes.find_new(codes):
+            raw, meta = raws[place], metas[0 if len(metas) == 1 else place]
+            self._firsts[int(codes[place])] = (int(arrivals[place]), raw, meta)
+            self._size += len(raw)
 
     def flush_rows(
         self, targets: list[tuple[RowKind, int]], keys: Keys | None

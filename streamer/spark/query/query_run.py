@@ -38,6 +38,7 @@ from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import PaceHints
 from streamer.engine.report.batch_progress import BatchMeter
+from streamer.engine.report.frame_compression import expand_frame
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.start_progress import StartProgress
@@ -390,7 +391,8 @@ class QueryRun:
         set_micro_batch(batch, self._checkpoint.identity, at, samples, crashes, windows)
         self._tables.prepare(batch, at)
         table = batch.toArrow()
-        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        frames = [expand_frame(Frame(*row)) for row in rows]
         if self.kafka is not None:
             self.kafka.batch_delivered()
         computed_at = time.time()

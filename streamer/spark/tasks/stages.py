@@ -25,6 +25,7 @@ from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
+from streamer.engine.report.frame_compression import compress_frames
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.result_frame import Frame
@@ -279,7 +280,7 @@ class ShardProcessor(StatefulProcessor):
             if not directory.is_absolute():
                 directory = SparkFiles.getRootDirectory() / directory
             load_initial_state(store, shard_state_path(directory, shard))
-        return self._stage.frames(shard, incoming, store, micro_batch)
+        return compress_frames(self._stage.frames(shard, incoming, store, micro_batch))
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""

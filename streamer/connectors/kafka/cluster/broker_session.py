@@ -76,6 +76,11 @@ class BrokerSession:
         self.manager = _Manager(self.net, self._note_failure, settings)
         self.net.start()
 
+    @property
+    def is_throttled(self) -> bool:
+        """Whether a broker holds the client back by a quota now."""
+        return any("throttle" in conn.paused for conn in self.manager.connections())
+
     def query(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
         """Return the answer to a question, a coroutine that runs in the session's thread.
 
@@ -192,6 +197,10 @@ class _Manager(KafkaConnectionManager):
             limit_ms = self.socket_connection_setup_timeout_ms(node_id)
             self._net.call_later(limit_ms * 1.2 / 1000, lambda: _give_up(conn))
         return conn
+
+    def connections(self) -> list[Any]:
+        """Return the newest connection to each node."""
+        return list(self._watched.values())
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         transport = await super()._build_transport(node, timeout_at=timeout_at)

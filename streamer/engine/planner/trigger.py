@@ -23,6 +23,8 @@ _CATCH_UP_DIVISOR: Final = 2
 
 
 _MIN_CHANGE: Final = 20 * MILLISECOND
+_MAX_EVENT_LAG: Final = 3600 * SECOND
+"""What is read again from years ago has no time at which its windows are expected to close."""
 
 
 class PaceHints:
@@ -57,7 +59,8 @@ class PaceHints:
         """
         planned_at = max((status["now"] for status in statuses), default=None)
         if lag is not None and planned_at is not None:
-            self.update(event_lag=max(round(lag * SECOND) - (now - planned_at), 0))
+            behind = round(lag * SECOND) - (now - planned_at)
+            self.update(event_lag=min(max(behind, 0), _MAX_EVENT_LAG))
 
     def publish(self) -> None:
         """Publish all: at a start, hints are cleared."""

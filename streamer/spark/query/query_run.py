@@ -38,6 +38,7 @@ from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import PaceHints
 from streamer.engine.report.batch_progress import BatchMeter
+from streamer.engine.report.frame_compression import expand_frame
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.start_progress import StartProgress
@@ -348,10 +349,10 @@ class QueryRun:
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self.kafka
+        source = self._input.source if kafka is None else kafka.prepare_source(self._input.source)
+        by_spark = kafka is not None and not kafka.is_read_by_workers
         source_plan = SourcePlan(
-            source=self._input.source
-            if self._drain_limit is None
-            else self._drain_limit.apply_to(self._input.source),
+            source=source if self._drain_limit is None else self._drain_limit.apply_to(source),
             windows=self.plan.windows,
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
@@ -360,9 +361,9 @@ class QueryRun:
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
-            kafka=kafka.children if kafka else (),
+            kafka=kafka.children if kafka is not None and by_spark else (),
             limits=self.plan.limits,
-            reports_lag=kafka is not None and kafka.needed_columns.needs("kafka_lag"),
+            reports_lag=kafka is not None and by_spark and kafka.needed_columns.needs("kafka_lag"),
         )
         kafka_rows = kafka.stage_rows(session, self.plan) if kafka else []
         spark_checkpoint = self._checkpoint.spark
@@ -370,7 +371,7 @@ class QueryRun:
         return start_query(
             session,
             self.plan,
-            self._input.source,
+            source,
             source_plan,
             kafka_rows,
             spark_checkpoint,
@@ -390,7 +391,8 @@ class QueryRun:
         set_micro_batch(batch, self._checkpoint.identity, at, samples, crashes, windows)
         self._tables.prepare(batch, at)
         table = batch.toArrow()
-        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        frames = [expand_frame(Frame(*row)) for row in rows]
         if self.kafka is not None:
             self.kafka.batch_delivered()
         computed_at = time.time()

@@ -120,6 +120,8 @@ def test_data_of_windows_is_taken_when_they_close_and_not_just_before() -> None:
     assert wait == pytest.approx(240, abs=0.1)
     closed = paced(WINDOWS, tumbling, time=T0 + 30 * MILLISECOND)
     assert wait_of(closed, 50, time=T0 + 3_000 * MILLISECOND) == 1_920
+    days = EventWindow(Tumbling(86_400 * SECOND, 86_400 * SECOND, timezone="Europe/Berlin"))
+    assert wait_of(paced(WINDOWS, days), 50, event_lag=3600 * SECOND) == 1_920
     # Without a grid any message may close one.
     assert wait_of(paced(WINDOWS, EventWindow(Session(SECOND))), 50) == pytest.approx(240, abs=0.1)
     assert wait_of(paced(WINDOWS, tumbling, EventWindow(Session(SECOND))), 50) == pytest.approx(

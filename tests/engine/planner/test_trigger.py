@@ -56,6 +56,8 @@ def test_a_hint_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     assert signals.driver.read() == DriverHints()
     hints.update_lag(8.0, [{"now": 5 * SECOND}, {"now": 4 * SECOND}], 6 * SECOND)
     assert signals.driver.read() == DriverHints(min_interval=SECOND // 10, event_lag=7 * SECOND)
+    hints.update_lag(1e9, [{"now": 5 * SECOND}], 6 * SECOND)
+    assert signals.driver.read().event_lag == 3600 * SECOND
 
 
 def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start():

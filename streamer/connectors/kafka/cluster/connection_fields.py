@@ -34,7 +34,7 @@ CONNECT_TIMEOUT: Final = "connect_timeout"
 KEEP_ALIVE: Final = "keep_alive"
 USER_TIMEOUT: Final = "tcp_user_timeout"
 
-PACKAGES: Final = (Package("confluent_kafka"),)
+PACKAGES: Final = (Package("kafka"), Package("confluent_kafka"))
 """What all components need that have these fields."""
 
 

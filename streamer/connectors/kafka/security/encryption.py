@@ -1,8 +1,9 @@
-"""TLS of Kafka's two clients, as the field `tls` says it.
+"""TLS of Kafka's clients, as the field `tls` says it.
 
-librdkafka takes files and texts as they are. Java's client takes PEM since Kafka 2.7, but keys in
-PKCS #8 only, and has no way to leave a certificate unchecked: with `skip_cert_verify` it is told to
-trust exactly the certificates that the brokers show when the stream starts.
+kafka-python takes Python's own context, as all other components do. librdkafka takes files and
+texts as they are. Java's client takes PEM since Kafka 2.7, but keys in PKCS #8 only, and has no way
+to leave a certificate unchecked: with `skip_cert_verify` it is told to trust exactly the
+certificates that the brokers show when the stream starts.
 """
 
 from __future__ import annotations
@@ -45,6 +46,16 @@ class Encryption:
     def verifies_brokers(self) -> bool:
         """Whether the brokers' certificates are looked at."""
         return not self.parsed[SKIP_CERT_VERIFY]
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Return what Python's `ssl` takes.
+
+        Raises:
+            StreamerError: a certificate or a key cannot be read.
+        """
+        context = tls_context(self.parsed)
+        assert context is not None
+        return context
 
     def librdkafka_settings(self) -> dict[str, Any]:
         """Return the settings of librdkafka.
@@ -98,8 +109,7 @@ class Encryption:
         return text
 
     def _fetch_certificates(self, brokers: Iterable[str]) -> str:
-        context = tls_context(self.parsed)
-        assert context is not None
+        context = self.ssl_context()
         shown: dict[str, None] = {}
         why = ""
         for broker in brokers:

@@ -3,7 +3,7 @@
 # stream that counts them (configs/kafka_traffic_lights.yaml), and its results in another topic.
 #
 #   deploy/dev/kafka.sh            all of it, and then everything is stopped again
-#   deploy/dev/kafka.sh STEP...    broker, topics, produce, run, consume, lag, stop, clean
+#   deploy/dev/kafka.sh STEP...    broker, topics, produce, run, consume, lag, offsets, stop, clean
 #
 # Every step may be repeated. What runs and what it keeps is in KAFKA_HOME, the broker listens on
 # KAFKA_PORT (9092). It takes Java 17 or newer, and Maven the first time.
@@ -205,6 +205,12 @@ step_lag() {
         sleep 0.5
     done
     awk 'NF && !/has no active/ { print $2, $3, $4, $5, $6 }' <<<"$told" | sort
+}
+
+# What would change if the stream read ten messages of each partition again; it must not run.
+step_offsets() {
+    end stream "$config"
+    "$(find_streamer)" kafka-offsets "$config" --checkpoint "$home/checkpoint" --shift-by -10
 }
 
 step_stop() {

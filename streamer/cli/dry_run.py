@@ -76,6 +76,12 @@ def _run_checks(config: Config, plan: Plan, options: Options, with_spark: bool) 
 
     yield CheckResult("config", True, config.path or "(none: stdin to stdout)")
     yield from check_components(plan)
+    section = config.redpanda
+    if section is not None and section["seed_brokers"]:
+        # Imported here: it needs a client of Kafka.
+        from streamer.connectors.kafka.output.event_producer import probe_event_topics
+
+        yield run_check("redpanda", lambda: probe_event_topics(section))
     http, log = config.http, config.logger["file"]["path"]
     if http["enabled"] and (http.is_given("address") or http.is_given("enabled")):
         yield run_check("http", lambda: _check_http_address(config))

@@ -63,6 +63,10 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         ),
         "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
         "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
+        "kafka-offsets": (
+            "streamer.cli.kafka_offsets",
+            "Show, reset or copy the Kafka offsets of a stopped stream.",
+        ),
         "warm": ("streamer.cli.warm", "Make Spark start faster."),
     },
     "Run many as a service": {

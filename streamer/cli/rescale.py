@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import click
 
 from streamer.cli.completion.values import complete_config
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
+from streamer.cli.stopped_checkpoint import open_stopped_checkpoint
 from streamer.config import Config
 from streamer.core.errors import StreamerError
-from streamer.plan import Plan
 from streamer.plan.checkpoint_dir import is_remote
-
-if TYPE_CHECKING:
-    from streamer.spark.checkpoint.checkpoint import Checkpoint
-
-_LOCAL_SETTINGS: Final = ("spark.driver.",)
-_REMOTE_SETTINGS: Final = ("spark.driver.", "spark.hadoop.", "spark.jars")
-"""Settings that reading and writing a checkpoint takes, wherever the stream runs."""
 
 
 @click.command("rescale", short_help="Change the number of shards of a stopped stream.")
@@ -62,7 +52,7 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
     from streamer.spark.checkpoint.relocation import update_moved_paths
     from streamer.spark.checkpoint.rescaling import current_shards, rescale_checkpoint
 
-    with _open_checkpoint(config, plan, named) as (checkpoint, session):
+    with open_stopped_checkpoint(config, plan, named, "rescale") as (checkpoint, session):
         update_moved_paths(checkpoint.spark)
         before = current_shards(plan, checkpoint)
         if before == shards:
@@ -79,54 +69,3 @@ def _rescale(config: Config, options: Options, shards: int) -> int:
         f"The former state stays in {done.former_state} until the stream has run and starts again"
     )
     return 0
-
-
-@contextmanager
-def _open_checkpoint(
-    config: Config, plan: Plan, named: str
-) -> Iterator[tuple[Checkpoint, Callable[[], Any]]]:
-    """Take a checkpoint, and give what starts Spark if that is needed.
-
-    Raises:
-        StreamerError: it is in use, or cannot be reached.
-    """
-    from streamer.plan.plan import count_cores
-    from streamer.spark.checkpoint.checkpoint import Checkpoint
-    from streamer.spark.checkpoint.remote_checkpoint import file_manager_settings, start_and_acquire
-    from streamer.spark.jars.kafka_jars import with_s3_jars
-    from streamer.spark.session.session_start import start_session
-
-    sessions: list[Any] = []
-
-    def start(lock: int) -> Any:
-        if not sessions:
-            # What is read is read here, wherever the stream runs.
-            given: Mapping[str, str] = {
-                key: str(value)
-                for key, value in config.spark["conf"].items()
-                if key.startswith(_REMOTE_SETTINGS if is_remote(named) else _LOCAL_SETTINGS)
-            }
-            given = with_s3_jars(
-                given, os.environ, _ignore_log, config.spark["jars_directory"], named
-            )
-            conf = {**(file_manager_settings(named) if is_remote(named) else {}), **given}
-            name = f"streamer rescale {plan.name}"
-            master = f"local[{count_cores('')}]"
-            sessions.append(start_session(name, master, conf, _ignore_log, "OFF", (lock,)))
-        return sessions[0]
-
-    with ExitStack() as open_:
-        open_.callback(lambda: [one.stop() for one in sessions])
-        if is_remote(named):
-            checkpoint = Checkpoint(
-                start_and_acquire(named, os.environ, start, _ignore_log, only_if_last_here=True)[0]
-            )
-        else:
-            checkpoint = Checkpoint(named, wait=0.0)
-        # Spark, which reaches it, ends after that.
-        open_.callback(checkpoint.close)
-        yield checkpoint, lambda: start(checkpoint.lock)
-
-
-def _ignore_log(*_: Any) -> None:
-    """Take a log line."""

@@ -10,6 +10,7 @@ from typing import Any
 from streamer.cli.log_output import LogConfig, Logger, Overlay
 from streamer.config import Config
 from streamer.config.secrets import add_variable_values
+from streamer.core.log_format import LogLine
 
 
 class RunLog:
@@ -18,6 +19,7 @@ class RunLog:
     Attributes:
         level: the lowest level that is written.
         on_error: called with the text of each line of an error.
+        on_line: called with each line.
     """
 
     def __init__(self, config: Config, level: str | None) -> None:
@@ -32,6 +34,7 @@ class RunLog:
         """
         self._forced_level = level
         self.on_error: Callable[[str], None] = lambda text: None
+        self.on_line: LogLine = lambda level, text, fields: None
         self._overlay: Overlay | None = None
         self.use_config(config)
 
@@ -55,6 +58,7 @@ class RunLog:
         """Write a line."""
         if level in ("ERROR", "FATAL"):
             self.on_error(text)
+        self.on_line(level, text, fields)
         self._logger.emit(level, text, fields, time.time_ns())
 
     def attach(self, overlay: Overlay | None) -> None:

@@ -72,6 +72,7 @@ def run_command(config: Config, options: Options) -> int:
         log("WARN", "Config lint error", {"lint": str(lint)})
     view = StreamView(config)
     redact = build_redactor(config)
+    log.on_line = lambda level, text, fields: view.on_line(level, text, fields)
     log.on_error = lambda text: view.figures.mark(MarkerKind.ERROR, redact(text))
     with _open_status_line(view, log) as status:
         return _run_with_status(config, options, log, view, status)

@@ -20,6 +20,7 @@ from streamer.config.read_context import (
     ServedComponent,
     StatefulPlace,
 )
+from streamer.config.shared_sections import take_shared_fields
 from streamer.config.templates.expand import expand_template
 from streamer.config.templates.template import find_template
 from streamer.config.unset_variables import holds_unset
@@ -272,6 +273,7 @@ def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: 
         of = f" in {spec.name}"
         hints = find_field_hints(spec, body.entries)
         config = read_fields(context, spec.fields, body, path, key, of, hints)
+        config = take_shared_fields(context, spec, config, key)
     else:
         context.findings.add_at(
             body,
@@ -313,7 +315,7 @@ def _confirm_problems(
     if not isinstance(body, Mapping) or spec.check is None:
         return problems
     again = context.make_second_pass()
-    other = read_fields(again, spec.fields, body, path, key)
+    other = take_shared_fields(again, spec, read_fields(again, spec.fields, body, path, key), key)
     remaining = set()
     if not again.findings.harmful_count:
         with skip_if_missing():

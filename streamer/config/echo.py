@@ -77,7 +77,9 @@ class ConfigRedactor:
                 mine = [one for (of, _), one in config.resources.items() if of == kind]
                 if mine:
                     yield section.name, [self.redact_component(one) for one in mine]
-            elif (value := getattr(config, section.name, _ABSENT)) is not _ABSENT:
+            elif (value := getattr(config, section.name, _ABSENT)) is not _ABSENT and (
+                value is not None or not section.optional
+            ):
                 yield section.name, self.redact_field(section, value)
 
     def redact_component(self, component: ParsedComponent) -> dict[str, Any]:

@@ -63,7 +63,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
         gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
-        postgres_cdc pulsar redis_scan redpanda_common redpanda_migrator
+        postgres_cdc pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
         schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
         twitter_search zmq4
@@ -76,7 +76,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         nats_request_reply ollama_chat ollama_embeddings ollama_moderation
         openai_chat_completion openai_embeddings openai_image_generation openai_speech
         openai_transcription openai_translation parquet protobuf qdrant redpanda_data_transform
-        schema_registry_decode schema_registry_encode sentry_capture slack_thread sql
+        sentry_capture slack_thread sql
         string_split text_chunker wasm
     """,
     Kind.OUTPUT: """
@@ -86,7 +86,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
         gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
         opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
-        redis_streams redpanda_common redpanda_migrator redpanda_migrator_bundle
+        redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
         slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
     """,
@@ -113,10 +113,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    (Kind.PROCESSOR, "benchmark"): (
-        "it would count what one worker of many has done; use metrics, or `streamer status`, which "
-        "have the rates of the whole stream"
-    ),
     (Kind.PROCESSOR, "crash"): (
         "a worker that ends is started again and reads the same messages, for ever; stop a stream "
         "for a message with error_handling.strict"
@@ -129,7 +125,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
     *("amqp_0_9", "amqp_1", "aws_kinesis", "aws_sqs", "azure_queue_storage"),
-    *("beanstalkd", "gcp_pubsub", "nats", "nats_jetstream", "nats_stream", "nsq", "pulsar"),
+    *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
@@ -167,10 +163,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(
         ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
         "use prometheus, which collectors of these systems read",
-    ),
-    (Kind.BUFFER, "sqlite"): (
-        "leave it out: messages that cannot be read a second time are on disk before they are "
-        "processed"
     ),
 }
 """Replacements for components that are not available."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping as MappingType
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streamer.bloblang import nest_inputs
 from streamer.config.buffer_views import split_buffers
@@ -41,12 +41,16 @@ from streamer.config.resources import (
 )
 from streamer.config.sections import SECTIONS
 from streamer.config.set_option import apply_set
+from streamer.config.shared_sections import SHARED, read_shared_sections
 from streamer.config.source_map import Source
 from streamer.config.unit_tests.definitions import is_definition, lint_definitions
 from streamer.config.unit_tests.section import check_tests
 from streamer.config.yaml_reader import read_source
 from streamer.core.errors import ConfigError, Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
+
+_STORING_BUFFER: Final = "sqlite"
+"""A buffer that stores messages in Benthos, which are on the disk here without it."""
 
 
 def load_config(
@@ -182,6 +186,10 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     context.ignores += find_ignores(source, root)
     for expression in inputs.sets:
         apply_set(root, expression, findings)
+    context.shared_sections = read_shared_sections(context, root)
+    # Of a section in which something is wrong, that is told.
+    broken = {one.name for one in SHARED} & root.entries.keys() - context.shared_sections.keys()
+    context.lacks_sections = bool(broken) or holds_resources_only(root)
     parsed = read_fields(context, SECTIONS, root, "", root)
     resources = collect_resources(context, parsed, root)
     check_tests(findings, name, parsed["tests"] or ())
@@ -232,6 +240,10 @@ def assemble_config(
     first, processors = parsed["buffer"], parsed["pipeline"]["processors"]
     if buffers:
         first, processors = buffers[0], buffers[0].place.processors
+    elif first.name == _STORING_BUFFER:
+        given = first.config
+        processors = (*given["pre_processors"], *given["post_processors"], *processors)
+        first = replace(first, name="none", config={})
     return Config(
         input=parsed["input"],
         buffer=first,
@@ -239,6 +251,7 @@ def assemble_config(
         output=parsed["output"],
         resources=resources,
         logger=parsed["logger"],
+        redpanda=parsed["redpanda"],
         http=parsed["http"],
         spark=parsed["spark"],
         metrics=parsed["metrics"],

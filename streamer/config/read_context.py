@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from streamer.config.findings import Findings
 from streamer.config.nodes import Node, Scalar
-from streamer.sdk.spec import Field, Kind, ParsedComponent
+from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,8 @@ class ReadContext:
         unread: components that cannot be told, or that there are not; what they hold is not known.
         missing: components that there are not, by the name that stands there.
         code_chars: characters of mappings and interpolations so far.
+        shared_sections: what components may take from sections of the top level, by section.
+        lacks_sections: whether the sections are those of another file.
         uses_other_values: whether it is a second reading, with other values in the place of those
             that nobody knows.
     """
@@ -154,6 +156,8 @@ class ReadContext:
     unread: list[Node] = field(default_factory=list)
     missing: list[MissingName] = field(default_factory=list)
     code_chars: int = 0
+    shared_sections: Mapping[str, ParsedFields] = field(default_factory=dict)
+    lacks_sections: bool = False
     uses_other_values: bool = False
 
     def make_second_pass(self) -> ReadContext:

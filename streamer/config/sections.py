@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from streamer.config.http_section import HTTP_SECTION
 from streamer.config.unit_tests.section import DEFINITION_FIELDS
+from streamer.connectors.kafka.redpanda_section import REDPANDA_SECTION
 from streamer.core.limits import DEFAULT_LIMITS
 from streamer.sdk.spec import Access, Field
 
@@ -171,6 +172,22 @@ _SPARK: Final = Field(
             check=_check_spool_limit,
         ),
         Field(
+            "kafka",
+            "object",
+            "How Kafka is read.",
+            advanced=True,
+            children=(
+                Field(
+                    "reader",
+                    "string",
+                    "Who reads Kafka: `workers` fetch it themselves; `jvm` is Spark's own source, "
+                    "for which it needs jars.",
+                    default="workers",
+                    options=("workers", "jvm"),
+                ),
+            ),
+        ),
+        Field(
             "conf",
             "string",
             "Further Spark settings.",
@@ -184,7 +201,7 @@ _SPARK: Final = Field(
         Field(
             "jars_directory",
             "string",
-            "Where the jars are with which Spark reads Kafka. When left out they are looked for "
+            "Where the jars are for `kafka.reader: jvm`. When left out they are looked for "
             "in `/opt/streamer/jars` and `~/.cache/streamer/jars`, and fetched into the latter "
             "when they are in neither. The environment's `STREAMER_JARS` wins.",
             access=Access.FILE,
@@ -301,6 +318,7 @@ SECTIONS: Final = (
     _make_resource_section("cache", "Caches"),
     _make_resource_section("rate_limit", "Rate limits"),
     _make_resource_section("table", "Lookup tables, for the function `table` of mappings,"),
+    REDPANDA_SECTION,
     _LOGGER,
     Field("metrics", "metrics", "Where metrics go.", default={"prometheus": {}}),
     Field("tracer", "tracer", "Where traces go.", default={"none": {}}),

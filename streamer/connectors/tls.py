@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import ssl
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import Access, Field, ParsedFields
+
+if TYPE_CHECKING:
+    import ssl
 
 TLS: Final = "tls"
 ENABLED: Final = "enabled"
@@ -89,6 +91,12 @@ TLS_FIELD: Final = Field(
 """The field where TLS is turned on by `enabled`."""
 
 
+SERVER_TLS_FIELD: Final = Field(
+    TLS, "object", "TLS settings, for an `https` URL.", advanced=True, children=_FIELDS
+)
+"""The field of clients whose URL says whether there is TLS."""
+
+
 def tls_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
     """Return what is wrong with a field `tls`, for the `check` of a spec that has it."""
     tls: ParsedFields = parsed[TLS]
@@ -112,6 +120,9 @@ def tls_context(parsed: ParsedFields) -> ssl.SSLContext | None:
     """
     if not parsed.get(ENABLED, True):
         return None
+    # Imported here: every command knows the fields, and few connect.
+    import ssl
+
     context = ssl.create_default_context()
     try:
         if parsed[ROOT_CAS] or parsed[ROOT_CAS_FILE]:

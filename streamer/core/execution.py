@@ -57,6 +57,8 @@ class Execution:
             outside of a stream.
         read_counter: counts what the task reads of its input, see `engine.report`; None where
             nobody asks.
+        column_mode: when fields of lines may be read as columns; empty for never.
+        reads_columns: whether what reads the input may give lines uncut, see `LineMessages`.
         wait_budget: how long outputs wait before they hand over what is unsent, see
             `sdk.output.wait_budget`; None where they wait for ever.
         calls: counts the calls of processors, see `sdk.processing.crashes`; None unless a worker
@@ -70,6 +72,7 @@ class Execution:
         *("now", "log", "count", "strict", "elapsed", "sleep", "report_wait"),
         *("counters", "counter_bounds", "component_stats", "custom_metrics", "rejected", "answers"),
         *("origins", "refusals", "micro_batch", "sampler", "read_counter", "wait_budget"),
+        *("column_mode", "reads_columns"),
         *("calls", "crashes", "keyed_state", "send_times", "failures"),
     )
 
@@ -105,6 +108,8 @@ class Execution:
         self.sampler: Any = None
         self.failures: Any = None
         self.read_counter: Any = None
+        self.column_mode = ""
+        self.reads_columns = False
         self.wait_budget: Any = None
         self.calls: Any = None
         self.crashes: Any = None

@@ -45,6 +45,11 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         yield from _buffers_lines(plan)
     else:
         yield from _window_lines(plan)
+        # Imported here: no other command needs it.
+        from streamer.plan.buffer_mappings import describe_reading
+
+        if reading := describe_reading(plan):
+            yield f"  reads       {reading}"
     yield ""
     if plan.buffers:
         yield from _level_lines(plan)

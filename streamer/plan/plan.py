@@ -15,6 +15,8 @@ from streamer.bloblang import CapturedInputs
 from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
 from streamer.config.model import output_of
+from streamer.config.sections import LOG_LEVELS
+from streamer.connectors.kafka.redpanda_section import LOGS_LEVEL, LOGS_TOPIC
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
@@ -35,6 +37,7 @@ from streamer.sdk.cache.shared import CacheServer, start_server
 from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
 from streamer.sdk.spec.component import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
+from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
 
 WINDOW_INTERVAL_NS = 2 * SECOND
@@ -65,6 +68,9 @@ class Plan:
         master: the Spark master's URL.
         shards: how many shards the state has; 0 without windows.
         interval: how long data may wait for a micro-batch, ns; windows close on time all the same.
+        is_interval_fixed: whether that is the shortest distance of micro-batches too: the config
+            says so, or each of them emits changes; else their cost paces the stream.
+        batching_period: how long data is collected at least, ns.
         limit_bytes: the most bytes of messages in a micro-batch.
         level: the log level, which decides what workers send.
         captured_inputs: what the config's mappings have read from files and the environment.
@@ -76,6 +82,7 @@ class Plan:
         limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
+        kafka_reader: who reads Kafka: `workers`, or Spark's own source in the `jvm`.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
         buffers: where there are several, all of them; what is said above of the buffer and what
@@ -113,8 +120,11 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
+    kafka_reader: str = "workers"
     buffers: tuple[StreamBuffer, ...] = ()
     stream_outputs: tuple[ParsedComponent, ...] = ()
+    is_interval_fixed: bool = False
+    batching_period: int = 0
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -298,12 +308,14 @@ class _BufferPlan(NamedTuple):
         windows: the windows.
         late_output: where dropped messages go, or None.
         interval: how long data may wait for a micro-batch, ns.
+        period: how long the buffer collects messages for a batch, ns.
         limit_bytes: the most bytes of messages in a micro-batch.
     """
 
     windows: WindowPlan = NO_WINDOWS
     late_output: ParsedComponent | None = None
     interval: int = STATELESS_INTERVAL_NS
+    period: int = 0
     limit_bytes: int = 256 << 20
 
 
@@ -332,10 +344,9 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         find_spark_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
-    windows, spark = buffer.windows, config.spark
-    master, shards = spark["master"], 0
+    windows, spark, shards = buffer.windows, config.spark, 0
     if windows.window is not None:
-        shards = spark["shards"] or count_cores(master, spark["conf"])
+        shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=input,
@@ -351,11 +362,13 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         output=output,
         late_output=buffer.late_output,
         resources=resources,
-        master=master,
+        master=spark["master"],
         shards=shards,
         interval=_choose_interval(config, buffer),
+        is_interval_fixed=_is_interval_fixed(config, windows, buffers),
+        batching_period=_find_batching_period(config, buffer),
         limit_bytes=buffer.limit_bytes,
-        level=level,
+        level=_choose_level(config, level),
         captured_inputs=config.inputs.capture(),
         spool_limit=spark["spool_limit"],
         strict=config.error_handling["strict"],
@@ -364,17 +377,45 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         keyed_state=_plan_keyed_state(config, windows, processors),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
+        kafka_reader=spark["kafka"]["reader"],
     )
+
+
+def _choose_level(config: Config, level: str) -> str:
+    """Return the level of the lines that workers send: the lower of the log's and its topic's."""
+    section = config.redpanda
+    if section is None or not section[LOGS_TOPIC]:
+        return level
+    topic_level: str = section[LOGS_LEVEL].upper()
+    names = (*LOG_LEVELS[-2::-1], "NONE")
+    known = level.upper() if level.upper() in names else "INFO"
+    return min(known, topic_level, key=names.index)
 
 
 def _choose_interval(config: Config, buffer: _BufferPlan) -> int:
     """Return how long data may wait for a micro-batch, ns."""
-    interval = buffer.interval
-    if buffer.windows.window is None:
-        period = longest_batching_period(config.input, config.output, config.resources)
-        interval = max(interval, period)
     setting: int | None = config.spark["trigger_interval"]
-    return max(interval if setting is None else setting, MILLISECOND)
+    if setting is not None:
+        return max(setting, MILLISECOND)
+    return max(buffer.interval, _find_batching_period(config, buffer))
+
+
+def _is_interval_fixed(
+    config: Config, windows: WindowPlan, buffers: Sequence[StreamBuffer]
+) -> bool:
+    """Return whether the interval is the shortest distance of micro-batches too."""
+    of_all = (windows.window, *(one.windows.window for one in buffers))
+    return config.spark["trigger_interval"] is not None or any(
+        isinstance(window, EventWindow) and window.time.emit == "changes" for window in of_all
+    )
+
+
+def _find_batching_period(config: Config, buffer: _BufferPlan) -> int:
+    """Return how long data is collected for the batches of a stream without windows, ns."""
+    if buffer.windows.window is not None:
+        return 0
+    period = longest_batching_period(config.input, config.output, config.resources)
+    return max(buffer.period, period)
 
 
 def _plan_keyed_state(
@@ -447,6 +488,6 @@ def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _Buff
         buffer = build_context(config.resources).build(config.buffer)
         return plan._replace(
             limit_bytes=min(plan.limit_bytes, buffer.limit),
-            interval=max(plan.interval, getattr(buffer.policy, "period", None) or 0),
+            period=getattr(buffer.policy, "period", None) or 0,
         )
     return plan

@@ -96,7 +96,7 @@ class Shard:
         store, keep_dropped, having = self._store, self._keep_dropped, self._having
         match self._window:
             case SystemWindow() as system_window:
-                return SystemStep(system_window, store, keep_dropped)
+                return SystemStep(system_window, store, keep_dropped, self._batch_emissions)
             case EventWindow(kind=Join()) as window:
                 return JoinStep(window, store, keep_dropped)
             case EventWindow(kind=KeyedMessages()) as window:
@@ -105,4 +105,4 @@ class Shard:
                 text, batches = self._aggregated_mapping, self._batch_emissions
                 listed = self._listed_keys
                 return KeyedStep(window, store, keep_dropped, having, text, batches, listed)
-        return PaneStep(self._window, store, keep_dropped, having)
+        return PaneStep(self._window, store, keep_dropped, having, self._batch_emissions)

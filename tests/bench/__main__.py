@@ -13,14 +13,15 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     stateless   a mapping from files to nothing
     sliding     windows of ten slides, against tumbling ones
     memory      does memory grow while a window fills, and by how much when it is released?
-    latency     one message: requests, a mapping by rate, windows after their close, beside bare
-                Spark and Benthos; kill -9; the knee of a mapping
+    latency     one message: requests and where their time goes, a mapping by rate, windows after
+                their close, beside bare Spark and Benthos; kill -9; the knee of a mapping
     idle        cores that a stream takes to which nothing comes
     start       from Enter to the first message, beside a bare session of Spark
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
     compare     windows of each light in this and in --peer, on the same events; not one of `all`
     windows     the kinds of windows by event time, one by one; see below
     kafka       the main job's windows filled from a topic, against files; a broker beside it
+    kafka_questions  ends of 1, 12, 200 partitions: CPU, latency, imports, threads; 1 minute
     http_server requests of one message, and bodies of many lines, into a running program
     processors  a pipeline of ten processors against the sum of its parts
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
@@ -28,8 +29,10 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
                 million events, bytes shuffled and checkpointed per event, memory of a worker
     load        how late output is by the rate of events, up to the knee, for windows and a mapping
     growth      CPU for a million events by keys, shards and size of windows
+    keys        many keys: CPU of an event and of a result, state and memory, by kinds of windows
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
+    columns     fields read as columns against messages parsed one by one, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
@@ -87,10 +90,12 @@ from pathlib import Path
 from tests.bench import (
     aggregates,
     cluster,
+    columns,
     compare,
     http_requests,
     idle,
     kafka,
+    kafka_questions,
     machine,
     mappings,
     memory,
@@ -104,7 +109,7 @@ from tests.bench import (
 )
 from tests.bench.latency import parts as latencies
 from tests.bench.latency import streams
-from tests.bench.load import growth, plots, ramp, soak
+from tests.bench.load import growth, keys, plots, ramp, soak
 from tests.bench.load import live as loaded
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
@@ -121,15 +126,18 @@ PARTS = (
     "compare",
     "windows",
     "kafka",
+    "kafka_questions",
     "http_server",
     "processors",
     "mappings",
     "cluster",
     "load",
     "growth",
+    "keys",
     "soak",
     "aggregates",
     "stages",
+    "columns",
     "micro_batch",
 )
 APART = "compare", "soak"
@@ -155,6 +163,7 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
     add("--plots", type=Path, help="latency, load, growth, soak: a directory for drawings")
     add("--of", type=latencies_of, default=latencies.PARTS, help="latency: all of them, or some")
+    add("--pages", type=Path, nargs="+", default=(), help="latency: docs whose tables are written")
     add("--sizes", type=counts_of, default=streams.SIZES, help="latency: of windows, s; 1,10,60")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
@@ -234,7 +243,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "memory":
         memory.memory(work, a.held, a.rate or 150_000, a.master, a.whole)
     elif part == "latency":
-        latencies.latency(work / "latency", latencies.Settings(a.of, a.sizes, a.master, a.plots))
+        settings = latencies.Settings(a.of, a.sizes, a.master, a.plots, a.pages)
+        latencies.latency(work / "latency", settings)
     elif part == "idle":
         idle.idle(work, a.seconds, a.master)
     elif part == "start":
@@ -245,6 +255,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         compare.compare(work, a.events, a.peer, a.master)
     elif part == "windows":
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
+    elif part == "kafka_questions":
+        kafka_questions.kafka_questions(work)
     elif part == "kafka":
         kafka.kafka(work, a.events, a.pace, a.master)
     elif part == "http_server":
@@ -255,6 +267,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         mappings.mappings()
     elif part == "load":
         _load(work, a.step, a.plots)
+    elif part == "keys":
+        keys.keys(work / "keys", a.master)
     elif part == "growth":
         found = growth.growth(work / "growth", a.events, a.master)
         if a.plots:
@@ -264,6 +278,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
+    elif part == "columns":
+        columns.columns(work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "micro_batch":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.bench.latency import figures, requests, streams
+from tests.bench.latency import figures, hops, requests, streams, traced
 from tests.bench.latency.figures import Goal, Latency
 from tests.bench.load import plots
 from tests.bench.load.feeder import Pipe
@@ -62,3 +62,48 @@ def test_a_drawing_is_made_of_what_there_is(tmp_path: Path):
     text = (tmp_path / "latency.svg").read_text()
     assert "bare Spark" in text
     assert "Benthos" in text
+
+
+def test_tables_of_a_page_are_written_anew():
+    found = [
+        Latency("streamer", "stateless", "a mapping", 1_000, 0.1504, 0.5, 0.25, 9),
+        Latency("Benthos", "stateless", "a mapping", 1_000, 0.00123, 0.05, 0.01, 9),
+        Latency("streamer", "windows", "windows of 1 s keyed", 100, 0.2, 0.5, 0.1, 9, 1),
+    ]
+    page = "Text.\n<!-- latency: stateless -->\nold\n<!-- end -->\nMore.\n"
+    once = figures.fill_page(page, found)
+    assert "| 1,000 | 150 ms | 500 ms | 0.25 | 1.2 ms | 50 ms | 0.01 |\n" in once
+    assert "old" not in once
+    assert once.startswith("Text.\n") and once.endswith("<!-- end -->\nMore.\n")
+    assert figures.fill_page(once, found) == once
+    assert "| 1 s keyed | 200 ms | 500 ms | 0.10 |\n" in figures.make_table("windows", found)
+
+
+def test_hops_are_the_times_from_station_to_station():
+    notes = [
+        {"station": "received", "at": 10.0, "number": None},
+        {"station": "called", "at": 10.1, "number": 6},
+        {"station": "spooled", "at": 10.01, "number": None},
+        {"station": "called", "at": 10.2, "number": 7},
+        {"station": "computed", "at": 10.3, "number": 7},
+        {"station": "answered", "at": 10.31, "number": 7},
+        {"station": "received", "at": 11.0, "number": None},
+        {"station": "answered", "at": 11.5, "number": 8},
+    ]
+    logs = {7: {"planned": 10.05, "logged": 10.06, "committed": 10.4}}
+    took = hops.measure(notes, logs)
+    assert [round(took[name][0], 3) for name, _ in hops.STATIONS[1:]] == [
+        *(0.01, 0.04, 0.01, 0.14, 0.1, 0.01, 0.09)
+    ]
+    assert all(len(seconds) == 1 for seconds in took.values())
+
+
+def test_calls_are_noted_with_the_number_of_their_micro_batch():
+    class Called:
+        def deliver(self, batch: int, frames: list[str]) -> str:
+            return "done"
+
+    noted: list[tuple[str, int | None]] = []
+    traced.note_calls(Called, "deliver", "before", "after", lambda *one: noted.append(one))
+    assert Called().deliver(3, []) == "done"
+    assert noted == [("before", 3), ("after", 3)]

@@ -117,6 +117,9 @@ CASES = (
     Case("rescale windows.yaml --shards 3", 1, "", "there is no checkpoint", coloured=True),
     Case("rescale windows.yaml --shards 0", 1, "", "Invalid value for '--shards'"),
     Case("rescale bad.yaml --shards 3", 1, "", SAID, coloured=True),
+    Case("kafka-offsets good.yaml --checkpoint .", 1, "", "reads no Kafka topics", coloured=True),
+    Case("kafka-offsets good.yaml --apply", 1, "", "--apply needs an option"),
+    Case("kafka-offsets bad.yaml", 1, "", SAID, coloured=True),
     Case("submit bad.yaml --master spark://127.0.0.1:9", 1, "", SAID, coloured=True),
     Case("submit good.yaml", 1, "", "expected spark://HOST:7077, yarn", coloured=True),
     Case(

@@ -50,6 +50,7 @@ stream cars
   shards      3 shards, by '${! this.light }' of pipeline.processors.0
   keeps       messages whole; late_output wants the messages that are dropped
   data        waits 2s at most for a micro-batch; windows close on time anyway
+  reads       columns of light; a line of an unusual shape is parsed by itself
 
 stage 1 (workers): read stdin, pack by shard and pane
     input stdin
@@ -123,6 +124,17 @@ def test_it_says_what_a_window_keeps_of_its_messages():
     said = explained(REDUCED % "batch_size()")
     kept = "of each group: the first message, distinct of plate, count"
     assert f"  keeps       {kept} (pre-aggregated for pipeline.processors.1)" in said
+
+
+def test_it_says_which_fields_are_read_as_columns_or_why_none_are():
+    said = explained(REDUCED % "batch_size()")
+    assert "  reads       columns of light, plate; a line of an unusual shape" in said
+    said = explained(REDUCED.replace("this.light", "this.light.trim()") % "1")
+    assert "  reads       messages one by one; the key is more than the name of a field" in said
+    said = explained(REDUCED % 'json("items").from_all().map_each(i -> i.price).top_k(3)')
+    assert "top_k(3) needs more than a field" in said
+    said = explained("buffer: {system_window: {size: 10s}}\n")
+    assert "  reads       no fields of messages" in said
 
 
 def test_it_says_in_the_mappings_own_words_what_a_window_keeps_of_expressions():

@@ -19,6 +19,7 @@ from streamer.plan.plan import (
 
 WINDOW = "buffer: {system_window: {size: 10s}}\n"
 KAFKA = "kafka: {{addresses: ['a:1'], topics: [t], batching: {}}}"
+TUMBLING = "buffer: {tumbling_window: {timestamp_mapping: root = now(), size: 10s, emit: %s}}\n"
 MEMORY = "buffer: {memory: {limit: 1000, batch_policy: {enabled: true, %s}}}\n"
 
 
@@ -109,6 +110,24 @@ def test_yarn_gives_two_executors_where_nothing_says_how_many():
 )
 def test_data_waits_as_long_as_the_config_says(text, expected):
     assert plan(text).interval == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed", "period"),
+    [
+        ("{}", False, 0),
+        (WINDOW, False, 0),
+        ("spark: {trigger_interval: 7s}\n", True, 0),
+        (MEMORY % "period: 3s", False, 3 * SECOND),
+        ("output: {http_client: {url: x, batching: {count: 5, period: 3s}}}\n", False, 3 * SECOND),
+        (WINDOW + "output: {http_client: {url: x, batching: {period: 9s}}}\n", False, 0),
+        (TUMBLING % "final", False, 0),
+        (TUMBLING % "changes", True, 0),
+    ],
+)
+def test_a_stream_sets_its_pace_unless_the_config_does(text, fixed, period):
+    found = plan(text)
+    assert (found.is_interval_fixed, found.batching_period) == (fixed, period)
 
 
 def test_the_memory_buffers_limit_bounds_a_micro_batch():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from streamer.cli.main import invoke
 from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
 from tests.servers.kafka import Record
@@ -204,9 +205,9 @@ def test_a_file_and_two_topics_flow_together(run_stream, kafka, tmp_path):
     kafka.produce(two, *(f"two {n}" for n in range(1_000)))
     source = tmp_path / "in.txt"
     source.write_bytes(b"".join(b"file %d\n" % n for n in range(1_000)))
-    target = tmp_path / "out.txt"
+    target, config = tmp_path / "out.txt", tmp_path / "flow.yaml"
     child = "kafka: {{addresses: ['{0}'], topics: [{1}], consumer_group: three}}"
-    run_stream(
+    config.write_text(
         f"""
 input:
   broker:
@@ -220,13 +221,19 @@ input:
         {child.format(kafka.bootstrap, two)}
         processors: [{{mapping: 'root = content().string() + " " + @kafka_topic'}}]
 output: {{file: {{path: '{target}'}}}}
-""".replace("consumer_group: three", "consumer_group: three, start_from_oldest: true"),
-        until=lambda s: s.messages >= 3_000,
+""".replace("consumer_group: three", "consumer_group: three, start_from_oldest: true")
     )
+    run_stream(config.read_text(), until=lambda s: s.messages >= 3_000)
     lines = target.read_text().splitlines()
     assert [line for line in lines if line[0] == "O"] == [f"ONE {n}" for n in range(1_000)]
     assert [line for line in lines if line[0] == "f"] == [f"file {n}" for n in range(1_000)]
     assert [line for line in lines if line[0] == "t"] == [f"two {n} {two}" for n in range(1_000)]
+    # What is moved back in one topic is read again, and nothing else.
+    moved = ["--checkpoint", str(tmp_path / "checkpoint"), "--topic", two, "--shift-by", "-3"]
+    assert invoke(["kafka-offsets", str(config), *moved, "--apply"]) == 0
+    run_stream(config.read_text(), until=lambda s: s.messages >= 3)
+    again = target.read_text().splitlines()[3_000:]
+    assert again == [f"two {n} {two}" for n in range(997, 1_000)]
 
 
 def test_a_stream_goes_on_where_it_was_and_takes_partitions_that_came(run_stream, kafka, tmp_path):

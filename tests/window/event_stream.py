@@ -104,7 +104,10 @@ class EventStream(stages.Stages[Event, Batch]):
             compile_mapping(self.chance.choice(FILTERS)) if self._filtered else None,
         )
         origin = PieceOrigin(arrival, self.partition_name(group[0]))
-        return Packer(self.window, len(self.stores), asked, origin, self._keeps_dropped, self._fold)
+        return Packer(
+            *(self.window, len(self.stores), asked, origin, self._keeps_dropped, self._fold),
+            columns=stages.column_mode(arrival),
+        )
 
     def partition_name(self, event: Event) -> bytes:
         return str(event.partition).encode()

@@ -128,7 +128,11 @@ class EventStream(stages.Stages[Event, Any]):
     def packer(self, piece: list[Event], group: list[Event], arrival: int) -> Packer:
         kind = RowKind.RIGHT if group[0].side == "right" else RowKind.PACK
         origin = PieceOrigin(arrival, repr(partition_of(group[0])).encode(), kind)
-        return Packer(self.window, len(self.stores), self._asked(piece), origin, keep_dropped=True)
+        return Packer(
+            *(self.window, len(self.stores), self._asked(piece), origin),
+            keep_dropped=True,
+            columns=stages.column_mode(arrival),
+        )
 
     def _asked(self, piece: list[Event]) -> BufferMappings:
         fast = self.chance.random() < 0.7

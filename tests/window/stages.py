@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
+from streamer.core.json.columns.column_reader import ColumnMode
 from streamer.core.message import Message
 from streamer.window import (
     DictStore,
@@ -24,6 +26,15 @@ from tests.window.fakes import execution
 
 E = TypeVar("E")
 B = TypeVar("B")
+
+
+def column_mode(arrival: int) -> ColumnMode:
+    """Return whether a piece is read as columns: every other one, or as `STREAMER_COLUMNS` says."""
+    modes: tuple[ColumnMode, ...] = ("always", "never")
+    return next(
+        (one for one in modes if one == os.environ.get("STREAMER_COLUMNS")),
+        modes[(arrival >> 40) % 2],
+    )
 
 
 @dataclass

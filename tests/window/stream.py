@@ -74,7 +74,11 @@ class Stream(stages.Stages[Said, Batch]):
     def packer(self, piece: list[Said], group: list[Said], arrival: int) -> Packer:
         key = field_text("key", fast=self.chance.random() < 0.8) if self.keyed else None
         mappings = BufferMappings(self.mapping, key)
-        return Packer(self.window, len(self.stores), mappings, keep_dropped=True)
+        return Packer(
+            *(self.window, len(self.stores), mappings),
+            keep_dropped=True,
+            columns=stages.column_mode(arrival),
+        )
 
     def raw(self, event: Said) -> bytes:
         time = format_rfc3339(event.time) if isinstance(event.time, int) else event.time

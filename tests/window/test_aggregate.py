@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import time
 from dataclasses import replace
 from typing import get_args
@@ -13,7 +14,7 @@ import pytest
 from streamer.bloblang.analysis.aggregates import AggregateKind
 from streamer.bloblang.errors import QueryError
 from streamer.window.aggregate.aggregate_codec import decode_aggregates, encode_aggregates
-from streamer.window.aggregate.fire_groups import fire_groups
+from streamer.window.aggregate.fire_groups import CollectedGroups, fire_groups
 from streamer.window.aggregate.partial_aggregates import (
     PartialAggregates,
     aggregation_for,
@@ -93,7 +94,7 @@ def released(keys: list[bytes], each: int, spoiled: bytes = b"") -> list[FiredGr
         for number in range(each)
     ]
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
-    return list(fire_groups([folded([0], [5])], [whole(keys, raws, 10)], told))
+    return list(fire_groups(CollectedGroups([folded([0], [5])], [whole(keys, raws, 10)]), told))
 
 
 def whole(keys: list[bytes], raws: list[bytes], first: int) -> StoredPack:
@@ -128,7 +129,7 @@ def test_messages_that_were_kept_whole_stay_in_order_with_what_was_folded(
     ]
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
     # A folded message of the key b, whose value is 1.
-    found = list(fire_groups([folded([1], [5], between, text)], packs[::-1], told))
+    found = list(fire_groups(CollectedGroups([folded([1], [5], between, text)], packs[::-1]), told))
     batches = {one.key: one.messages for one in found}
     assert {key: batch.size for key, batch in batches.items()} == {b"b": 4, b"c": 2, b"d": 1}
     assert [batches[key].aggregate_value(0) for key in (b"b", b"c", b"d")] == [last, 6, 3]
@@ -139,7 +140,7 @@ def test_messages_that_were_kept_whole_stay_in_order_with_what_was_folded(
 def test_packs_that_arrived_at_the_same_time_are_counted_in_their_groups() -> None:
     packs = [whole([b"b"], [b'{"v":1}'] * 8, 10), whole([b"c", b"b"], [b'{"v":2}'] * 4, 14)]
     told = EventWindowMetadata(WindowMetadata(0, 10, "final"), True, {})
-    found = list(fire_groups([folded([0], [5])], packs, told))
+    found = list(fire_groups(CollectedGroups([folded([0], [5])], packs), told))
     assert [(one.key, one.messages.size) for one in found] == [(b"a", 1), (b"b", 10), (b"c", 2)]
     assert [one.messages.aggregate_value(0) for one in found] == [0, 12, 4]
 
@@ -166,19 +167,19 @@ def test_a_window_of_many_keys_that_were_kept_whole_does_not_go_through_all_for_
     raise AssertionError(f"{large} s for four times what takes {small} s")
 
 
-@pytest.mark.parametrize(
-    ("messages", "keys", "worthwhile"),
-    [
-        (4_000, 4_000, True),  # too few to say
-        (5_000, 5_000, False),
-        (5_000, 4_600, True),  # of some ten thousand keys, of which each will come again
-        (70_000, 50_000, False),
-        (70_000, 20_000, True),
-    ],
-)
-def test_how_many_keys_are_too_many_to_fold(messages: int, keys: int, worthwhile: bool) -> None:
+@pytest.mark.parametrize(("groups", "version"), [(199, 2), (200, 4), (3_000, 4)])
+def test_many_groups_have_their_keys_before_their_payloads(groups: int, version: int) -> None:
     folder = PreAggregator(aggregation_for(FOLD), 7)
-    codes = np.arange(messages) % keys
-    columns = folder.make_columns([{"v": 1}] * messages)
-    folder.add([b"{}"] * messages, codes, np.arange(messages), [b""], columns)
-    assert folder.is_worthwhile is worthwhile
+    keys = [hashlib.sha256(b"%d" % number).hexdigest().encode() for number in range(groups)]
+    raws = [b'{"v":%d,"key":"%b"}' % (number, key) for number, key in enumerate(keys)]
+    columns = folder.make_columns([{"v": number} for number in range(groups)])
+    codes = np.arange(groups)
+    folder.add(raws, codes, codes, [b""], columns)
+    ((_, _, made),) = folder.flush_groups(1, keys, None)
+    body, _ = encode_aggregates(made)
+    assert body[0] == version  # so that earlier programs read what they can, and refuse the rest
+    found = decode_aggregates(body, 3)
+    assert (found.keys, found.payloads) == (keys, raws)
+    assert found.arrivals.tolist() == (codes + 3).tolist()
+    if groups == 3_000:
+        assert len(body) < 48 * groups  # a key of 64 digits takes 32 to 37 bytes, once

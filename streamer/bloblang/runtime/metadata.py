@@ -39,7 +39,12 @@ def refuse_assignment(value: Any) -> None:
 
 def value_text(meta: Mapping[str, Any], key: str) -> str | None:
     """Return a value as text, null when it is missing or empty, as `meta("key")` does."""
-    return metadata_text(meta[key]) or None if key in meta else None
+    return plain_text(meta[key]) if key in meta else None
+
+
+def plain_text(value: Any) -> str | None:
+    """Return a metadata value as text, null when that is empty."""
+    return metadata_text(value) or None
 
 
 def to_texts(meta: Mapping[str, Any]) -> dict[str, str]:

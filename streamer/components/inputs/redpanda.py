@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.connectors.kafka.cluster.connection_fields import PACKAGES, TCP_FIELD, seed_connection
-from streamer.connectors.kafka.cluster.sizes import size_check
 from streamer.connectors.kafka.input.explain import explain_input
 from streamer.connectors.kafka.input.franz_input import (
     SEED_READING,
     SEED_TOPICS,
+    buffer_field,
     lag_period_field,
     seed_problems,
     seed_source,
@@ -33,6 +33,7 @@ from streamer.connectors.kafka.input.input_fields import (
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
+from streamer.connectors.kafka.redpanda_section import SHARED_CONNECTION
 from streamer.sdk.input.batch_chunks import (
     INPUT_BATCHING,
     input_batching,
@@ -45,8 +46,6 @@ NAME: Final = "redpanda"
 UNORDERED: Final = "unordered_processing"
 ENABLED: Final = "enabled"
 
-_BUFFER_DESCRIPTION: Final = "Has no effect: Spark reads a micro-batch's messages as it needs them."
-
 
 def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from seed_problems(parsed)
@@ -58,32 +57,21 @@ def _batching(parsed: ParsedFields) -> ParsedFields | None:
     return input_batching(unordered[BATCHING]) if unordered[ENABLED] else None
 
 
-def _buffer_field(name: str, default: str) -> Field:
-    return Field(
-        name,
-        "string",
-        _BUFFER_DESCRIPTION,
-        default=default,
-        advanced=True,
-        check=size_check(0, 2**63 - 1),
-    )
-
-
 SPEC: Final = Spec(
     Kind.INPUT,
     NAME,
     "Reads topics of Kafka or Redpanda; regular expressions may select topics.",
     description=f"{READING_DESCRIPTION} `kafka_key` is bytes here, as in Redpanda Connect.",
     fields=(
-        *seed_connection("1m"),
+        *seed_connection("1m", shared=True),
         TCP_FIELD,
         *SEED_TOPICS,
         *SEED_READING,
         group_field(),
         commit_period_field("5s"),
-        _buffer_field("partition_buffer_bytes", "1MB"),
+        buffer_field("partition_buffer_bytes", "1MB"),
         lag_period_field(),
-        _buffer_field("max_yield_batch_bytes", "32KB"),
+        buffer_field("max_yield_batch_bytes", "32KB"),
         Field(
             UNORDERED,
             "object",
@@ -106,6 +94,7 @@ SPEC: Final = Spec(
     ),
     check=_check,
     batching=_batching,
+    shared=SHARED_CONNECTION,
     explains=lambda parsed: explain_input(_make_source(parsed)),
     examples=(
         Example(
@@ -123,10 +112,10 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    begin={"topics": ["lights"]},
+    begin={"seed_brokers": ["localhost:9092"], "topics": ["lights"]},
     runs="Spark",
     delivery="at least once: read again from the same offsets",
-    limits="no member of its group; no section redpanda",
+    limits="no member of its group",
     requires=PACKAGES,
 )
 

@@ -153,6 +153,11 @@ class FileOutput:
         assert self._static_path is not None
         return self._static_path, list(map(self._codec.encode_one, payloads_of(batch)))
 
+    def encode_texts(self, texts: list[bytes]) -> tuple[str, list[bytes]]:
+        """Return the same for messages of these bytes."""
+        assert self._static_path is not None
+        return self._static_path, list(map(self._codec.encode_one, texts))
+
     def _encode_by_path(
         self, batch: Batch, ex: Execution, completed: dict[str, bytes]
     ) -> list[tuple[str, bytes]]:

@@ -46,6 +46,10 @@ class StdoutOutput:
         """Return an empty route, and what is written for each message."""
         return "", list(map(self._codec.encode_one, payloads_of(batch)))
 
+    def encode_texts(self, texts: list[bytes]) -> tuple[str, list[bytes]]:
+        """Return the same for messages of these bytes."""
+        return "", list(map(self._codec.encode_one, texts))
+
 
 def build(parsed: ParsedFields, context: BuildContext) -> StdoutOutput:
     """Take the codec."""

@@ -8,9 +8,10 @@ failed before is mapped like any other, and keeps its mark.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from streamer.bloblang import Mapping, compile_mapping
+from streamer.bloblang.analysis.line_filters import find_line_filter
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
@@ -18,6 +19,10 @@ from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import empty_mapping_problem
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, Spec
+
+if TYPE_CHECKING:
+    from streamer.core.json.columns.column_reader import ColumnMode
+    from streamer.sdk.processing.line_selection import LineSelector
 
 SPEC: Final = Spec(
     Kind.PROCESSOR,
@@ -92,6 +97,16 @@ class MappingProcessor:
         if self._documents and messages and not messages[0].has_doc():
             parse_batch(messages)
         return self._mapping.apply_each(messages, ex, self._origin.fail)
+
+    def make_line_selector(self, mode: ColumnMode) -> LineSelector | None:
+        """Return what selects lines as the mapping does; None if it does more than drop some."""
+        line_filter = find_line_filter(self._mapping)
+        if line_filter is None:
+            return None
+        # Imported here: the command line need not wait for numpy.
+        from streamer.sdk.processing.line_selection import LineSelector
+
+        return LineSelector(line_filter.paths, line_filter.is_kept, mode)
 
 
 def build(parsed: str, context: BuildContext) -> MappingProcessor:

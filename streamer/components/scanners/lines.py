@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.connectors.files.line_files import is_self_overlapping
 from streamer.core.execution import Execution
@@ -27,6 +27,9 @@ from streamer.sdk.input.scanning import (
     skip_bytes,
 )
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields, Spec
+
+if TYPE_CHECKING:
+    from streamer.core.json.columns.line_block import LineRange
 
 CUSTOM_DELIMITER: Final = "custom_delimiter"
 MAX_BUFFER_SIZE: Final = "max_buffer_size"
@@ -153,6 +156,18 @@ class LineScanner:
             text = "Left out a line that is longer than max_buffer_size; raise it to take the line"
             ex.log("WARN", text, fields)
         return lines
+
+    def find_lines(self, data: bytes) -> LineRange | None:
+        """Return the lines of a range, where they are just what is between newlines."""
+        # Imported here: the command line need not wait for numpy.
+        from streamer.core.json.columns.line_block import LineRange
+
+        if self.delimiter != b"\n" or (self.strip_return and b"\r" in data):
+            return None
+        lines = LineRange.of_data(data)
+        if lines is None or lines.block.max_length + 2 > self.max_buffer_size:
+            return None
+        return None if self.omit_empty and not lines.lengths.all() else lines
 
     def split(self, data: bytes) -> SplitLines:
         """Split a range into lines, without those that are too long."""

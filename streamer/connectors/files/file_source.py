@@ -34,6 +34,7 @@ from streamer.sdk.input.replayable import (
     FileExtent,
     LatestOffset,
     Limit,
+    LineMessages,
     Offset,
     RawMessages,
 )
@@ -326,10 +327,15 @@ class FileSource:
         assert isinstance(self.scanner, SplittableScanner)
         meta = _metadata(piece.range.path, piece.display_path)
         for block in read_blocks(piece.range, self.scanner.delimiter):
-            raws = self.scanner.scan_range(block, ex, piece.display_path)
+            lines = self.scanner.find_lines(block) if ex.reads_columns else None
+            chunk = (
+                RawMessages(self.scanner.scan_range(block, ex, piece.display_path), meta)
+                if lines is None
+                else LineMessages(lines, meta)
+            )
             if ex.read_counter is not None:
-                ex.read_counter.begin_block(len(block), len(raws))
-            yield RawMessages(raws, meta)
+                ex.read_counter.begin_block(len(block), len(chunk))
+            yield chunk
 
     def partition_of(self, piece: FilePiece | ScannedPiece) -> str:
         """A file is a partition."""

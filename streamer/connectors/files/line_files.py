@@ -102,7 +102,7 @@ def read_blocks(piece: ByteRange, delimiter: bytes) -> Iterator[bytes]:
     remaining = piece.end - piece.start
     with open(piece.path, "rb", buffering=0) as file:
         file.seek(piece.start)
-        parts: list[bytes] = []
+        parts: list[bytes | memoryview] = []
         while remaining > 0:
             block = file.read(min(BLOCK_BYTES, remaining))
             if not block:
@@ -113,7 +113,8 @@ def read_blocks(piece: ByteRange, delimiter: bytes) -> Iterator[bytes]:
                 parts.append(block)
                 continue
             end = at + len(delimiter)
-            parts.append(block[:end])
+            # Views, so that a block is copied once; or never, where it is whole.
+            parts.append(block if end == len(block) else memoryview(block)[:end])
             whole = b"".join(parts)
             parts = [block[end:]] if end < len(block) else []
             yield whole

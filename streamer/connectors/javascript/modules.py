@@ -30,7 +30,7 @@ def read_module(
     """
     try:
         permissions.file(directory)
-        for path in _list_candidates(directory, name, folders):
+        for path in _list_candidates(directory, name, folders, permissions):
             if os.path.isfile(path):
                 if os.path.getsize(path) > _MAX_MODULE_BYTES:
                     return {"error": f"the module {name!r} is longer than 16 MiB"}
@@ -43,27 +43,28 @@ def read_module(
     return {"error": f"Cannot find module '{name}'"}
 
 
-def _list_candidates(directory: str, name: str, folders: Sequence[str]) -> Iterator[str]:
+def _list_candidates(
+    directory: str, name: str, folders: Sequence[str], permissions: Permissions
+) -> Iterator[str]:
     if name.startswith(("./", "../", "/")) or name in (".", ".."):
-        yield from _list_files(os.path.normpath(os.path.join(directory, name)))
+        yield from _list_files(os.path.normpath(os.path.join(directory, name)), permissions)
         return
     above = os.path.abspath(directory)
     while True:
-        yield from _list_files(os.path.join(above, "node_modules", name))
+        yield from _list_files(os.path.join(above, "node_modules", name), permissions)
         parent = os.path.dirname(above)
         if parent == above:
             break
         above = parent
     for folder in folders:
-        yield from _list_files(os.path.join(os.path.abspath(folder), name))
+        yield from _list_files(os.path.join(os.path.abspath(folder), name), permissions)
 
 
-def _list_files(path: str) -> Iterator[str]:
+def _list_files(path: str, permissions: Permissions) -> Iterator[str]:
     yield from (path + suffix for suffix in _SUFFIXES)
     package = os.path.join(path, "package.json")
     if os.path.isfile(package):
-        with open(package, encoding="utf-8") as file:
-            main = json.load(file).get("main")
+        main = json.loads(permissions.read(package)).get("main")
         if isinstance(main, str) and main:
             entry = os.path.normpath(os.path.join(path, main))
             yield from (entry + suffix for suffix in _SUFFIXES)

@@ -238,7 +238,8 @@ class DriverHints:
             none.
         planned_ends: where the newest planned micro-batch ends in each Kafka input; none before the
             first.
-        min_wait: how long data waits at least, s: longer than configured where cores are few.
+        min_interval: the shortest time between two micro-batches where cores are few, ns.
+        event_lag: how far event times are behind the time of micro-batches, ns.
         requested_at: when a micro-batch was requested last though there may be no message, Unix
             ns; it grows, and is 0 for never.
         tasks: how many tasks can run at once, which on a cluster changes with its workers; None
@@ -251,7 +252,8 @@ class DriverHints:
     has_newest_end: bool = False
     newest_end: int | None = None
     planned_ends: Sequence[Mapping[str, Any]] = field(default_factory=list)
-    min_wait: float = 0.0
+    min_interval: int = 0
+    event_lag: int = 0
     requested_at: int = 0
     tasks: int | None = None
     work: BatchWork | None = None

@@ -1,7 +1,4 @@
-"""The trigger: when the planner starts a micro-batch, and the time that it has.
-
-A micro-batch costs half a CPU second however small it is. So data waits a little, and windows close
-on time all the same.
+"""The ticks of a stream's windows, and the time of its micro-batches.
 
 Where the machine's clock is set back, the stream's time goes on at half the pace until the clock
 has caught up: an hour takes two. At the full pace it never would, and at none windows of messages
@@ -12,91 +9,62 @@ stream's time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from streamer.core.durations import SECOND
+from streamer.core.durations import MILLISECOND, SECOND
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.report.batch_work import BatchWork
 from streamer.window.settings.back_pressure import BackPressure, Interval
 from streamer.window.settings.window import Window
 
-FULL_BATCH_MESSAGES = 50_000
-"""Messages that are worth a micro-batch at once."""
-
 _CATCH_UP_DIVISOR: Final = 2
 """A stream that is ahead of the machine's clock goes on at this part of the pace."""
 
 
-def _is_different(seconds: float, before: float) -> bool:
-    return abs(seconds - before) > before / 5
+_MIN_CHANGE: Final = 20 * MILLISECOND
+_MAX_EVENT_LAG: Final = 3600 * SECOND
+"""What is read again from years ago has no time at which its windows are expected to close."""
 
 
-class WaitSetting:
-    """Publishes how long data waits at least: on changes and at each start."""
+class PaceHints:
+    """Publishes the facts by which the planner paces a stream: on changes and at each start.
 
-    def __init__(self, signals: PlannerChannel) -> None:
-        """Begin without a wait."""
-        self._signals = signals
-        self._min_wait = 0.0
-
-    def update(self, min_wait: float) -> None:
-        """Publish the wait (seconds) to the planner, if it changed by more than 20 %.
-
-        A change by less than a fifth is not worth a file: where streams come and go, each of a
-        hundred would write one every second.
-        """
-        if _is_different(min_wait, self._min_wait):
-            self._min_wait = min_wait
-        self.publish()
-
-    def publish(self) -> None:
-        """Publish the wait: at a start, hints are cleared."""
-        self._signals.driver.update(min_wait=self._min_wait)
-
-
-@dataclass
-class TriggerPolicy:
-    """Decides for each look at the source whether a micro-batch starts.
-
-    Attributes:
-        interval: how long data may wait, ns.
-        waiting_since: when data was first seen that no micro-batch has taken, ns.
+    A change by less than a fifth is not worth a file: where streams come and go, each of a hundred
+    would write one every second.
     """
 
-    interval: int
-    waiting_since: int | None = None
+    def __init__(self, signals: PlannerChannel) -> None:
+        """Begin without any."""
+        self._signals = signals
+        self._hints = {"min_interval": 0, "event_lag": 0}
 
-    def starts_at(self, min_wait: float = 0.0) -> int | None:
-        """Return when the data that waits is taken, ns; None when none waits.
+    def update(self, **hints: int) -> None:
+        """Publish some of these hints of the driver, ns."""
+        for name, ns in hints.items():
+            before = self._hints[name]
+            if abs(ns - before) > max(before // 5, _MIN_CHANGE) or (ns == 0 and before):
+                self._hints[name] = ns
+        self.publish()
+
+    def update_lag(
+        self, lag: float | None, statuses: Iterable[Mapping[str, Any]], now: int
+    ) -> None:
+        """Publish how far event times are behind the time of micro-batches.
 
         Args:
-            min_wait: how long data may wait at least, s.
+            lag: how far they are behind the clock, s; None where there are none.
+            statuses: of the shards, in the newest micro-batch.
+            now: the clock, Unix ns; the micro-batch took a while.
         """
-        if self.waiting_since is None:
-            return None
-        return self.waiting_since + max(self.interval, round(min_wait * SECOND))
+        planned_at = max((status["now"] for status in statuses), default=None)
+        if lag is not None and planned_at is not None:
+            behind = round(lag * SECOND) - (now - planned_at)
+            self.update(event_lag=min(max(behind, 0), _MAX_EVENT_LAG))
 
-    def should_start(self, messages: int, urgent: bool, now: int, min_wait: float = 0.0) -> bool:
-        """Return whether the data that waits is taken now.
-
-        Args:
-            messages: about how many messages wait.
-            urgent: a micro-batch starts anyway, or the source is behind.
-            now: the clock, ns.
-            min_wait: how long data may wait at least, s.
-        """
-        if messages == 0:
-            return False
-        if self.waiting_since is None or now < self.waiting_since:
-            self.waiting_since = now
-        starts_at = self.starts_at(min_wait)
-        is_due = starts_at is not None and now >= starts_at
-        if urgent or messages >= FULL_BATCH_MESSAGES or is_due:
-            self.waiting_since = None
-            return True
-        return False
+    def publish(self) -> None:
+        """Publish all: at a start, hints are cleared."""
+        self._signals.driver.update(**self._hints)
 
 
 def next_tick(windows: Sequence[Window], before: int, due: int | None, now: int) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import select
 import socket
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -62,6 +63,8 @@ class WakeUpReceiver:
         self._socket.setblocking(False)
         self._socket.bind((_LOOPBACK, 0))
         self.port: int = self._socket.getsockname()[1]
+        # Spark forgets the planner's reader without a word.
+        weakref.finalize(self, self._socket.close)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 

@@ -7,6 +7,7 @@ is skipped; it is counted all the same. A window is a batch in each shard that h
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import ne
 
 from streamer.core.execution import Execution
 from streamer.plan import Plan
@@ -44,9 +45,21 @@ class EmissionStats:
             group.batches_sent += 1
 
     def add_batch(self, batch: EmissionBatch) -> None:
-        """Count groups that come in one emission; the shard has not grouped them."""
-        self._buffer.sent += sum([group.size for group in batch.groups])
-        self._buffer.batches_sent += len(batch.groups)
+        """Count groups that come in one emission, each with a key if the shard has grouped them."""
+        size, count = sum(batch.groups.sizes), len(batch.groups)
+        buffer, group = self._buffer, self._group
+        buffer.sent += size
+        if group is None:
+            buffer.batches_sent += count
+            return
+        windows = [self._end, *batch.ends]
+        begins = sum(map(ne, windows, batch.ends))
+        self._end = batch.ends[-1]
+        buffer.batches_sent += begins
+        group.received += size
+        group.sent += size
+        group.batches_received += begins
+        group.batches_sent += count
 
     def count_each(self, emissions: Iterable[Emission]) -> Iterator[Emission]:
         """Count emissions as they are taken."""

@@ -10,12 +10,14 @@ from streamer.core.component_stats import ComponentStats
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
 from streamer.core.message import Batch, Message
+from streamer.engine.stage.result_writer import write_results
 from streamer.plan import Plan
 from streamer.plan.window_plan import mapping_index
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.processing import Processor, instrument, run, run_each
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.aggregate.partial_aggregates import aggregation_for
+from streamer.window.fire.group_columns import GroupColumns
 
 
 class AggregatedPipeline:
@@ -70,18 +72,36 @@ class AggregatedPipeline:
     def apply_mapping(self, groups: Sequence[AggregatedGroup]) -> list[Message | None]:
         """Apply a mapping to the groups pre-aggregated for it; None for a deleted message."""
         mapping = self._get_mapping(groups[0].text)[0]
-        ex, tally = self._ex, self._tally
-        tally.received += sum([group.size for group in groups])
+        ex = self._ex
+        self._tally.received += sum([group.size for group in groups])
         began = ex.elapsed()
         if mapping.uses.document:
             parse_batch([group[0] for group in groups])
         messages = mapping.apply_firsts(groups, ex, self._origin.fail)
-        tally.add_latency(ex.elapsed() - began, len(groups))
-        tally.batches_received += len(groups)
-        made = len(messages) - messages.count(None)
-        tally.sent += made
-        tally.batches_sent += made
+        self._count_made(len(groups), len(messages) - messages.count(None), began)
         return messages
+
+    def write_results(self, groups: GroupColumns) -> list[bytes] | None:
+        """Return what messages `apply_mapping` would make of groups, as JSON, and count them.
+
+        Returns:
+            None where it is to be called instead.
+        """
+        ex = self._ex
+        began = ex.elapsed()
+        written = None if ex.sampler is not None else write_results(groups)
+        if written is not None:
+            self._tally.received += sum(groups.sizes)
+            self._count_made(len(groups), len(written), began)
+        return written
+
+    def _count_made(self, groups: int, messages: int, began: int) -> None:
+        """Count groups that the mapping was applied to, and the messages that it made of them."""
+        tally = self._tally
+        tally.add_latency(self._ex.elapsed() - began, groups)
+        tally.batches_received += groups
+        tally.sent += messages
+        tally.batches_sent += messages
 
     def processors_for(self, text: str) -> list[Processor]:
         """Return the processors of groups pre-aggregated for a mapping, the mapping first."""

@@ -22,6 +22,7 @@ from streamer.sdk.output.protocols import (
     FailedBatch,
     PlainEncoder,
     SendError,
+    TextEncoder,
     Transactional,
     encode_batch,
 )
@@ -239,6 +240,22 @@ class OutputStage:
         tally.sent += len(messages)
         tally.batches_sent += len(messages)
         route, bodies = output.encode_each(messages, ex)
+        return map(Payload, orders, repeat(self._number), repeat(route), bodies, repeat(True))
+
+    def encode_texts_in_order(
+        self, orders: Sequence[int], texts: list[bytes], ex: Execution
+    ) -> Iterator[Payload]:
+        """Encode messages that are texts already, none of them failed; see `encode_in_order`."""
+        output, tally = self._encoder, ex.stats_of(self._key)
+        tally.sent += len(texts)
+        tally.batches_sent += len(texts)
+        if isinstance(output, TextEncoder):
+            route, bodies = output.encode_texts(texts)
+        else:
+            assert isinstance(output, PlainEncoder)
+            route, bodies = output.encode_each(list(map(Message, texts)), ex)
+        if bodies and len(set(orders)) == 1:
+            return iter((Payload(orders[0], self._number, route, b"".join(bodies), True),))
         return map(Payload, orders, repeat(self._number), repeat(route), bodies, repeat(True))
 
 

@@ -33,13 +33,14 @@ from streamer.engine.stage.task_input import (
 )
 from streamer.plan import Plan
 from streamer.plan.buffer_chain import find_readers
+from streamer.plan.buffer_mappings import make_buffer_mappings
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.input.replayable import Chunk, RawMessages
+from streamer.sdk.input.replayable import Chunk, LineMessages, RawMessages
 from streamer.sdk.processing import Processor
 from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow
 from streamer.window.aggregate.partial_aggregates import aggregation_for
 from streamer.window.evaluate.message_slots import PieceOrigin
-from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
+from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.source_clocks import SOURCE_SEPARATOR
 from streamer.window.settings.window import Window
 
@@ -98,14 +99,12 @@ def make_packer(
     text = task_plan.packed_aggregation
     if text is not None and aggregates_from.identity in (None, task_plan.aggregation_identity):
         aggregation = aggregation_for(text)
-    mappings = BufferMappings(
-        compile_mapping(plan.timestamp) if plan.timestamp else timestamp,
-        plan.key.compile() if plan.key else None,
-        compile_mapping(plan.filter) if plan.filter else None,
-        compile_mapping(plan.gap) if plan.gap else None,
-    )
+    mappings = make_buffer_mappings(plan, timestamp)
     keep_dropped, after = plan.late_output is not None, aggregates_from.after
-    return Packer(window, plan.shards, mappings, origin, keep_dropped, aggregation, after)
+    return Packer(
+        *(window, plan.shards, mappings, origin, keep_dropped, aggregation, after),
+        columns=task_plan.column_mode,
+    )
 
 
 class _Target(NamedTuple):
@@ -181,6 +180,7 @@ class PackStage:
         packing = _Packing(
             [one.packer for one in packers], processors, ex, batch_time, piece.first_arrival
         )
+        packing.note_columns()
         watched = bool(processors) and _may_expire(self._targets)
         with packing.clock.measure() if watched else nullcontext():
             for chunk in opened.chunks:
@@ -271,10 +271,12 @@ class _Packing:
         """Process and pack a chunk; return how many messages and batches the buffer gets."""
         batch_time, batch_ex = self._batch_time, self._batch_ex
         if isinstance(chunk, RawMessages) and not self._processors:
-            self._newest = chunk if chunk.raws else self._newest
+            taken = batches = len(chunk)
+            self._newest = chunk if taken else self._newest
+            raws = chunk.lines if isinstance(chunk, LineMessages) else chunk.raws
             for packer in self._packers:
-                packer.add_raws(chunk.raws, chunk.meta, self._arrival, batch_time, batch_ex)
-            taken = batches = len(chunk.raws)
+                packer.add_raws(raws, chunk.meta, self._arrival, batch_time, batch_ex)
+            self.note_columns()
             if self._ex.read_counter is not None:
                 self._ex.read_counter.add(taken)
         else:
@@ -289,11 +291,17 @@ class _Packing:
         self._arrival += taken
         return taken, batches
 
+    def note_columns(self) -> None:
+        """Note whether lines are best taken uncut."""
+        packers = self._packers
+        self._ex.reads_columns = not self._processors and all(one.reads_columns for one in packers)
+
     @property
     def newest_message(self) -> Message | None:
         """The last message; None without any."""
         if isinstance(newest := self._newest, RawMessages):
-            return Message(newest.raws[-1], newest.meta)
+            raws = newest.lines if isinstance(newest, LineMessages) else newest.raws
+            return Message(raws[-1], newest.meta)
         return newest
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 
 import orjson
 
@@ -15,6 +14,7 @@ from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
+from streamer.engine.stage.selected_lines import run_chunks
 from streamer.engine.stage.task_input import (
     PieceReader,
     SourcePiece,
@@ -62,6 +62,8 @@ class StatelessStage:
         rules = self._task_plan.replay_rules(piece)
         task = self._task_plan.begin_report(plan.input, self._now, rules)
         task.execution.micro_batch = self._micro_batch
+        mode = self._task_plan.column_mode
+        task.execution.column_mode = "" if mode == "never" else mode
         task.execution.crashes = make_crash_search(number, piece.arrival or 0)
         # Past messages that end a worker, it is not known what became of which.
         if self._task_plan.tracks_origins and task.execution.crashes is None:
@@ -103,7 +105,7 @@ class StatelessStage:
         if ex.origins is not None:
             return run_with_origins(processors, _split_batches(read, ex), ex)
         # In one go, for an output's batching does not end where a block of bytes does.
-        return chain.from_iterable(run_chunk(processors, chunk, ex, written=True) for chunk in read)
+        return run_chunks(processors, read, ex)
 
     def _run_buffered(
         self, processors: Sequence[Processor], read: Iterator[Chunk], ex: Execution

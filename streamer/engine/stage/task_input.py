@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from streamer.components.catalog import build_input_policy
 from streamer.connectors.merged_source import source_path_of
@@ -27,6 +28,9 @@ from streamer.sdk.processing import Processor, run, run_each
 from streamer.sdk.processing.batching import BatchPolicy
 from streamer.sdk.spec import BuildContext, ParsedComponent
 from streamer.window.contract import PIECE_BITS
+
+if TYPE_CHECKING:
+    from streamer.core.json.columns.column_reader import ColumnMode
 
 # So few that their documents are still in the processor's cache when they are written out again:
 # a quarter less time than with thousands. Enough to search them together (documents.py).
@@ -94,6 +98,7 @@ class TaskPlan:
         tracks_origins: whether rejected messages go through the processors again, so that it must
             be known of each what the input gave. Other streams are spared of that.
         aggregation_identity: of the mappings that the windows of the stream pre-aggregate for.
+        column_mode: when the fields that windows need are read as columns.
     """
 
     plan: Plan
@@ -101,6 +106,7 @@ class TaskPlan:
     packed_aggregation: str | None
     tracks_origins: bool
     aggregation_identity: str = ""
+    column_mode: ColumnMode = "auto"
 
     @classmethod
     def of(cls, plan: Plan) -> TaskPlan:
@@ -114,6 +120,7 @@ class TaskPlan:
             plan.aggregation.text if packs_groups else None,
             rejects(plan),
             plan.aggregation_identity,
+            _column_mode(os.environ.get("STREAMER_COLUMNS", "")),
         )
 
     def of_buffer(self, number: int) -> TaskPlan:
@@ -158,6 +165,11 @@ class TaskPlan:
         report = TaskReport.of(self.plan, now, tracing, replay_rules)
         report.owner = ComponentRef(component).fields["path"]
         return report
+
+
+def _column_mode(text: str) -> ColumnMode:
+    """Return the mode that tests choose by the environment variable `STREAMER_COLUMNS`."""
+    return text if text in ("always", "never") else "auto"  # type: ignore[return-value]
 
 
 class OpenedPiece(NamedTuple):
@@ -310,7 +322,7 @@ def _sample_and_count(
 
 def count_messages(chunk: Chunk) -> int:
     """Return how many messages a chunk has."""
-    return len(chunk.raws) if isinstance(chunk, RawMessages) else sum(map(len, chunk))
+    return len(chunk) if isinstance(chunk, RawMessages) else sum(map(len, chunk))
 
 
 def _make_messages(chunk: Chunk, start: int) -> list[Message]:

@@ -177,8 +177,7 @@ class WindowPipeline:
             strategies[Route.DROPPED] = DroppedRoute(self._stages[1], ex)
         if plain is not None:
             strategies[Route.AGGREGATED] = PlainRoute(self._make_mapping(), plain, stats, ex)
-            # In a batch of groups, no group is counted or captured by itself.
-            if self._capture is None and not self._has_grouping_key:
+            if self._capture is None:  # which takes each group by itself
                 strategies[Route.AGGREGATED_BATCH] = PlainBatchRoute(aggregated, plain, stats, ex)
         return strategies
 

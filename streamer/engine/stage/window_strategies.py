@@ -136,8 +136,13 @@ class PlainBatchRoute:
         for batch in emissions:
             assert isinstance(batch, EmissionBatch)
             self.stats.add_batch(batch)
-            messages = self.aggregated.apply_mapping(batch.groups)
-            yield from self.output.encode_in_order(batch.ends, messages, self.ex)
+            orders = [min(end, _LAST_ORDER) for end in batch.ends]
+            written = self.aggregated.write_results(batch.groups)
+            if written is not None:
+                yield from self.output.encode_texts_in_order(orders, written, self.ex)
+                continue
+            messages = self.aggregated.apply_mapping(batch.groups.build_groups())
+            yield from self.output.encode_in_order(orders, messages, self.ex)
 
 
 @dataclass(frozen=True, slots=True)

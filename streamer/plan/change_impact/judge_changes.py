@@ -40,6 +40,7 @@ _INPUT: Final = Ruling(Effect.RESET, "offsets of the one input mean nothing to t
 SECTION_RULINGS: Final[dict[str, Ruling]] = {
     "http": _AT_START,
     "logger": _IN_PLACE,
+    "redpanda": _IN_PLACE,
     "metrics": _IN_PLACE,
     "tracer": _AT_START,
     "shutdown_delay": _IN_PLACE,
@@ -54,6 +55,7 @@ SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "environment": _AT_START,
     "conf": _AT_START,
     "jars_directory": _AT_START,
+    "kafka": _AT_START,
     "spool_limit": _AT_START,
     "checkpoint": Ruling(
         Effect.RESTART, "the stream keeps its checkpoint until the program restarts"

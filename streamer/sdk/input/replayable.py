@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.durations import MILLISECOND
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+
+if TYPE_CHECKING:  # numpy is not needed by those who do not read
+    from streamer.core.json.columns.line_block import LineRange
 
 Offset = dict[str, Any]
 """A position in a source, as JSON. It is written to Spark's log before it is used."""
@@ -83,6 +86,35 @@ class RawMessages:
 
     raws: list[bytes]
     meta: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        """Return the number of messages."""
+        return len(self.raws)
+
+
+class LineMessages(RawMessages):
+    """Messages that are the lines of a block, which are cut out when they are needed as such.
+
+    Attributes:
+        lines: the lines.
+    """
+
+    __slots__ = ("lines",)
+    lines: LineRange
+
+    def __init__(self, lines: LineRange, meta: Mapping[str, Any]) -> None:
+        """Take lines and the metadata of each of them."""
+        object.__setattr__(self, "lines", lines)
+        object.__setattr__(self, "meta", meta)
+
+    @property
+    def raws(self) -> list[bytes]:
+        """Cut the lines out."""
+        return self.lines.to_list()
+
+    def __len__(self) -> int:
+        """Return the number of lines, which is known without cutting them."""
+        return len(self.lines)
 
 
 Chunk = RawMessages | list[Batch]

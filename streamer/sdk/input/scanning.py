@@ -21,12 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import NO_META
 from streamer.sdk.input.replayable import Chunk, RawMessages
+
+if TYPE_CHECKING:  # numpy is not needed by those who do not read
+    from streamer.core.json.columns.line_block import LineRange
 
 BLOCK_BYTES: Final = 1 << 18
 """Bytes that scanners ask for at a time."""
@@ -141,6 +144,9 @@ class SplittableScanner(Protocol):
 
     def scan_range(self, data: bytes, ex: Execution, source: str = "") -> list[bytes]:
         """Cut a range that begins behind a delimiter."""
+
+    def find_lines(self, data: bytes) -> LineRange | None:
+        """Return the messages of a range as lines; None where `scan_range` must cut it."""
 
 
 @runtime_checkable

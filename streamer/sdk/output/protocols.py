@@ -428,3 +428,11 @@ class PlainEncoder(Encoder, Protocol):
 
         It is asked only of an output that ignores batches.
         """
+
+
+@runtime_checkable
+class TextEncoder(PlainEncoder, Protocol):
+    """A plain encoder that looks at the bytes of messages alone."""
+
+    def encode_texts(self, texts: list[bytes]) -> tuple[str, list[bytes]]:
+        """Return what `encode_each` returns for messages of these bytes."""

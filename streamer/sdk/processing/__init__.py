@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from streamer.core.component_stats import FINE_SHIFT, MAX_FINE_STEPS, ComponentStats
 from streamer.core.execution import Execution
@@ -11,6 +11,9 @@ from streamer.core.limits import current_limits
 from streamer.core.message import Batch, Message
 from streamer.core.time_limit import run_within_time
 from streamer.sdk.component_ref import ComponentRef, fail_batch
+
+if TYPE_CHECKING:
+    from streamer.sdk.processing.line_selection import LineSelector
 
 UNINSTRUMENTED: Final = frozenset({"metric", "noop", "resource"})
 """Processors of which Benthos counts nothing: they do nothing, or another one does it."""
@@ -289,6 +292,32 @@ class InstrumentedBulkProcessor(InstrumentedProcessor):
             )
         if ex.calls is not None:
             self._process_each = self._one_by_one
+
+    def make_line_selector(self, ex: Execution) -> LineSelector | None:
+        """Return what does the same to lines; None where they must be processed as messages."""
+        make = getattr(self._each, "make_line_selector", None)
+        if make is None or not ex.column_mode or ex.sampler is not None or ex.calls is not None:
+            return None
+        selector: LineSelector | None = make(ex.column_mode)
+        return selector
+
+    def count_selected(self, received: int, sent: int, took: int, ex: Execution) -> None:
+        """Count lines that a selector has taken instead of `process_each`.
+
+        Args:
+            received: how many came.
+            sent: how many of them were kept.
+            took: the time that it took, ns.
+            ex: the run.
+        """
+        if ex is not self._ex:
+            self._begin_task(ex)
+        tally = self._tally
+        tally.add_latency(took, received or 1)
+        tally.received += received
+        tally.batches_received += received
+        tally.sent += sent
+        tally.batches_sent += sent
 
     def _one_by_one(self, messages: list[Message], ex: Execution) -> list[Message]:
         return [

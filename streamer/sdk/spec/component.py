@@ -211,6 +211,20 @@ class Package:
         return value in self.values if self.values else bool(value)
 
 
+class SharedFields(NamedTuple):
+    """Fields that a component takes from a section of the top level where it does not have them.
+
+    Attributes:
+        section: the section's name.
+        needed: the field without which the section is used; it must be in one of the two.
+        names: all that is taken, where the component does not say it.
+    """
+
+    section: str
+    needed: str
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """The spec of a component: parsing, lint, JSON schema and documentation come from it.
@@ -232,6 +246,7 @@ class Spec:
         explains: returns, for a parsed body that is right, what `explain` says of it, in lines.
         batching: of an input: returns, for a parsed body that is right, the policy by which the
             engine puts its messages into batches as they are read; None for none.
+        shared: what it takes from a section of the top level.
         takes_configs: whether it takes configs of further components while it runs.
         in_memory: whether what it keeps is in the memory of the process that it is built in.
         examples: configs for the documentation.
@@ -257,6 +272,7 @@ class Spec:
     references: Callable[[Any], Iterable[tuple[str, Kind, str]]] | None = None
     explains: Callable[[Any], Iterable[str]] | None = None
     batching: Callable[[Any], ParsedFields | None] | None = None
+    shared: SharedFields | None = None
     takes_configs: bool = False
     in_memory: bool = False
     examples: tuple[Example, ...] = ()

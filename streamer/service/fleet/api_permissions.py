@@ -72,7 +72,10 @@ class ApiPermissions:
             name: config.spark[name] for name in config.spark if name not in SERVICE_SPARK_FIELDS
         }
         for message, hint in fields_access_problems(
-            SECTIONS, {"spark": spark}, "the config", self.component_permissions
+            SECTIONS,
+            {"spark": spark, "redpanda": config.redpanda},
+            "the config",
+            self.component_permissions,
         ):
             yield Lint(config.path, 0, 0, "not_allowed", message, hint)
 

@@ -135,7 +135,7 @@ class ManagedStream:
         self._restart_at = 0.0
         self._leaving: tuple[str, float | None] = "", None
         self._start_slot_since: float | None = None
-        self._min_wait = 0.0
+        self._min_interval = 0.0
         self._newest_batch = -1, time.monotonic() - _BUSY_S
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         name = f"stream {stream_id}"
@@ -194,9 +194,9 @@ class ManagedStream:
         self._jobs.put(None)
         self._thread.join(30)
 
-    def set_min_wait(self, seconds: float) -> None:
-        """Set how long data waits at least for a micro-batch, s."""
-        self._min_wait = seconds
+    def set_min_interval(self, seconds: float) -> None:
+        """Set the shortest time between two micro-batches, s."""
+        self._min_interval = seconds
 
     def _interrupt(self) -> None:
         run = self.run
@@ -243,7 +243,7 @@ class ManagedStream:
             if self.run is None:
                 self._start()
                 return
-            self.run.set_min_wait(self._min_wait)
+            self.run.set_min_interval(self._min_interval)
             batch, now = self.run.newest_batch, time.monotonic()
             if batch != self._newest_batch[0]:
                 self._newest_batch = batch, now
@@ -286,7 +286,7 @@ class ManagedStream:
         except BaseException:
             self._release_start_slot()
             raise
-        self.run.set_min_wait(self._min_wait)
+        self.run.set_min_interval(self._min_interval)
         lifecycle.move_to(LifecycleState.RUNNING)
 
     def _make_request(self) -> RunRequest:
@@ -371,6 +371,7 @@ class ManagedStream:
             self.log_tail.add(time.time_ns(), level, text, fields)
         if level in _ERROR_LEVELS:
             self.figures.mark(MarkerKind.ERROR, text)
+        self.view.on_line(level, text, fields)
         self._context.log(level, text, {**fields, "stream": self.stream_id})
 
     @property

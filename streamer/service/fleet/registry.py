@@ -42,27 +42,26 @@ from streamer.service.monitoring.stream_view import StreamView
 # Where many streams share the machine, all looks at them together come to about so many a second.
 _MIN_POLL_INTERVAL_S: Final = 0.1
 _POLL_INTERVAL_PER_STREAM_S: Final = 0.02
-_MAX_UNPACED_STREAMS: Final = 4
 
 MAX_CONCURRENT_STARTS: Final = 4
 """Streams that are started at the same time."""
 
-_MIN_WAITS_INTERVAL_S: Final = 1.0
+_MIN_INTERVALS_UPDATE_S: Final = 1.0
 # A small micro-batch is so many CPU seconds; all together are to leave half of the cores free.
-_MICRO_BATCH_CPU_S: Final = 0.25
-_MAX_BATCH_WAIT_S: Final = 10.0
+_MICRO_BATCH_CPU_S: Final = 0.15
+_MAX_MIN_INTERVAL_S: Final = 10.0
 
 
-def compute_min_wait(busy: int, cores: int) -> float:
-    """Return how long data waits at least in streams that share a machine, s.
+def compute_min_interval(busy: int, cores: int) -> float:
+    """Return the shortest time between two micro-batches of streams that share a machine, s.
 
     Args:
         busy: how many of them have delivered something of late.
         cores: what they share.
     """
-    if busy <= _MAX_UNPACED_STREAMS:
+    if busy <= 1:
         return 0.0
-    return min(busy * _MICRO_BATCH_CPU_S / (cores / 2), _MAX_BATCH_WAIT_S)
+    return min(busy * _MICRO_BATCH_CPU_S / (cores / 2), _MAX_MIN_INTERVAL_S)
 
 
 class Registry:
@@ -116,7 +115,7 @@ class Registry:
         self._all: weakref.WeakSet[ManagedStream] = weakref.WeakSet()
         self._closing = False
         self._cores = count_cores(reader.root.spark["master"])
-        self._min_waits_updated_at = 0.0
+        self._min_intervals_updated_at = 0.0
         self.resources = [self.resource_text(one) for one in store.resources()]
         self._context = FleetContext(
             start_run,
@@ -244,7 +243,7 @@ class Registry:
         """Put a stream among the others."""
         with self._lock:
             self._streams[managed.stream_id] = managed
-        self._update_min_waits()
+        self._update_min_intervals()
 
     def delete_stream(self, managed: ManagedStream) -> None:
         """Let a stream that is stopped be gone, with all that it has."""
@@ -258,14 +257,14 @@ class Registry:
             self.checkpoints.delete(stream_id)
         except StreamerError as e:
             self.log("WARN", f"The checkpoint stays for now: {e}", {"stream": stream_id})
-        self._update_min_waits()
+        self._update_min_intervals()
 
     def remove_stream(self, managed: ManagedStream) -> None:
         """Let a stream that is stopped be gone, and leave what it has for when it comes back."""
         managed.close()
         with self._lock:
             self._streams.pop(managed.stream_id, None)
-        self._update_min_waits()
+        self._update_min_intervals()
 
     def check_open(self) -> None:
         """Check that the service is not about to end.
@@ -283,16 +282,16 @@ class Registry:
 
     def _poll_interval(self) -> float:
         """Return the seconds between two looks at a stream; now and then, see how busy all are."""
-        if time.monotonic() - self._min_waits_updated_at >= _MIN_WAITS_INTERVAL_S:
-            self._update_min_waits()
+        if time.monotonic() - self._min_intervals_updated_at >= _MIN_INTERVALS_UPDATE_S:
+            self._update_min_intervals()
         return max(_MIN_POLL_INTERVAL_S, _POLL_INTERVAL_PER_STREAM_S * len(self._streams))
 
-    def _update_min_waits(self) -> None:
-        self._min_waits_updated_at = time.monotonic()
+    def _update_min_intervals(self) -> None:
+        self._min_intervals_updated_at = time.monotonic()
         streams = self.streams().values()
-        min_wait = compute_min_wait(sum(one.is_busy for one in streams), self._cores)
+        min_interval = compute_min_interval(sum(one.is_busy for one in streams), self._cores)
         for managed in streams:
-            managed.set_min_wait(min_wait)
+            managed.set_min_interval(min_interval)
 
     def _on_rollback(self, managed: ManagedStream, config: Config) -> None:
         """Note that a revision has failed on probation: what ran before it is deployed again."""

@@ -38,8 +38,8 @@ class RunHandle(Protocol):
     def tap(self) -> MessageSamples | None:
         """Return the samples of messages; None while it is not open."""
 
-    def set_min_wait(self, seconds: float) -> None:
-        """Set how long data waits at least for a micro-batch, s."""
+    def set_min_interval(self, seconds: float) -> None:
+        """Set the shortest time between two micro-batches, s."""
 
     def interrupt(self) -> None:
         """Abandon the wait for what fails, from another thread; `stop` comes next."""

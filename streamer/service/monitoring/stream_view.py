@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from streamer.config import Config
 from streamer.config.lint.http_paths import find_served_paths
 from streamer.connectors.http_server.registry import EndpointRegistry
 from streamer.core.execution import Execution
+from streamer.core.log_format import LogLine
 from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
 from streamer.engine.report.failed_messages import FailedMessages
@@ -110,6 +111,10 @@ class ManagedState(NamedTuple):
 _EMPTY_STATE = StreamState(Snapshot(), {})
 
 
+def ignore_line(level: str, text: str, fields: Mapping[str, Any]) -> None:
+    """Take a line of the log, and do nothing."""
+
+
 class StreamView:
     """One stream from its start to its end. It can be used from several threads.
 
@@ -129,6 +134,7 @@ class StreamView:
         unready_reason: gives why the stream is not ready although its ends are connected: it stops,
             or a deploy lets its windows out; an empty text for no such reason.
         is_draining: tells whether a deploy lets its windows out.
+        on_line: hears each line of the stream's log.
     """
 
     def __init__(
@@ -147,6 +153,7 @@ class StreamView:
         self.batch_progress: Callable[[], BatchProgress | None] = lambda: None
         self.unready_reason: Callable[[], str] = lambda: ""
         self.is_draining: Callable[[], bool] = lambda: False
+        self.on_line: LogLine = ignore_line
         self.managed_state = managed_state
         self.failed_messages = FailedMessages()
         self.mapped_names: dict[MetricKey, MetricName | None] = {}

@@ -21,6 +21,7 @@ from streamer.plan.change_impact import judge
 from streamer.plan.plan import guesses_shards
 from streamer.service.monitoring.arrival_record import ArrivalRecord
 from streamer.service.monitoring.earlier_figures import NEW_FIGURES, FiguresFile
+from streamer.service.monitoring.event_topics import RunTopics
 from streamer.service.monitoring.outage import adjust_counts_in_outage
 from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamState, StreamView
@@ -108,7 +109,9 @@ class StreamRun:
         self.on_rollback: Callable[[Config], None] = lambda config: None
         self.on_close: Callable[[], None] = lambda: None
         self._log = log
+        self._topics = RunTopics(log, view)
         self._view = view
+        self._exit_error = ""
         self._on_reset: OnReset | None = None
         self._trial: _Trial | None = None
         self._tracer = make_tracer(config.tracer, plan.name)
@@ -127,6 +130,7 @@ class StreamRun:
             self.checkpoint.close()
             raise
         self._host = StreamHost(self.checkpoint, log, view, self._tracer, self._recorder)
+        self._topics.open(config)
 
     def _check_checkpoint(self) -> None:
         from streamer.spark.checkpoint.consistency import check_consistent
@@ -262,6 +266,7 @@ class StreamRun:
 
     def _adopt_revision(self, config: Config, plan: Plan, kind: MarkerKind) -> None:
         self.config, self.plan = config, plan
+        self._topics.open(config)
         self._recorder.use_plan(plan)
         self._recorder.mark(kind)
         self._save_running()
@@ -306,12 +311,13 @@ class StreamRun:
             self._view.start.finish()
         trial = self._trial
         if trial is None:
-            return self.stream.poll()
+            return self._poll_stream()
         try:
-            has_ended = self.stream.poll()
+            has_ended = self._poll_stream()
         except StreamerError as e:
             if self.should_stop():
                 raise
+            self._exit_error = ""
             self._roll_back(trial, str(e))
             return False
         stream, now = self.stream, time.monotonic()
@@ -330,6 +336,13 @@ class StreamRun:
         if trial.probation.has_ended(now):
             self._trial = None
         return has_ended
+
+    def _poll_stream(self) -> bool:
+        try:
+            return self.stream.poll()
+        except StreamerError as e:
+            self._exit_error = str(e)
+            raise
 
     def _note_arrivals(self, is_behind: bool) -> None:
         batch = self.newest_batch
@@ -418,9 +431,9 @@ class StreamRun:
         """Return the samples of messages."""
         return self.stream.input.tap
 
-    def set_min_wait(self, seconds: float) -> None:
-        """Set how long data waits at least; see `Stream`."""
-        self.stream.set_min_wait(seconds)
+    def set_min_interval(self, seconds: float) -> None:
+        """Set the shortest time between two micro-batches, s; see `Stream`."""
+        self.stream.set_min_interval(seconds)
 
     def interrupt(self) -> None:
         """Abandon the wait for what fails, from another thread; `stop` comes next."""
@@ -459,4 +472,5 @@ class StreamRun:
         self._view.set_ended()
         if self._tracer is not None:
             self._tracer.flush()
+        self._topics.close(self._exit_error)
         self.checkpoint.close()

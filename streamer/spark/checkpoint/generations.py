@@ -11,7 +11,7 @@ out is beside it: whatever is started next finishes that first.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -198,6 +198,26 @@ def begin_rescaled_generation(checkpoint: Checkpoint, shards: int, state: Path) 
     fingerprint = {**record["fingerprint"], "shards": shards}
     after = {**record, "fingerprint": fingerprint, "generation": number, "seed": number}
     checkpoint.write_record({**after, **start})
+
+
+def begin_moved_generation(
+    checkpoint: Checkpoint,
+    positions: Sequence[Mapping[str, Mapping[str, int]]],
+    inputs: Mapping[str, Any],
+) -> None:
+    """Begin a generation of the same config that reads on from other offsets of Kafka.
+
+    Args:
+        checkpoint: no query runs on it.
+        positions: the next offsets to be read of each Kafka input, by topic and partition.
+        inputs: what the inputs remember.
+    """
+    start = _start_of_next(checkpoint, has_same_state=False)
+    _revert_uncommitted_files(checkpoint)
+    record = checkpoint.read_record()
+    kept = {name: value for name, value in record.items() if name != "seed"}
+    after = {"generation": int(record.get("generation", 0)) + 1, "inputs": dict(inputs)}
+    checkpoint.write_record({**kept, **start, **after, "kafka_begins_at": list(positions)})
 
 
 def has_committed(checkpoint: Checkpoint) -> bool:

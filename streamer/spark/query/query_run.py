@@ -33,9 +33,11 @@ from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.engine.driver.results_factory import open_store, store_gauges
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
 from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
-from streamer.engine.planner.trigger import WaitSetting
+from streamer.engine.planner.trigger import PaceHints
 from streamer.engine.report.batch_progress import BatchMeter
+from streamer.engine.report.frame_compression import expand_frame
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
 from streamer.engine.report.start_progress import StartProgress
 from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
@@ -154,7 +156,7 @@ class QueryRun:
         session: the session that it runs in; None before the first.
         stopping: set when the stream is to stop.
         signals: by which the process that plans micro-batches is talked to.
-        wait_setting: how long data waits there at least.
+        pace_hints: what that paces the stream by.
         delivery: delivers its micro-batches.
         delivery_error: what has ended the newest delivery; None when nothing has.
         trouble_tracker: since when `trouble` lasts, and how often it was tried.
@@ -199,7 +201,7 @@ class QueryRun:
         self._caches: CacheServer | None = None
         self._task_log: TaskLogReceiver | None = None
         self.signals = PlannerChannel(checkpoint.directory / "signals")
-        self.wait_setting = WaitSetting(self.signals)
+        self.pace_hints = PaceHints(self.signals)
         self.batch_meter = BatchMeter(lambda: self.signals.planner.read().extent)
         self._parallelism = ParallelismReporter(plan, self.signals, log)
         self.crashes, self.current_batch = WorkerCrashes(checkpoint.root), -1
@@ -320,7 +322,7 @@ class QueryRun:
         self._caches = self._caches or self.plan.host_caches()
         self.signals.clear()
         self._input.host.planner_waker.wake = self.signals.wake_planner
-        self.wait_setting.publish()
+        self.pace_hints.publish()
         self._parallelism.report(session, is_start=True)
         self._frames, self._thread_properties = FrameCollection(session), {}
         self._newest_reported = False
@@ -335,21 +337,21 @@ class QueryRun:
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self.kafka
+        source = self._input.source if kafka is None else kafka.prepare_source(self._input.source)
+        by_spark = kafka is not None and not kafka.is_read_by_workers
         source_plan = SourcePlan(
-            source=self._input.source
-            if self._drain_limit is None
-            else self._drain_limit.apply_to(self._input.source),
+            source=source if self._drain_limit is None else self._drain_limit.apply_to(source),
             windows=self.plan.windows,
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
             limit=Limit(size=self.plan.limit_bytes),
-            interval=self.plan.interval,
+            pacing=PacingSettings.of(self.plan, self._input.holds_requests),
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
-            kafka=kafka.children if kafka else (),
+            kafka=kafka.children if kafka is not None and by_spark else (),
             limits=self.plan.limits,
-            reports_lag=kafka is not None and kafka.needed_columns.needs("kafka_lag"),
+            reports_lag=kafka is not None and by_spark and kafka.needed_columns.needs("kafka_lag"),
         )
         kafka_rows = kafka.stage_rows(session, self.plan) if kafka else []
         spark_checkpoint = self._checkpoint.spark
@@ -357,7 +359,7 @@ class QueryRun:
         return start_query(
             session,
             self.plan,
-            self._input.source,
+            source,
             source_plan,
             kafka_rows,
             spark_checkpoint,
@@ -378,7 +380,7 @@ class QueryRun:
         set_micro_batch(batch, self._checkpoint.identity, at, *order, self._thread_properties)
         self._tables.prepare(batch, at)
         assert self._frames is not None
-        frames = self._frames.collect(batch)
+        frames = [expand_frame(one) for one in self._frames.collect(batch)]
         if self.kafka is not None:
             self.kafka.batch_delivered()
         computed_at = time.time()
@@ -417,6 +419,9 @@ class QueryRun:
             hints |= {"newest_end": newest_window_end([*statuses.values()]), "has_newest_end": True}
             self._newest_reported = True
         self.signals.driver.update(**hints)
+        self.pace_hints.update_lag(
+            self.delivery.metrics.counts.get(LAG_METRIC_KEY), statuses.values(), time.time_ns()
+        )
         self._input.window_questions.record(statuses.values())
 
     def _request_micro_batch(self) -> None:

@@ -19,11 +19,14 @@ from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput, list_range_sources
+from streamer.engine.planner.kafka_outage import KafkaOutage
+from streamer.engine.planner.pacing import PacingPolicy, PacingSettings, PendingData
 from streamer.engine.planner.planner_channels import (
     DriverHints,
     MicroBatchOffset,
@@ -33,7 +36,6 @@ from streamer.engine.planner.planner_channels import (
 )
 from streamer.engine.planner.trigger import (
     BatchClock,
-    TriggerPolicy,
     measure_pressure,
     next_tick,
     standstill_between,
@@ -71,6 +73,9 @@ thousand messages a second does."""
 _MAX_TASKS_PER_SLOT = 8
 """Spark's tasks in a micro-batch for each one that can run at once, at most."""
 
+_KAFKA_TASKS_PER_SLOT = 2
+"""The same of an input with partitions of Kafka, which are of about one size."""
+
 _ARROW_SCHEMA = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("offset", pa.string())])
 
 
@@ -84,7 +89,7 @@ class SourcePlan:
         start_id: differs for every start of the program.
         signals: how the driver talks to it.
         limit: what a micro-batch may take on this machine; on a cluster more, by its cores.
-        interval: how long data may wait, ns.
+        pacing: how long data may wait.
         pieces: how many tasks share a micro-batch, as long as the driver has not said otherwise.
         aggregation_id: the identity of the mapping that windows fold for; empty when they do not.
         kafka: the inputs that Spark reads with its own source.
@@ -99,7 +104,7 @@ class SourcePlan:
     start_id: str
     signals: PlannerChannel
     limit: Limit
-    interval: int
+    pacing: PacingSettings
     pieces: int
     aggregation_id: str = ""
     kafka: tuple[StreamKafkaInput, ...] = ()
@@ -164,7 +169,9 @@ class StreamReader(_SimpleStreamReaderWrapper):
         set_limits(plan.limits)
         self._plan = plan
         self._answer_after = answer_after
-        self._trigger = TriggerPolicy(plan.interval)
+        self._pacing = PacingPolicy(plan.pacing, plan.windows)
+        # When the data that the newest poll has found is taken, by the steady clock, ns.
+        self._starts_at: int | None = None
         self._clock = clock or BatchClock()
         # Spark makes readers in tasks too, which wait for nothing.
         self._wake_ups: WakeUpReceiver | None = None
@@ -175,6 +182,8 @@ class StreamReader(_SimpleStreamReaderWrapper):
             if plan.kafka
             else None
         )
+        self._kafka_sources = list_range_sources(plan.source)
+        self._outage = KafkaOutage(plan.signals)
         # The newest micro-batch's time, and what the steady clock said then.
         self._planned: tuple[int, int] | None = None
         self._committed: Offset | None = None
@@ -198,6 +207,7 @@ class StreamReader(_SimpleStreamReaderWrapper):
         self._clock.continue_from(before.batch_time)
         self._open_wake_ups().drain()
         until = self._clock.steady() + self._answer_after
+        self._pacing.note_end(self._clock.steady())
         while True:
             end = self._plan_end(before)
             if end is not None:
@@ -219,14 +229,18 @@ class StreamReader(_SimpleStreamReaderWrapper):
 
     def _wait_for_poll(self, before: MicroBatchOffset) -> None:
         """Wait until the next poll is worth it, after one that was not worth a micro-batch."""
-        hints, now = self._plan.signals.driver.read(), self._clock.now()
-        starts_at = self._trigger.starts_at(hints.min_wait)
-        if starts_at is not None:
-            until = earliest_poll([starts_at, hints.due, now + _REST_STEP]) or now
-            # Without a look at wake-ups: all of them are about data that is to wait.
-            time.sleep(max(until - now, MILLISECOND) / SECOND)
+        if self._outage.pause_s:
+            self._wait_for_wake_up(self._outage.pause_s)
             return
-        polls = [hints.due, next_poll_of(self._plan.source, before.data, now)]
+        due, now = self._plan.signals.driver.read().due, self._clock.now()
+        if self._starts_at is not None:
+            rest = min(self._starts_at - self._clock.steady(), _REST_STEP)
+            if due is not None:
+                rest = min(rest, due - now)
+            # Whatever wakes the planner: all of it may be about data that is to wait.
+            time.sleep(max(rest, MILLISECOND) / SECOND)
+            return
+        polls = [due, next_poll_of(self._plan.source, before.data, now)]
         if self._kafka_admission is not None:
             polls.append(now + POLL_INTERVAL)
         at = earliest_poll(polls)
@@ -250,18 +264,26 @@ class StreamReader(_SimpleStreamReaderWrapper):
             # While no broker answers, time passes.
             hints = plan.signals.driver.read()
         poll = self._poll(before, hints, kafka)
+        if poll is None:
+            return None
         plan.signals.planner.update(backlog=poll.waiting, is_behind=poll.has_more)
         tick = next_tick(plan.windows, before.tick, hints.due, poll.time)
         requested_at = max(hints.requested_at, before.requested_at)
         is_due = poll.is_first or tick != before.tick or requested_at != before.requested_at
-        urgent = is_due or poll.has_more or poll.latest.is_ended
-        should_start = self._trigger.should_start(poll.waiting, urgent, poll.time, hints.min_wait)
+        is_urgent = is_due or poll.has_more or poll.latest.is_ended
+        pending = PendingData(
+            poll.waiting, poll.steady, poll.time, hints.min_interval, hints.event_lag
+        )
+        self._starts_at = self._pacing.starts_at(pending)
+        is_rested = self._starts_at is not None and self._starts_at <= poll.steady
+        should_start = poll.waiting > 0 and (is_urgent or is_rested)
         takes_input = should_start or not poll.latest.waiting
         ended = poll.latest.is_ended and takes_input
         if not (should_start or is_due or ended != before.ended):
             return None
         pressure, suspended = self._measure_last_batch(before, poll)
         self._planned = poll.time, poll.steady
+        self._pacing.note_start(pending if takes_input else pending._replace(messages=0))
         return MicroBatchOffset(
             data=poll.latest.offset if takes_input else before.data,
             tick=tick,
@@ -286,7 +308,10 @@ class StreamReader(_SimpleStreamReaderWrapper):
             backlog_ends=self._backlog_ends(before, poll),
         )
 
-    def _poll(self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog) -> _Poll:
+    def _poll(
+        self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog
+    ) -> _Poll | None:
+        """Poll the input; return None when no broker of it answers: the driver is notified."""
         plan = self._plan
         # This, not when Spark has written the micro-batch down, is its time: a window that ends in
         # between has events that come with the next one. The input is asked for all until now, and
@@ -299,8 +324,14 @@ class StreamReader(_SimpleStreamReaderWrapper):
         limit = plan.limit.within(_FIRST_BATCH_LIMIT) if is_first else plan.limit
         if hints.tasks is not None and plan.windows:
             limit = limit.share_of(hints.tasks)
-        latest = plan.source.latest_offset(before.data, now, limit)
-        return _Poll(now, steady, is_first, hints, latest, kafka)
+        if not self._kafka_sources:
+            latest = plan.source.latest_offset(before.data, now, limit)
+            return _Poll(now, steady, is_first, hints, latest, kafka)
+        polled = self._outage.watch(lambda: plan.source.latest_offset(before.data, now, limit))
+        if polled is None:
+            return None
+        ends = [one.newest_ends for one in self._kafka_sources]
+        return _Poll(now, steady, is_first, hints, polled, TotalBacklog(0, False, ends))
 
     def _measure_last_batch(
         self, before: MicroBatchOffset, poll: _Poll
@@ -326,12 +357,13 @@ class StreamReader(_SimpleStreamReaderWrapper):
         """
         # Where a topic has become shorter, that place is never reached: when nothing waits it is
         # over.
-        if not self._plan.windows or not poll.kafka.messages:
+        if not self._plan.windows or not poll.waiting:
             return ()
         if poll.is_first:
             return poll.kafka.ends
         ends = before.backlog_ends
-        return ends if is_before(poll.hints.planned_ends, ends) else ()
+        planned = list_kafka_ends(before.data) if self._kafka_sources else poll.hints.planned_ends
+        return ends if is_before(planned, ends) else ()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""
@@ -349,7 +381,8 @@ class StreamReader(_SimpleStreamReaderWrapper):
             rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
         # A directory of many small files has a piece for each; a task of Spark's costs more than
         # most of these.
-        share = -(-len(rows) // max(tasks * _MAX_TASKS_PER_SLOT, 1))
+        per_slot = _KAFKA_TASKS_PER_SLOT if self._kafka_sources else _MAX_TASKS_PER_SLOT
+        share = -(-len(rows) // max(tasks * per_slot, 1))
         offset = until.to_json()
         made = [
             InputPartition((rows[first : first + share], offset))
@@ -382,6 +415,11 @@ class StreamReader(_SimpleStreamReaderWrapper):
     def commit(self, end: dict[str, Any]) -> None:
         """Let the input forget what the checkpoint has."""
         self._commit_input(MicroBatchOffset.from_fields(end).data)
+
+    def stop(self) -> None:
+        """Receive no more wake-ups."""
+        if self._wake_ups is not None:
+            self._wake_ups.close()
 
     def _commit_input(self, data: Offset) -> None:
         self._plan.source.on_committed(data)

@@ -9,6 +9,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError, as_transient
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis, WaitingInputs
@@ -129,14 +130,15 @@ class Stream:
         """Return the newest status of each shard."""
         return self.run.statuses()
 
-    def set_min_wait(self, seconds: float) -> None:
-        """Set how long data waits at least, on a shared machine.
+    def set_min_interval(self, seconds: float) -> None:
+        """Set the shortest time between two micro-batches, on a shared machine.
 
         Args:
-            seconds: 0 for not at all. Windows close on time all the same, and whoever waits for an
-                answer gets it as soon as ever.
+            seconds: 0 for none. Windows close on time all the same, and whoever waits for an answer
+                gets it as soon as ever.
         """
-        self.run.wait_setting.update(0.0 if self.input.holds_requests else seconds)
+        ns = 0 if self.input.holds_requests else round(seconds * SECOND)
+        self.run.pace_hints.update(min_interval=ns)
 
     def interrupt(self) -> None:
         """Give up waiting for what fails, from another thread; `stop` comes next."""

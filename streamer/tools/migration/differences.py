@@ -88,7 +88,7 @@ def _compare_checkpoint(config: PartialConfig) -> Iterator[Difference]:
     if not isinstance(spark, ParsedFields) or spark.is_given("checkpoint"):
         return
     windows = any(
-        one.kind == Kind.BUFFER and one.name not in {"none", "memory"}
+        one.kind == Kind.BUFFER and one.name not in {"none", "memory", "sqlite"}
         for one in config.components()
     )
     kept = "Positions and open windows" if windows else "Positions"
@@ -160,6 +160,13 @@ def _compare_windows(config: PartialConfig) -> Iterator[Difference]:
                 one.line,
                 "Open windows survive a restart; in Benthos their messages are read again.",
                 "With tumbling_window, old data has the same result as new data.",
+            )
+        if one.kind == Kind.BUFFER and one.name == "sqlite":
+            yield Difference(
+                "sqlite_buffer",
+                one.line,
+                "The buffer sqlite makes no database: messages are on the disk without it.",
+                "It can be left out.",
             )
         if one.kind == Kind.BUFFER and one.name == "memory":
             yield Difference(

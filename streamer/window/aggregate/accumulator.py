@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from streamer.bloblang.compiler.message_expression import INDEX_PLACEHOLDER
 from streamer.bloblang.errors import QueryError, RecordedError
@@ -92,6 +94,21 @@ class Accumulator(ABC):
     def make_column(self, values: list[Any]) -> ValueColumn:
         """Return a column of values, given as the field or expression has them."""
 
+    def make_text_column(self, texts: pa.StringArray) -> ValueColumn:
+        """Return what `make_column` returns for the texts; none has a control character."""
+        return self.make_column(texts.to_pylist())
+
+    def make_number_column(self, numbers: NDArray[Any]) -> ValueColumn | None:
+        """Return what `make_column` returns for numbers.
+
+        Args:
+            numbers: int64; or float64, where some or all were floats.
+
+        Returns:
+            None when it makes a difference which of them were integers.
+        """
+        return self.make_column(numbers.tolist()) if numbers.dtype == np.int64 else None
+
     def concat_columns(self, columns: list[ValueColumn]) -> ValueColumn:
         """Return the columns of messages that follow one another as one.
 
@@ -143,6 +160,10 @@ class Accumulator(ABC):
         Raises:
             UnplacedError: the aggregate fails in that group, in Benthos's words.
         """
+
+    def results_of_groups(self, state: Any, groups: Ints) -> list[Any]:
+        """Return the aggregate's value in each of some groups; raises as `result_of_group`."""
+        return [self.result_of_group(state, group) for group in groups.tolist()]
 
     # Per-message form.
 

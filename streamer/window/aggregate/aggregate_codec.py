@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Final
+
 import numpy as np
 
 from streamer.window.aggregate.partial_aggregates import PartialAggregates, make_accumulators
@@ -22,17 +25,25 @@ from streamer.window.settings.int_codec import (
     unpack_times,
 )
 
+_MIN_PAIRED_GROUPS: Final = 200
+"""From so many groups on, the compressor does not find a key in its payload if all keys stand
+together: it remembers some ten thousand places. A UUID then takes 20 bytes twice."""
+
 
 def encode_aggregates(groups: PartialAggregates) -> tuple[bytes, int]:
     """Write a pack; return it with the bytes of its content before they are compressed."""
     metas, meta_ids = _number_metadata(groups.metas)
     first = groups.first_arrival
+    paired = len(groups.keys) >= _MIN_PAIRED_GROUPS
+    keys, payloads = groups.keys, groups.payloads
+    if paired:
+        keys = [*chain.from_iterable(zip(keys, payloads, strict=True))]
     sections = [
         groups.text.encode(errors="surrogatepass"),
-        pack_strings(groups.keys),
+        pack_strings(keys),
         pack_ints(groups.counts),
         pack_ints(groups.arrivals - first),
-        pack_strings(groups.payloads),
+        b"" if paired else pack_strings(payloads),
         pack_strings(metas),
         pack_ints(meta_ids),
         *(
@@ -53,7 +64,7 @@ def encode_aggregates(groups: PartialAggregates) -> tuple[bytes, int]:
         groups.key_id,
         is_aggregated=True,
     )
-    return encode_aggregated(header, content), len(content)
+    return encode_aggregated(header, content, paired), len(content)
 
 
 def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
@@ -67,7 +78,10 @@ def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
         PackError: the pack is damaged or of an unknown version.
     """
     header, content = read_aggregated(body)
-    text, keys, counts, arrivals, payloads, metas, meta_ids, *states = unpack_strings(content)
+    text, names, counts, arrivals, firsts, metas, meta_ids, *states = unpack_strings(content)
+    keys, payloads = unpack_strings(names), unpack_strings(firsts) if firsts else []
+    if not firsts:
+        keys, payloads = keys[::2], keys[1::2]
     mapping = text.decode(errors="surrogatepass")
     known = unpack_strings(metas)
     parts = make_accumulators(mapping)
@@ -81,11 +95,13 @@ def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
     return PartialAggregates(
         mapping,
         header.key_id,
-        unpack_strings(keys),
+        keys,
         unpack_ints(counts),
         unpack_ints(arrivals) + (header.first + shift),
-        unpack_strings(payloads),
-        [known[i] for i in unpack_ints(meta_ids).tolist()],
+        payloads,
+        known * len(keys)
+        if len(known) == 1
+        else [known[i] for i in unpack_ints(meta_ids).tolist()],
         header.last + shift,
         [
             accumulator.decode_state(state, shift)
@@ -96,6 +112,8 @@ def decode_aggregates(body: PackBytes, shift: int = 0) -> PartialAggregates:
 
 
 def _number_metadata(metas: list[bytes]) -> tuple[list[bytes], Ints]:
+    if len(set(metas)) == 1:
+        return metas[:1], np.zeros(len(metas), np.int64)
     number: dict[bytes, int] = {}
     ids = [number.setdefault(meta, len(number)) for meta in metas]
     return list(number), np.array(ids, np.int64)

@@ -53,6 +53,11 @@ class CountAccumulator(Accumulator):
         """Return the count of a group."""
         return int(state[group])
 
+    def results_of_groups(self, state: Ints, groups: Ints) -> list[Any]:
+        """Return the counts of some groups."""
+        counts: list[Any] = state[groups].tolist()
+        return counts
+
     empty_state = 0
 
     def prepare(self, values: list[Any]) -> Sequence[Any]:

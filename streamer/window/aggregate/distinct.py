@@ -89,6 +89,10 @@ class DistinctAccumulator(TextAccumulator):
         texts = pa.array(marked, pa.string())
         return ValueColumn(texts, invalid, texts.nbytes)
 
+    def make_text_column(self, texts: pa.StringArray) -> ValueColumn:
+        """Return a column of the texts as they are: none begins with a mark."""
+        return ValueColumn(texts, size=texts.nbytes)
+
     def _mark_value(self, value: Any) -> str | InvalidValue:
         if type(value) in NUMBER_TYPES:
             return _mark_number(value)
@@ -134,6 +138,13 @@ class DistinctAccumulator(TextAccumulator):
         if not self._ordered:
             return int(state.counts[group])
         return [_unmark_value(text) for text in self._take_texts(state, group)[0]]
+
+    def results_of_groups(self, state: TextSets, groups: Ints) -> list[Any]:
+        """Return how many values each of some groups has, or these."""
+        if self._ordered or state.invalid:
+            return super().results_of_groups(state, groups)
+        counts: list[Any] = state.counts[groups].tolist()
+        return counts
 
     @property
     def empty_state(self) -> KnownValues:

@@ -70,27 +70,53 @@ def group_by_mapping(groups: list[PartialAggregates]) -> list[list[PartialAggreg
     return list(by_mapping.values())
 
 
-def fire_groups(
-    aggregated: list[PartialAggregates], message_packs: list[StoredPack], labels: GroupMetadata
-) -> Iterator[FiredGroup]:
+class CollectedGroups:
+    """The groups of a window that fires, merged.
+
+    Attributes:
+        windows: by mapping that they are aggregated for, one at least.
+        unaggregated: the messages that had been kept whole; they are aggregated for the first one.
+    """
+
+    def __init__(
+        self, aggregated: list[PartialAggregates], message_packs: list[StoredPack]
+    ) -> None:
+        """Merge.
+
+        Args:
+            aggregated: pre-aggregated groups, one at least.
+            message_packs: packs of other messages of the window.
+        """
+        texts = group_by_mapping(aggregated)
+        firsts = [groups.first_arrival for groups in aggregated]
+        self.unaggregated = UnaggregatedMessages(
+            texts[0][0].text, texts[0][0].key_id, [Pack(*entry) for entry in message_packs], firsts
+        )
+        texts[0] = sorted([*texts[0], *self.unaggregated.groups], key=lambda one: one.first_arrival)
+        self.unaggregated.groups = []
+        self.windows = [
+            WindowGroups(merge_partial_aggregates(same), self.unaggregated.broken) for same in texts
+        ]
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether all groups are of one mapping, and nothing else is in the window."""
+        unaggregated = self.unaggregated
+        return len(self.windows) == 1 and not unaggregated.keyless_groups
+
+
+def fire_groups(collected: CollectedGroups, labels: GroupMetadata) -> Iterator[FiredGroup]:
     """Give the groups of a window.
 
     Args:
-        aggregated: its pre-aggregated groups, one at least.
-        message_packs: packs of its other messages; they are aggregated for the same mapping.
+        collected: the groups.
         labels: gives the metadata of messages.
 
     Returns:
         The groups in order of first arrival. The key is None when there is no expression that gives
         keys. A batch is a `AggregatedGroup`, but for messages without a key.
     """
-    texts = group_by_mapping(aggregated)
-    firsts = [groups.first_arrival for groups in aggregated]
-    unaggregated = _UnaggregatedMessages(
-        texts[0][0].text, texts[0][0].key_id, [Pack(*entry) for entry in message_packs], firsts
-    )
-    texts[0] = sorted([*texts[0], *unaggregated.groups], key=lambda one: one.first_arrival)
-    windows = [_WindowGroups(merge_partial_aggregates(same), unaggregated.broken) for same in texts]
+    windows, unaggregated = collected.windows, collected.unaggregated
     alike = None
     if not labels.differs_by_group:
         times = [unaggregated.max_event_time, *(window.max_event_time for window in windows)]
@@ -127,11 +153,15 @@ class AggregatedGroup(PreAggregatedBatch):
         self.size = size
 
 
-class _WindowGroups:
-    """All groups of a window, and the values of their aggregates."""
+class WindowGroups:
+    """All groups of a window, and the values of their aggregates.
+
+    Attributes:
+        groups: the groups.
+    """
 
     def __init__(self, groups: PartialAggregates, broken: dict[bytes, str]) -> None:
-        self._groups = groups
+        self.groups = groups
         self._broken = broken
         self._parts = aggregation_for(groups.text).aggregates
         self._accumulators = [make_accumulator(part) for part in self._parts]
@@ -139,14 +169,14 @@ class _WindowGroups:
     @property
     def max_event_time(self) -> int | None:
         """The largest event time of all, ns; None where it was not kept."""
-        newest = self._groups.max_times
+        newest = self.groups.max_times
         return None if newest is None else int(newest.max())
 
     def iterate_groups(
         self, alike: MessageBuilder | None, labels: GroupMetadata
     ) -> Iterator[FiredGroup]:
         """Give the groups; `alike` adds the metadata where that of all is the same."""
-        groups = self._groups
+        groups = self.groups
         newest = None if groups.max_times is None else groups.max_times.tolist()
         for group, (key, payload, meta, size) in enumerate(
             zip(groups.keys, groups.payloads, groups.metas, groups.counts.tolist(), strict=True)
@@ -157,18 +187,29 @@ class _WindowGroups:
                 spelt_key, None if newest is None else newest[group]
             )
             first = metas.build_messages([payload], [meta], None)[0]
-            batch = AggregatedGroup(first, groups.text, partial(self._result_of, group), size)
+            batch = AggregatedGroup(first, groups.text, partial(self.read_result, group), size)
             yield FiredGroup(int(groups.arrivals[group]), named, batch)
 
-    def _result_of(self, group: int, part: int) -> Any:
-        broken = self._broken.get(self._groups.keys[group])
+    def list_results(self, groups: Ints) -> list[list[Any]] | None:
+        """Return by aggregate its values in some groups; None where one of them fails."""
+        if self._broken:
+            return None
+        states = zip(self._accumulators, self.groups.states, strict=True)
+        try:
+            return [accumulator.results_of_groups(state, groups) for accumulator, state in states]
+        except QueryError:
+            return None
+
+    def read_result(self, group: int, part: int) -> Any:
+        """Return the value of an aggregate in a group, or raise what it fails with."""
+        broken = self._broken.get(self.groups.keys[group])
         field = self._parts[part].expression is None and self._parts[part].origin
         if broken is not None and field:
             raise RecordedError(broken, sealed=False)
-        return self._accumulators[part].result_of_group(self._groups.states[part], group)
+        return self._accumulators[part].result_of_group(self.groups.states[part], group)
 
 
-class _UnaggregatedMessages:
+class UnaggregatedMessages:
     """Messages that were kept whole, aggregated now.
 
     Attributes:

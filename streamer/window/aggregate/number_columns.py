@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamer.bloblang.errors import TypeMismatch
 from streamer.bloblang.golib.operations import NUMBER_TYPES
@@ -35,6 +36,10 @@ class NumberColumnAccumulator(Accumulator):
             return ValueColumn(np.array(values, np.float64), size=size)
         numbers, invalid = split_invalid(prepare_numbers(values), self._neutral)
         return ValueColumn(np.array(numbers, np.float64), invalid, size)
+
+    def make_number_column(self, numbers: NDArray[Any]) -> ValueColumn:
+        """Return a column of the numbers as they are."""
+        return ValueColumn(numbers, size=8 * len(numbers))
 
     def prepare(self, values: list[Any]) -> Sequence[Any]:
         """Return integers and floats as Python's own, and all else as `InvalidValue`."""

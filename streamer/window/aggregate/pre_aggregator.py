@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,9 +10,10 @@ import orjson
 
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.core.json.bulk import choose_parser
-from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.aggregate.accumulator import Accumulator, ValueColumn, select_values
 from streamer.window.aggregate.aggregate_codec import encode_aggregates
 from streamer.window.aggregate.fields import Docs, FieldReader
+from streamer.window.aggregate.known_codes import KnownCodes
 from streamer.window.aggregate.partial_aggregates import PartialAggregates
 from streamer.window.contract import RowKind, ShuffleRow
 from streamer.window.evaluate.message_slots import MessageEvaluator
@@ -28,9 +29,6 @@ DOCUMENTS_PER_PARSE: Final = 1024
 
 _MAX_GROUPS: Final = 1 << 17
 _MAX_BYTES: Final = 64 << 20
-_MAX_GROUP_SHARES: Final = ((1 << 16, 1 / 2), (1 << 12, 15 / 16))
-"""From so many messages on, the share of first ones above which groups are too small."""
-
 _MAX_TABLE_ENTRIES: Final = 1 << 22
 
 
@@ -59,26 +57,20 @@ class PreAggregator:
         self._times: list[Ints] = []
         self._columns: list[list[ValueColumn]] = [[] for _ in self._fields.accumulators]
         self._firsts: dict[int, tuple[int, bytes, bytes]] = {}
+        self._known_codes = KnownCodes()
         self._size = 0
         self.messages = 0
+
+    @property
+    def accumulators(self) -> list[Accumulator]:
+        """By aggregate, its accumulator."""
+        return self._fields.accumulators
 
     @property
     def is_full(self) -> bool:
         """Whether the held messages must be flushed."""
         many = self.messages >= MAX_MESSAGES or len(self._firsts) >= _MAX_GROUPS
         return many or self._size >= _MAX_BYTES
-
-    @property
-    def is_worthwhile(self) -> bool:
-        """Whether groups are big enough: a group of one message takes more than the message.
-
-        Few messages say little of how many keys there are: where one in sixteen of the first 4,096
-        has met its like, there are some ten thousands, and they meet theirs as more come.
-        """
-        for messages, share in _MAX_GROUP_SHARES:
-            if self.messages >= messages:
-                return len(self._firsts) <= share * self.messages
-        return True
 
     def make_columns(self, docs: Docs) -> list[ValueColumn]:
         """Return by aggregate the column of messages' values, for `add`."""
@@ -103,7 +95,7 @@ class PreAggregator:
 
     def add(
         self,
-        raws: list[bytes],
+        raws: Sequence[bytes],
         codes: Ints,
         arrivals: Ints,
         metas: list[bytes],
@@ -130,17 +122,10 @@ class PreAggregator:
             part_columns.append(column)
             self._size += column.size
         self.messages += len(raws)
-        listed = codes.tolist()
-        new = set(listed).difference(self._firsts)  # by `-` it would go through all of these
-        if new:
-            # The last that is put in for a code is its first message.
-            shared = metas * len(raws) if len(metas) == 1 else metas
-            whens = reversed(arrivals.tolist())
-            messages = zip(whens, reversed(raws), reversed(shared), strict=True)
-            firsts = dict(zip(reversed(listed), messages, strict=True))
-            new_firsts = {code: firsts[code] for code in new}
-            self._firsts.update(new_firsts)
-            self._size += sum([len(raw) for _, raw, _ in new_firsts.values()])
+        for place in self._known_codes.find_new(codes):
+            raw, meta = raws[place], metas[0 if len(metas) == 1 else place]
+            self._firsts[int(codes[place])] = (int(arrivals[place]), raw, meta)
+            self._size += len(raw)
 
     def flush_rows(
         self, targets: list[tuple[RowKind, int]], keys: Keys | None

@@ -89,6 +89,13 @@ class _NumberAccumulator(NumberColumnAccumulator):
             raise self._make_error(state.invalid[group])
         return float(state.values[group])
 
+    def results_of_groups(self, state: SumMinMaxState, groups: Ints) -> list[Any]:
+        """Return the sums or extremes of some groups."""
+        if state.invalid:
+            return super().results_of_groups(state, groups)
+        results: list[Any] = state.values[groups].astype(np.float64).tolist()
+        return results
+
     def result_of(self, state: Any) -> float:
         """Return a window's sum or extreme."""
         if type(state) is InvalidValue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -72,7 +72,7 @@ class PackBuilder:
 
     def add(
         self,
-        raws: list[bytes],
+        raws: Sequence[bytes],
         lengths: Ints,
         codes: Ints,
         arrivals: Ints,
@@ -109,9 +109,6 @@ class PackBuilder:
             self.pre_aggregator.add(
                 some, codes[aggregated], arrivals[aggregated], of, brings, times
             )
-        if not self.pre_aggregator.is_worthwhile:
-            self.flush()
-            self.pre_aggregator = None
 
     def add_one(
         self,
@@ -178,7 +175,7 @@ class PackBuilder:
 
 
 def _select_messages(
-    raws: list[bytes], metas: list[bytes], selected: Ints
+    raws: Sequence[bytes], metas: list[bytes], selected: Ints
 ) -> tuple[list[bytes], list[bytes]]:
     indices = selected.tolist()
     of = metas if len(metas) == 1 else [metas[index] for index in indices]

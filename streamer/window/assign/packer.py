@@ -8,8 +8,8 @@ mapping fail is taken again in smaller ones, and the few around it one by one.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,26 @@ from streamer.bloblang.analysis.pre_aggregation import PreAggregation
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
+from streamer.core.json.columns.column_reader import ColumnMode
+from streamer.core.json.columns.line_block import LineRange
 from streamer.core.message import Batch, Message
 from streamer.core.timestamps import format_rfc3339, parse_event_time
 from streamer.core.value import DELETED, NOTHING
-from streamer.window.aggregate.accumulator import ValueColumn, select_values
+from streamer.window.aggregate.accumulator import select_values
+from streamer.window.assign.column_evaluator import ColumnEvaluator, EvaluatedRun
+from streamer.window.assign.evaluated_chunk import (
+    EvaluatedChunk,
+    evaluate_messages,
+    evaluate_raws,
+)
 from streamer.window.assign.message_gaps import MessageGaps
 from streamer.window.assign.pack_builder import DroppedMessages, PackBuilder
 from streamer.window.contract import ShuffleRow
+from streamer.window.evaluate.column_plan import ColumnPlan, plan_columns
 from streamer.window.evaluate.message_slots import (
     NO_EVENT_TIME,
     EvaluatedMessages,
     EventTimeCache,
-    MessageEvaluator,
     PieceOrigin,
     make_message_evaluators,
     make_slot_assigner,
@@ -54,18 +62,6 @@ _MessageGetter = Callable[[int], Message]
 """Gives a message of a chunk, by its place."""
 
 
-class _EvaluatedChunk(NamedTuple):
-    """The results of a chunk's mappings.
-
-    Attributes:
-        messages: event times, groups and the filter's results.
-        columns: values for pre-aggregation, by aggregate; None without.
-    """
-
-    messages: EvaluatedMessages
-    columns: list[ValueColumn] | None
-
-
 class Packer:
     """Packs the messages of one piece; make one for every piece of a micro-batch."""
 
@@ -78,6 +74,7 @@ class Packer:
         keep_dropped: bool = False,
         aggregation: PreAggregation | None = None,
         aggregates_after: int | None = None,
+        columns: ColumnMode = "never",
     ) -> None:
         """Prepare.
 
@@ -91,6 +88,7 @@ class Packer:
             aggregation: what is asked of a window's messages, when it pre-aggregates.
             aggregates_after: an event time, ns: messages up to it are kept as they are, since
                 windows that hold them were begun under another mapping; None for no such time.
+            columns: when fields are read as columns, where that is possible.
         """
         key, timestamp = mappings.key, None if window.count_based else mappings.timestamp
         # Without a window key there is one window for all, and so one shard.
@@ -107,9 +105,14 @@ class Packer:
             only_max_times=window.strategy == "panes" and not window.sorts_by_time,
         )
         self._builder = builder
-        self._evaluators = make_message_evaluators(
-            timestamp, key, mappings.filter, EventTimeCache(), groups
-        )
+        times = EventTimeCache()
+        self._evaluators = make_message_evaluators(timestamp, key, mappings.filter, times, groups)
+        self._columns: ColumnEvaluator | None = None
+        column_plan = plan_columns(mappings, aggregation, window)
+        if columns != "never" and isinstance(column_plan, ColumnPlan) and column_plan.paths:
+            pre_aggregator = builder.pre_aggregator
+            accumulators = None if pre_aggregator is None else pre_aggregator.accumulators
+            self._columns = ColumnEvaluator(column_plan, times, groups, accumulators, columns)
         self._shards = shards
         self._batch_time: int | None = None
         self._window = window
@@ -122,9 +125,14 @@ class Packer:
         self._drops = DroppedMessages(keep_dropped)
         self._gaps = None if mappings.gap is None else MessageGaps(mappings.gap, self._drops)
 
+    @property
+    def reads_columns(self) -> bool:
+        """Whether lines are read as columns, as far as one can see."""
+        return self._columns is not None and self._columns.is_worthwhile
+
     def add_raws(
         self,
-        raws: list[bytes],
+        raws: list[bytes] | LineRange,
         meta: Mapping[str, Any],
         arrival_start: int,
         batch_time: int,
@@ -141,6 +149,9 @@ class Packer:
         """
         self._set_batch_time(batch_time)
         encoded = encode_meta(meta)
+        columns = self._columns
+        if columns is not None and columns.is_worthwhile and isinstance(raws, list):
+            raws = (len(raws) >= columns.min_lines and LineRange.of_lines(raws)) or raws
         for start in range(0, len(raws), _CHUNK_MESSAGES):
             chunk = raws[start : start + _CHUNK_MESSAGES]
             self._add_chunk(chunk, meta, encoded, arrival_start + start, ex)
@@ -189,36 +200,58 @@ class Packer:
         """Make rows of what is held if so many more bytes would be too many."""
         self._builder.flush_if_full(size, self._shards)
 
-    def _evaluate_raws(self, evaluator: MessageEvaluator, raws: list[bytes]) -> _EvaluatedChunk:
-        """Evaluate payloads; raises whatever one of them makes a mapping raise."""
-        evaluator.reset()
-        pre_aggregator = self._builder.pre_aggregator
-        if pre_aggregator is not None:
-            _, columns = pre_aggregator.evaluate(evaluator, raws)
-            return _EvaluatedChunk(evaluator.evaluated, columns)
-        evaluator.evaluate(raws if evaluator.parser is None else list(map(evaluator.parser, raws)))
-        return _EvaluatedChunk(evaluator.evaluated, None)
-
-    def _evaluate_messages(
-        self, evaluator: MessageEvaluator, raws: list[bytes], messages: list[Message]
-    ) -> _EvaluatedChunk:
-        """Evaluate messages, whose payloads are at hand; raises as `_evaluate_raws`."""
-        evaluator.reset()
-        pre_aggregator = self._builder.pre_aggregator
-        bare = evaluator.parser is None and pre_aggregator is None
-        docs: list[Any] = raws if bare else [message.doc for message in messages]
-        evaluator.evaluate(docs)
-        columns = None if pre_aggregator is None else pre_aggregator.make_columns(docs)
-        return _EvaluatedChunk(evaluator.evaluated, columns)
-
     def _add_chunk(
-        self, raws: list[bytes], meta: Mapping[str, Any], encoded: bytes, start: int, ex: Execution
+        self,
+        raws: list[bytes] | LineRange,
+        meta: Mapping[str, Any],
+        encoded: bytes,
+        start: int,
+        ex: Execution,
     ) -> None:
-        lengths = lengths_of(raws)
+        lengths = raws.lengths if isinstance(raws, LineRange) else lengths_of(raws)
         self._flush_if_full(int(lengths.sum()))
+        if isinstance(raws, LineRange):
+            if self._columns is not None and (runs := self._columns.evaluate(raws)) is not None:
+                for run in runs:
+                    self._add_run(raws[run.first : run.last], run, meta, encoded, start, ex)
+                return
+            raws = raws.to_list()
+        self._add_parsed(raws, lengths, meta, encoded, start, ex)
+
+    def _add_run(
+        self,
+        lines: LineRange,
+        run: EvaluatedRun,
+        meta: Mapping[str, Any],
+        encoded: bytes,
+        start: int,
+        ex: Execution,
+    ) -> None:
+        """Add lines of a chunk that begins with the arrival number `start`."""
+        if run.messages is None:
+            raws = lines.to_list()
+            self._add_parsed(raws, lines.lengths, meta, encoded, start + run.first, ex)
+            return
+        evaluated = EvaluatedChunk(run.messages, run.columns)
+        arrivals = np.arange(start + run.first, start + run.last)
+        self._add_evaluated(
+            *(lines, lines.lengths, evaluated, arrivals, [encoded]),
+            lambda i: Message(lines[i], meta),
+            ex,
+        )
+
+    def _add_parsed(
+        self,
+        raws: list[bytes],
+        lengths: Ints,
+        meta: Mapping[str, Any],
+        encoded: bytes,
+        start: int,
+        ex: Execution,
+    ) -> None:
         for evaluator in self._evaluators:
             try:
-                evaluated = self._evaluate_raws(evaluator, raws)
+                evaluated = evaluate_raws(evaluator, raws, self._builder.pre_aggregator)
             except Exception:  # whatever one message did: it is found below, and its reason told
                 continue
             arrivals = np.arange(start, start + len(raws))
@@ -258,7 +291,9 @@ class Packer:
                 raws = payloads_of(chunk)
                 lengths = lengths_of(raws)
                 self._flush_if_full(int(lengths.sum()))
-                evaluated = self._evaluate_messages(evaluator, raws, chunk)
+                evaluated = evaluate_messages(
+                    *(evaluator, raws, chunk), self._builder.pre_aggregator
+                )
                 metas = [encode_meta(message.meta) for message in chunk]
             except Exception:  # it is met again, and told, message by message
                 continue
@@ -269,9 +304,9 @@ class Packer:
 
     def _add_evaluated(
         self,
-        raws: list[bytes],
+        raws: Sequence[bytes],
         lengths: Ints,
-        evaluated: _EvaluatedChunk,
+        evaluated: EvaluatedChunk,
         arrivals: Ints,
         metas: list[bytes],
         message_at: _MessageGetter,
@@ -291,11 +326,15 @@ class Packer:
         results, columns = evaluated
         count = len(raws)
         times = (
-            np.array(results.times, np.int64)
-            if results.times
+            np.asarray(results.times, np.int64)
+            if len(results.times)
             else np.full(count, self._default_time())
         )
-        groups = np.array(results.groups, np.int64) if results.groups else np.zeros(count, np.int64)
+        groups = (
+            np.asarray(results.groups, np.int64)
+            if len(results.groups)
+            else np.zeros(count, np.int64)
+        )
         if results.other_spellings:
             metas = [
                 add_key_spelling(meta, results.other_spellings[index])

@@ -63,8 +63,8 @@ class EvaluatedMessages:
         other_spellings: by message, how it spells its key, where equal ones are written otherwise.
     """
 
-    times: list[int] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)
+    times: list[int] | Ints = field(default_factory=list)
+    groups: list[int] | Ints = field(default_factory=list)
     kept: list[bool] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     other_spellings: dict[int, bytes] = field(default_factory=dict)

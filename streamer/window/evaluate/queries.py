@@ -80,6 +80,12 @@ def is_now_mapping(query: CompiledMapping) -> bool:
     return _NOW_MAPPING.fullmatch(query.text) is not None
 
 
+def field_name_of(query: CompiledMapping | CompiledKey) -> str | None:
+    """Return the field of the document that the mapping merely names; None if it does more."""
+    match = _FIELD_MAPPING.fullmatch(query.text)
+    return match and (match["this"] or match["in_this"] or match["in_json"])
+
+
 def field_getter_of(query: CompiledMapping | CompiledKey) -> Callable[[Any], Any] | None:
     """Return a function that reads the document's field which the mapping merely names.
 
@@ -89,8 +95,5 @@ def field_getter_of(query: CompiledMapping | CompiledKey) -> Callable[[Any], Any
     Returns:
         None when the mapping does more than name a field.
     """
-    match = _FIELD_MAPPING.fullmatch(query.text)
-    if match is None:
-        return None
-    name = match["this"] or match["in_this"] or match["in_json"]
-    return itemgetter(name)
+    name = field_name_of(query)
+    return None if name is None else itemgetter(name)

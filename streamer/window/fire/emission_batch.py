@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract import Emission, WindowReason
+from streamer.window.fire.group_columns import GroupColumns
 
 
 @dataclass(slots=True)
@@ -20,15 +20,15 @@ class EmissionBatch(Emission):
     `end`, `key` and `start` are None, and `messages` empty: each batch has its own.
 
     Attributes:
-        groups: the batches, one at least, all aggregated for one mapping.
-        starts: by batch, of its window, ns.
+        columns: the batches, one at least.
+        starts: by batch, of its window, ns; None where it is not told.
         ends: by batch, of its window, ns.
         reasons: by batch, why it comes.
         keys: by batch, its window's key; None where windows have none.
     """
 
-    groups: Sequence[AggregatedGroup] = ()
-    starts: Sequence[int] = ()
+    columns: GroupColumns | None = None
+    starts: Sequence[int | None] = ()
     ends: Sequence[int] = ()
     reasons: Sequence[WindowReason] = ()
     keys: Sequence[bytes | None] = ()
@@ -36,16 +36,22 @@ class EmissionBatch(Emission):
     @classmethod
     def from_columns(
         cls,
-        groups: Sequence[AggregatedGroup],
-        starts: Sequence[int],
+        columns: GroupColumns,
+        starts: Sequence[int | None],
         ends: Sequence[int],
         reasons: Sequence[WindowReason],
         keys: Sequence[bytes | None],
     ) -> EmissionBatch:
         """Return batches as a run."""
-        return cls(None, [], reasons[0], None, None, False, groups, starts, ends, reasons, keys)
+        return cls(None, [], reasons[0], None, None, False, columns, starts, ends, reasons, keys)
+
+    @property
+    def groups(self) -> GroupColumns:
+        """The batches, in columns."""
+        assert self.columns is not None
+        return self.columns
 
     def iterate_emissions(self) -> Iterator[Emission]:
         """Return the batches one by one."""
-        columns = (self.ends, self.groups, self.reasons, self.keys, self.starts)
+        columns = (self.ends, self.groups.build_groups(), self.reasons, self.keys, self.starts)
         return map(Emission, *columns)

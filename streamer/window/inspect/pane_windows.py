@@ -8,7 +8,7 @@ from typing import Final
 
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.aggregate_codec import decode_aggregates
-from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
+from streamer.window.aggregate.fire_groups import CollectedGroups, PaneParts, fire_groups
 from streamer.window.contract import Emission
 from streamer.window.fire.fire_window import fire_window
 from streamer.window.inspect.window_query import (
@@ -154,5 +154,5 @@ class PaneWindows:
             metadata = EventWindowMetadata(labels, self._window.keyed, {})
         if any(pane.is_aggregated for pane in panes):
             parts = PaneParts(stored)
-            return fire_groups(parts.aggregated, parts.message_packs, metadata)
+            return fire_groups(CollectedGroups(parts.aggregated, parts.message_packs), metadata)
         return fire_window(stored, metadata)

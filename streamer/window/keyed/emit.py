@@ -251,7 +251,7 @@ def emit_batches(
     closed: list[ClosedWindow] = []
     if batch_emissions and having is None and not queue.batches and not queue.per_event_batches:
         for run in closed_sessions.iterate_batches():
-            sizes = [group.size for group in run.groups]
+            sizes = run.groups.sizes
             counters.emitted_windows += len(sizes)
             counters.emitted_messages += sum(sizes)
             shown = zip(run.ends, sizes, run.reasons, run.starts, run.keys, strict=True)

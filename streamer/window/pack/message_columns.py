@@ -44,6 +44,7 @@ class KeyGroups(dict[str, int]):
         shard_of: by group, its shard.
         other_spellings: how keys were spelt for which equal ones are written otherwise (1.0 is 1),
             in their order; the user of the groups empties it.
+        resets: how often all groups were forgotten.
     """
 
     def __init__(self, shards: int, as_json: bool) -> None:
@@ -58,6 +59,7 @@ class KeyGroups(dict[str, int]):
         self.key_of: list[bytes] = []
         self.shard_of: list[int] = []
         self.other_spellings: list[bytes] = []
+        self.resets = 0
         self._group_of: dict[bytes, int] = {}
         self._shard_count = shards
 
@@ -122,6 +124,7 @@ class KeyGroups(dict[str, int]):
     def reset_if_full(self) -> None:
         """Forget all groups when they are many; only between packs."""
         if len(self.key_of) >= MAX_CACHED_RESULTS:
+            self.resets += 1
             self.clear()
             self.key_of.clear()
             self.shard_of.clear()
@@ -187,7 +190,7 @@ class MessageColumns:
 
     def add(
         self,
-        payloads: list[bytes],
+        payloads: Sequence[bytes],
         lengths: Ints,
         codes: Ints,
         arrivals: Ints,

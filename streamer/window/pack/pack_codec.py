@@ -34,6 +34,9 @@ AGGREGATED_VERSION: Final = 2
 """The version of a pack that holds aggregated groups (`aggregate_codec`) instead of messages."""
 TIMED_VERSION: Final = 3
 """The version of a pack of messages that has something to say of their event times."""
+PAIRED_VERSION: Final = 4
+"""The version of a pack of aggregated groups in which each key stands before its payload."""
+_AGGREGATED_VERSIONS: Final = (AGGREGATED_VERSION, PAIRED_VERSION)
 PackBytes = bytes | memoryview
 StoredPack = tuple[PackBytes, int]
 """A pack, and what is to be added to its arrival numbers."""
@@ -175,10 +178,16 @@ def _unpack_times(data: bytes) -> Ints | None:
     return times
 
 
-def encode_aggregated(header: Header, content: bytes) -> bytes:
-    """Write a pack of aggregated groups."""
+def encode_aggregated(header: Header, content: bytes, paired: bool) -> bytes:
+    """Write a pack of aggregated groups.
+
+    Args:
+        header: its header.
+        content: what it holds.
+        paired: whether the keys stand before their payloads.
+    """
     flags = 0 if header.key_id is None else _KEYED_FLAG
-    return _build_pack(AGGREGATED_VERSION, flags, header, content)
+    return _build_pack(PAIRED_VERSION if paired else AGGREGATED_VERSION, flags, header, content)
 
 
 def _build_pack(version: int, flags: int, header: Header, content: bytes) -> bytes:
@@ -204,7 +213,7 @@ def read_header(body: PackBytes) -> Header:
     """
     version, flags, count, raw, first, last, key_id, _, _ = _unpack_header(body)
     keyed = key_id if flags & _KEYED_FLAG else None
-    return Header(count, raw, first, last, keyed, version == AGGREGATED_VERSION)
+    return Header(count, raw, first, last, keyed, version in _AGGREGATED_VERSIONS)
 
 
 def read_aggregated(body: PackBytes) -> tuple[Header, bytes]:
@@ -354,9 +363,8 @@ def _unpack_header(body: PackBytes) -> tuple[int, ...]:
     if len(body) < _HEADER_STRUCT.size:
         raise PackError(f"a window's pack is cut short: it has {len(body)} bytes")
     fields: tuple[int, ...] = _HEADER_STRUCT.unpack_from(body)
-    check_format(
-        "a window's pack", fields[0], (VERSION, AGGREGATED_VERSION, TIMED_VERSION), PackError
-    )
+    versions = (VERSION, TIMED_VERSION, *_AGGREGATED_VERSIONS)
+    check_format("a window's pack", fields[0], versions, PackError)
     return fields
 
 

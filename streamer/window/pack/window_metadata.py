@@ -33,11 +33,15 @@ _UNITS: Final = (("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND))
 
 
 class WindowMetadata:
-    """The metadata of one event-time window, over all its keys."""
+    """The metadata of one event-time window, over all its keys.
+
+    Attributes:
+        entries: what all its messages have, whatever their key.
+    """
 
     def __init__(self, start: int, end: int, reason: WindowReason) -> None:
         """Take the bounds as the kind's rules name them, ns, and why the window comes."""
-        self._entries = _make_bounds(start, end, reason)
+        self.entries = _make_bounds(start, end, reason)
 
     def for_key(self, max_time: int, key: bytes | None = None) -> dict[str, Any]:
         """Return the metadata of the messages of a key, a new dict.
@@ -46,7 +50,7 @@ class WindowMetadata:
             max_time: the largest event time among them, ns.
             key: the key as JSON in the spelling of the first of them; None without keys.
         """
-        return _add_key(dict(self._entries), max_time, key)
+        return _add_key(dict(self.entries), max_time, key)
 
 
 def make_window_metadata(
@@ -72,44 +76,6 @@ def _add_key(entries: dict[str, Any], max_time: int | None, key: bytes | None) -
     if key is not None:
         entries[WINDOW_KEY] = format_key(key)
     return entries
-
-
-def make_window_metadata_batch(
-    starts: Ints,
-    ends: Ints,
-    reasons: Sequence[WindowReason],
-    max_times: Ints,
-    keys: Sequence[bytes],
-) -> list[dict[str, Any]]:
-    """Return the same for many windows at once, which takes a third of the time.
-
-    Args:
-        starts: by window, ns; of these and other times none is `INT64_MIN`.
-        ends: likewise.
-        reasons: by window.
-        max_times: by window, the largest event time, ns.
-        keys: by window, the key; empty without keys.
-    """
-    of_ends = format_times(ends)
-    bounds = (format_times(starts), of_ends, (starts // MILLISECOND).tolist())
-    rest = ((ends // MILLISECOND).tolist(), reasons)
-    of_newest = of_ends if max_times is ends else format_times(max_times)
-    batch = [
-        {
-            WINDOW_START: start,
-            WINDOW_END: end,
-            WINDOW_START_MS: start_ms,
-            WINDOW_END_MS: end_ms,
-            WINDOW_EMIT: reason,
-            WINDOW_MAX_TIME: last,
-        }
-        for start, end, start_ms, end_ms, reason, last in zip(
-            *bounds, *rest, of_newest, strict=True
-        )
-    ]
-    for entries, key in zip(batch, format_keys(keys), strict=False):
-        entries[WINDOW_KEY] = key
-    return batch
 
 
 def format_times(times: Ints) -> list[str]:

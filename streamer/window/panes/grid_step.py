@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 
 from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import format_rfc3339
-from streamer.window.aggregate.fire_groups import PaneParts, fire_groups
+from streamer.window.aggregate.fire_groups import CollectedGroups, PaneParts, fire_groups
 from streamer.window.contract import (
     ClockHolder,
     ClosedWindow,
@@ -37,6 +37,8 @@ from streamer.window.fire.fire_window import (
     fire_ungrouped_cached,
     fire_window,
 )
+from streamer.window.fire.group_batches import GroupBatches
+from streamer.window.fire.group_labels import make_shared_labels
 from streamer.window.fire.step_io import (
     ShardInput,
     StepReport,
@@ -69,6 +71,7 @@ class ClosingWindow(NamedTuple):
         panes: those that hold messages, one at least.
         reason: why it closes.
         shared: another window that closes in this step holds some of its panes too.
+        is_only: no other window ends with it.
     """
 
     start: int
@@ -76,6 +79,7 @@ class ClosingWindow(NamedTuple):
     panes: list[Pane]
     reason: Literal["final", "flush"]
     shared: bool
+    is_only: bool
 
     @property
     def messages(self) -> int:
@@ -89,8 +93,15 @@ class GridStep(ABC):
     # What is added to bounds as the grid names them, to name them as the kind's rules do.
     bound_offset = 0
 
-    def __init__(self, window: Window, store: StateStore, keep_dropped: bool) -> None:
+    def __init__(
+        self,
+        window: Window,
+        store: StateStore,
+        keep_dropped: bool,
+        batch_emissions: bool = False,
+    ) -> None:
         self._window = window
+        self._batch_emissions = batch_emissions
         self._flushes_at_end = window.end_of_input == "flush"
         self._grid = window.grid
         self._index = PaneIndex(store, window)
@@ -202,7 +213,11 @@ class GridStep(ABC):
             # A window that closes alone is better released group by group, with nothing remembered.
             together = grid.end_at_or_after(end + 1) <= until or not self._pane_cache.is_empty
             shared = grid.overlapping and together
-            closing = [ClosingWindow(start, end, panes, reason, shared) for start, panes in windows]
+            is_only = len(windows) == 1
+            closing = [
+                ClosingWindow(start, end, panes, reason, shared, is_only)
+                for start, panes in windows
+            ]
             emitted = map(self._emit_window, closing)
             for _, emission in merge(*emitted, key=itemgetter(0)):
                 yield emission
@@ -215,25 +230,23 @@ class GridStep(ABC):
                 self._pane_cache.evict(pane.pane)
 
     def _fire_window(
-        self, closing: ClosingWindow, labels: GroupMetadata, whole: bool = False
+        self,
+        closing: ClosingWindow,
+        collected: CollectedGroups | None,
+        labels: GroupMetadata,
+        whole: bool = False,
     ) -> Iterator[FiredGroup]:
         """Give a window's groups; where the next one closes now too, they share what they hold.
 
         Args:
             closing: the window.
+            collected: its groups, where something of it is aggregated.
             labels: the metadata that it adds to messages.
             whole: give all messages together, however they are grouped.
         """
         panes, cache = closing.panes, self._pane_cache
-        if any(pane.is_aggregated for pane in panes):
-            each = [
-                cache.load_parts(pane) if closing.shared else self._load_parts(pane)
-                for pane in panes
-            ]
-            aggregated = [groups for parts in each for groups in parts.aggregated]
-            return fire_groups(
-                aggregated, [pack for parts in each for pack in parts.message_packs], labels
-            )
+        if collected is not None:
+            return fire_groups(collected, labels)
         if closing.shared and closing.messages <= MAX_CACHED_MESSAGES:
             packs = [pack for pane in panes for pack in cache.load_packs(pane)]
             if self._window.sorts_by_time:
@@ -244,6 +257,25 @@ class GridStep(ABC):
         if self._window.sorts_by_time:
             return fire_sorted([Pack(*entry) for entry in stored], labels, whole)
         return fire_ungrouped(stored, labels) if whole else fire_window(stored, labels)
+
+    def _collect_groups(self, closing: ClosingWindow) -> CollectedGroups | None:
+        """Return the groups of a window; None where nothing of it is aggregated."""
+        if not any(pane.is_aggregated for pane in closing.panes):
+            return None
+        each = [
+            self._pane_cache.load_parts(pane) if closing.shared else self._load_parts(pane)
+            for pane in closing.panes
+        ]
+        aggregated = [groups for parts in each for groups in parts.aggregated]
+        return CollectedGroups(aggregated, [pack for parts in each for pack in parts.message_packs])
+
+    def _batch_groups(
+        self, closing: ClosingWindow, collected: CollectedGroups | None
+    ) -> GroupBatches | None:
+        """Return the groups of a window, many at a time; None where they go one by one."""
+        if collected is None or not self._batch_emissions or not closing.is_only:
+            return None
+        return GroupBatches(collected.windows[0]) if collected.are_alike else None
 
     def _load_parts(self, pane: Pane) -> PaneParts:
         return PaneParts(self._pane_store.load_packs(pane))
@@ -279,8 +311,14 @@ class GridStep(ABC):
 class SystemStep(GridStep):
     """One step of one shard."""
 
-    def __init__(self, window: SystemWindow, store: StateStore, keep_dropped: bool) -> None:
-        super().__init__(window, store, keep_dropped)
+    def __init__(
+        self,
+        window: SystemWindow,
+        store: StateStore,
+        keep_dropped: bool,
+        batch_emissions: bool = False,
+    ) -> None:
+        super().__init__(window, store, keep_dropped, batch_emissions)
         self._window: SystemWindow = window
 
     def _initial_closed_until(self) -> int:
@@ -314,8 +352,18 @@ class SystemStep(GridStep):
         counters = self._head.counters
         counters.emitted_windows += 1
         counters.emitted_messages += closing.messages
-        labels = SameMetadata({WINDOW_END: format_rfc3339(closing.end)})
-        for first, key, messages in self._fire_window(closing, labels):
+        entries = {WINDOW_END: format_rfc3339(closing.end)}
+        collected = self._collect_groups(closing)
+        batches = self._batch_groups(closing, collected)
+        if batches is not None:
+            labels = make_shared_labels(entries)
+            for batch in batches.iterate_batches(
+                None, closing.end, closing.reason, lambda times, keys: labels
+            ):
+                yield 0, batch
+            return
+        metadata = SameMetadata(entries)
+        for first, key, messages in self._fire_window(closing, collected, metadata):
             yield first, Emission(closing.end, messages, closing.reason, key)
 
     def _expire_windows(self, pressure: BackPressure) -> Iterator[Emission]:

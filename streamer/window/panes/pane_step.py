@@ -8,22 +8,26 @@ must not be in, before it joins its pane.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract import Emission, MicroBatchInfo, RowKind
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.dropped_sample import sample_dropped
+from streamer.window.fire.group_columns import LabelColumns
+from streamer.window.fire.group_labels import make_shared_labels
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
 from streamer.window.fire.source_clocks import SourceClocks, SourceWatermarks, follow_pieces
 from streamer.window.fire.step_io import ShardInput, emit_to_late_output
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
-from streamer.window.pack.window_metadata import WindowMetadata
+from streamer.window.pack.window_metadata import WINDOW_MAX_TIME, WindowMetadata
 from streamer.window.panes.grid_step import ClosingWindow, GridStep, OrderedEmissions
 from streamer.window.panes.split_pack import split_by_closed_windows
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window import Window
 from streamer.window.settings.window_types import EventTimeSettings
 from streamer.window.state.pane_store import IncomingPack
@@ -59,8 +63,9 @@ class PaneStep(GridStep):
         store: StateStore,
         keep_dropped: bool,
         having: CompiledMapping | None,
+        batch_emissions: bool = False,
     ) -> None:
-        super().__init__(window, store, keep_dropped)
+        super().__init__(window, store, keep_dropped, batch_emissions and having is None)
         self._uses_event_time = window.uses_event_time
         self._time = window.time if isinstance(window, EventWindow) else EventTimeSettings()
         self._having_query = having
@@ -158,13 +163,28 @@ class PaneStep(GridStep):
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
         counters, keyed = self._head.counters, self._window.keyed
         start, end = closing.start + self.bound_offset, closing.end + self.bound_offset
-        metadata = EventWindowMetadata(
-            WindowMetadata(start, end, closing.reason), keyed, self._decoded_metadata
-        )
+        labels = WindowMetadata(start, end, closing.reason)
+        collected = self._collect_groups(closing)
+        batches = self._batch_groups(closing, collected)
+        if batches is not None:
+            shared, newest = labels.entries, batches.max_time
+            if not keyed:
+                assert newest is not None
+                shared = {**shared, WINDOW_MAX_TIME: format_rfc3339(newest)}
+
+            def make_labels(max_times: Ints | None, keys: Sequence[bytes]) -> LabelColumns:
+                return make_shared_labels(shared, *((max_times, keys) if keyed else ()))
+
+            for batch in batches.iterate_batches(start, end, closing.reason, make_labels):
+                yield 0, batch
+            counters.emitted_messages += batches.messages
+            counters.emitted_windows += len(batches) if keyed else 1
+            return
+        metadata = EventWindowMetadata(labels, keyed, self._decoded_metadata)
         windows = 0
         # What is asked of a window is asked of it as a whole, before a pipeline parts it.
         whole = self._having is not None and not keyed
-        for first, key, messages in self._fire_window(closing, metadata, whole):
+        for first, key, messages in self._fire_window(closing, collected, metadata, whole):
             count = messages.size if isinstance(messages, AggregatedGroup) else len(messages)
             if self._having is not None and not self._having.should_emit(messages):
                 counters.suppressed += count

@@ -202,6 +202,12 @@ class EventWindow:
         """Return the newest end that a clock has closed, by its last instant."""
         return self.grid.end_at_or_before(clock - 1 - self.time.allowed_lateness)
 
+    def next_due_time(self, t: int) -> int | None:
+        """Return the first clock after a time at which a window closes; None without a grid."""
+        if not isinstance(self.kind, Tumbling):
+            return None
+        return self.due_time(self.grid.end_at_or_after(self.closed_until(t) + 1))
+
     def first_due_time(self, pane: int) -> int:
         """Return the clock at which the first window of a pane closes."""
         return self.due_time(self.grid.end_at_or_after(pane))

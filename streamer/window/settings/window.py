@@ -123,6 +123,9 @@ class Window(Protocol):
     def due_count(self, t: int) -> int:
         """Return a number that grows with time, and stands for the windows due by then."""
 
+    def next_due_time(self, t: int) -> int | None:
+        """Return the first due time after a time, where windows lie on a grid; else None."""
+
     def flushing(self) -> Self:
         """Return the same windows, emitted when a bounded input ends."""
 

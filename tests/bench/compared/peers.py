@@ -105,7 +105,7 @@ def _tenzir(job: Job) -> Launch:
 
 
 PEERS = (
-    Peer("streamer", "streamer", (), _streamer),
+    Peer("streamer", "spark-streamer", (), _streamer),
     Peer("pyspark", "pyspark", ("pyspark>=4.3.0,<4.4",), _pyspark, watermark=True),
     Peer(
         "bytewax", "bytewax", ("bytewax>=0.21,<0.22", "orjson>=3.10,<4"), _bytewax, most=1_000_000

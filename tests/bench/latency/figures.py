@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,7 +42,7 @@ class Latency:
 
     Attributes:
         program: `streamer`, `Benthos` or `bare Spark`.
-        part: `floor`, `requests`, `stateless` or `windows`.
+        part: `floor`, `requests`, `hops`, `stateless` or `windows`.
         name: what it is, in words.
         rate: events a second, or requests at once.
         p50: seconds.
@@ -103,3 +104,63 @@ def write(directory: Path, found: Sequence[Latency]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     text = json.dumps([asdict(one) for one in found], indent=1)
     (directory / FILE).write_text(text + "\n")
+
+
+_TABLE = re.compile(r"(<!-- latency: ([a-z]+) -->\n).*?(<!-- end -->)", re.S)
+_HEADS = {
+    "requests": "requests at once",
+    "stateless": "events/s",
+    "windows": "windows",
+    "floor": "bare Spark",
+    "hops": "until",
+}
+
+
+def fill_page(text: str, found: Sequence[Latency]) -> str:
+    """Return a page whose tables, each between two marks, have these latencies.
+
+    A mark names a part: `<!-- latency: stateless -->`, up to `<!-- end -->`.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        return f"{match[1]}\n{make_table(match[2], found)}\n{match[3]}"
+
+    return _TABLE.sub(fill, text)
+
+
+def make_table(part: str, found: Sequence[Latency]) -> str:
+    """Return a Markdown table of a part: a row for each thing, columns for each program."""
+    mine = [one for one in found if one.part == part]
+    programs = sorted(dict.fromkeys(one.program for one in mine), key="streamer".__ne__)
+    head = [_HEADS[part]]
+    for program in programs:
+        prefix = f"{program}, " if len(programs) > 1 else ""
+        head += [f"{prefix}p50", "p99", "cores"][: _columns(part)]
+    rows = [head, ["---"] * len(head)]
+    for label in dict.fromkeys(_label(one) for one in mine):
+        cells = [label]
+        for program in programs:
+            one = next((x for x in mine if (x.program, _label(x)) == (program, label)), None)
+            cells += (["", "", ""] if one is None else _cells(one))[: _columns(part)]
+        rows.append(cells)
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _label(one: Latency) -> str:
+    if one.part in ("requests", "stateless"):
+        return f"{one.rate:,.0f}"
+    return one.name.removeprefix("windows of ")
+
+
+def _columns(part: str) -> int:
+    """Return how many figures of a part stand in its table: hops have no cores of their own."""
+    return 2 if part == "hops" else 3
+
+
+def _cells(one: Latency) -> list[str]:
+    return [_milliseconds(one.p50), _milliseconds(one.p99), f"{one.cores:.2f}"]
+
+
+def _milliseconds(seconds: float) -> str:
+    ms = seconds * 1e3
+    return f"{ms:,.0f} ms" if ms >= 10 else f"{ms:.2g} ms"

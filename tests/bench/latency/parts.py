@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench import report
-from tests.bench.latency import benthos, figures, floor, kill, requests, streams
+from tests.bench.latency import benthos, figures, floor, hops, kill, requests, streams
 from tests.bench.latency.figures import Goal, Latency
 from tests.bench.load import live, plots, ramp
 
-PARTS = "floor", "benthos", "requests", "stateless", "windows", "kill", "knee"
+PARTS = "floor", "benthos", "requests", "hops", "stateless", "windows", "kill", "knee"
 
 _GOALS = {
     "requests": Goal(0.130, 0.300),
@@ -33,12 +33,14 @@ class Settings:
         master: Spark's.
         drawings: a directory for figures and a drawing; those of former runs there stay, where
             they are not measured again. None for none.
+        pages: documentation whose tables are written anew.
     """
 
     parts: Sequence[str]
     sizes: Sequence[int]
     master: str
     drawings: Path | None
+    pages: Sequence[Path] = ()
 
 
 def latency(work: Path, settings: Settings) -> None:
@@ -49,17 +51,28 @@ def latency(work: Path, settings: Settings) -> None:
         settings: what is measured.
 
     Raises:
-        RuntimeError: a message was lost, or came out twice.
+        RuntimeError: parts failed, as where a message was lost, or came out twice.
     """
     former = figures.read(settings.drawings) if settings.drawings else []
     found: list[Latency] = []
+    failed = ""
     for part in PARTS:
-        if part in settings.parts:
+        if part not in settings.parts:
+            continue
+        try:
             found += _show(_measure(part, work / part, settings), [*former, *found])
+        except RuntimeError as e:
+            # What else was measured is kept.
+            report.note(f"FAILED: {part}: {e}")
+            failed = f"{failed}, {part}".removeprefix(", ")
+    every = figures.merge(former, found)
     if settings.drawings:
-        every = figures.merge(former, found)
         figures.write(settings.drawings, every)
         plots.draw_latency(settings.drawings / "latency.svg", every)
+    for page in settings.pages:
+        page.write_text(figures.fill_page(page.read_text(), every))
+    if failed:
+        raise RuntimeError(failed)
 
 
 def _measure(part: str, work: Path, settings: Settings) -> list[Latency]:
@@ -71,6 +84,8 @@ def _measure(part: str, work: Path, settings: Settings) -> list[Latency]:
         return _of_benthos(work)
     if part == "requests":
         return requests.of_product(work, master)
+    if part == "hops":
+        return hops.hops(work, master)
     if part == "stateless":
         return streams.passing_of_product(work, master)
     if part == "windows":
@@ -97,6 +112,8 @@ def _of_benthos(work: Path) -> list[Latency]:
 def _show(found: Sequence[Latency], known: Sequence[Latency]) -> Sequence[Latency]:
     floors = {one.name: one for one in (*known, *found) if one.part == "floor"}
     for one in found:
+        if one.part == "hops":
+            continue
         bare = floors.get(floor.STATEFUL if one.part == "windows" else floor.STATELESS)
         goal = _GOALS.get(one.part) if one.program == "streamer" else None
         one.show(goal and goal.at_least(bare))

@@ -15,12 +15,12 @@ from tests.bench.product import product
 
 PARALLEL = 1, 32
 SECONDS = 12.0
-_WARM_UP_S = 6.0
+_WARM_UP_S = 10.0
 _BODY = (
     b'{"traffic_light":"a5f1","created_at":"2026-01-01T00:00:01.250Z",'
     b'"registration_plate":"AB1C DEF","passengers":3}'
 )
-_CONFIG = """
+CONFIG = """
 http: {{ enabled: false }}
 input:
   http_server:
@@ -40,7 +40,7 @@ _ANSWER = b'"passengers":3'
 def of_product(work: Path, master: str) -> list[Latency]:
     """Measure the product."""
     port = free_port()
-    config = _CONFIG.format(port=port) + f'spark: {{master: "{master}"}}\n'
+    config = CONFIG.format(port=port) + f'spark: {{master: "{master}"}}\n'
     with product(config, work) as run:
         run.wait_for_start(180)
         ask(port, 1, _WARM_UP_S)
@@ -50,7 +50,7 @@ def of_product(work: Path, master: str) -> list[Latency]:
 def of_benthos(program: Path, work: Path) -> list[Latency]:
     """Measure Benthos."""
     port = free_port()
-    with benthos.running(program, _CONFIG.format(port=port), work) as peer:
+    with benthos.running(program, CONFIG.format(port=port), work) as peer:
         wait_for_port(port)
         ask(port, 1, 1.0)
         return _measure("Benthos", port, peer.tree)

@@ -174,16 +174,19 @@ class Live:
         """
         return self.stream.delivered[-1].dropped if self.stream.delivered else 0
 
-    def check_account(self) -> None:
+    def check_account(self, late_share: float = _LATE) -> None:
         """See that each event came out, once, or was late, when nothing is sent any more.
 
+        Args:
+            late_share: how many events may be late, of all.
+
         Raises:
-            RuntimeError: an event was lost or counted twice, or more than one in 10,000 was late.
+            RuntimeError: an event was lost or counted twice, or too many were late.
         """
         self.wait_until_even(120)
         time.sleep(3)
         sent, late = self.feeder.sent.value, self.late()
-        if self.out() + late != sent or late > sent * _LATE:
+        if self.out() + late != sent or late > sent * late_share:
             raise RuntimeError(self.account())
 
     def account(self) -> str:

@@ -15,6 +15,7 @@ from streamer.core.durations import HOUR, MINUTE, SECOND
 from streamer.core.errors import ConfigError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
+from streamer.plan import make_plan
 from streamer.window.settings.system_window import SystemWindow
 
 
@@ -127,3 +128,17 @@ def test_a_system_window_takes_every_field() -> None:
         end_of_input="flush",
     )
     assert found.timestamp.text == "root = this.at"
+
+
+def test_sqlite_stores_nothing_and_its_processors_are_the_first() -> None:
+    config = parse_config(
+        "buffer:\n  sqlite:\n    path: a.db\n    pre_processors: [{mapping: root = 1}]\n"
+        "    post_processors: [{noop: {}}]\npipeline: {processors: [{noop: {}}]}\n"
+    )
+    assert config.buffer.name == "none"
+    assert [one.path for one in config.processors] == [
+        "buffer.sqlite.pre_processors.0",
+        "buffer.sqlite.post_processors.0",
+        "pipeline.processors.0",
+    ]
+    assert make_plan(config, "OFF").window is None

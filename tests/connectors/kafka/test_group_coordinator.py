@@ -2,48 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError as Told
-from confluent_kafka import KafkaException, TopicPartition
 
-from streamer.connectors.kafka.cluster import cluster_client
+from streamer.connectors.kafka.cluster import requests
+from streamer.connectors.kafka.cluster.broker_client import BrokerClient
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.errors import COORDINATOR_MOVES, KafkaError
+from streamer.connectors.kafka.cluster.errors import (
+    COORDINATOR_MOVES,
+    KafkaError,
+    OutOfTimeError,
+    RefusedError,
+)
 
 
-class Group:
-    """Answers as many times that its broker is changing as it has numbers of errors."""
+class Requests:
+    """The requests of a question that has so many tries; nothing is sent."""
 
-    def __init__(self, *codes: int) -> None:
-        self.codes = list(codes)
+    def __init__(self, tries: int) -> None:
+        self.session = self
+        self.coordinators = dict[str, int]()
+        self._tries = tries
 
-    def committed_offsets(self, places: list[tuple[str, int]], timeout_s: float) -> list[Any]:
-        if self.codes:
-            raise KafkaException(Told(self.codes.pop(0)))
-        return [TopicPartition(topic, number, 7) for topic, number in places]
+    async def pause(self, seconds: float) -> None:
+        self._tries -= 1
+        if self._tries <= 0:
+            raise OutOfTimeError
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> ClusterClient:
-    monkeypatch.setattr(cluster_client, "_POLL_INTERVAL_S", 0.01)
-    return ClusterClient(Connection(("127.0.0.1:9",)))
+def coordinator(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ClusterClient]:
+    """Make a client whose group answers as many times that its broker is changing, then 7."""
+
+    def make(*codes: int, tries: int) -> ClusterClient:
+        left = list(codes)
+
+        async def find(asking: Requests, group: str) -> int:
+            if left:
+                raise RefusedError(left.pop(0), "moves")
+            return 1
+
+        def query(
+            client: BrokerClient,
+            question: Callable[[Any], Coroutine[Any, Any, Any]],
+            timeout_s: float,
+            keep: Callable[[], bool],
+        ) -> Any:
+            running = question(Requests(tries))
+            try:
+                running.send(None)
+            except StopIteration as ended:
+                return ended.value
+            raise AssertionError("it waits for an answer")
+
+        monkeypatch.setattr(requests, "find_coordinator", find)
+        monkeypatch.setattr(BrokerClient, "query", query)
+        return ClusterClient(Connection(("127.0.0.1:9",)))
+
+    return make
 
 
-def test_it_is_asked_again_until_it_answers(
-    cluster: ClusterClient, monkeypatch: pytest.MonkeyPatch
+def test_a_commit_is_refused_with_the_reason_when_time_is_up(
+    coordinator: Callable[..., ClusterClient],
 ) -> None:
-    group = Group(*COORDINATOR_MOVES)
-    monkeypatch.setattr(cluster, "_group_client", lambda name: group)
-    assert cluster.committed_offsets("readers", [("t", 0)], timeout_s=60) == {("t", 0): 7}
-    assert not group.codes
+    cluster = coordinator(15, 15, 15, tries=3)
+    why = cluster.commit("readers", {("t", 0): 7}, timeout_s=1)
+    assert why == "the group 'readers' does not take offsets now: its broker is changing"
 
 
-def test_it_is_given_up_when_time_is_up(
-    cluster: ClusterClient, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("code", COORDINATOR_MOVES)
+def test_reading_is_given_up_when_time_is_up(
+    code: int, coordinator: Callable[..., ClusterClient]
 ) -> None:
-    monkeypatch.setattr(cluster, "_group_client", lambda name: Group(15))
+    cluster = coordinator(*[code] * 3, tries=3)
     with pytest.raises(KafkaError, match="the group 'readers' cannot be read now"):
-        cluster.committed_offsets("readers", [("t", 0)], timeout_s=0.0)
+        cluster.committed_offsets("readers", [("t", 0)], timeout_s=1)

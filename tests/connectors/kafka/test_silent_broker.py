@@ -13,11 +13,15 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.connectors.kafka.cluster import deadline
+from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
+from streamer.connectors.kafka.cluster.connection_fields import read_connection
+from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.plan import Plan, make_plan
 from streamer.sdk.input.input_context import open_input
+from tests.connectors.kafka.parsing import connection_fields
 
 _WITHIN = 10.0
 _BUSY = 1.5  # seconds that a busy machine may add
@@ -90,3 +94,21 @@ def test_a_start_of_many_inputs_and_outputs_is_over_in_ten_seconds(
     said = f"Messages will wait: {_SAID.format(silent)}"
     paths = [{"path": f"output.broker.outputs.{n}"} for n in range(3)]
     assert lines == [("ERROR", said, path) for path in paths]
+
+
+def test_a_handshake_that_nobody_answers_is_given_up(silent: str) -> None:
+    text = f"{{seed_brokers: ['{silent}'], tls: {{enabled: true, skip_cert_verify: true}}}}"
+    cluster = ClusterClient(read_connection(connection_fields(text)))
+    began = time.monotonic()
+    for _ in range(2):  # the second finds no connection of the first
+        with pytest.raises(KafkaError, match="answers in SSL, .* nothing has come back in time"):
+            cluster.cluster_id(0.3)
+    assert time.monotonic() - began < 0.6 + _BUSY
+    until = time.monotonic() + 60
+    while _client_threads():
+        assert time.monotonic() < until, "a connection is left behind"
+        time.sleep(0.01)
+
+
+def _client_threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name.startswith("kafka-io-redpanda")]

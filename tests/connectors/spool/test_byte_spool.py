@@ -33,6 +33,16 @@ def test_nothing_is_safe_before_the_first_line(tmp_path):
     assert content(tmp_path) == b""
 
 
+def test_readers_hear_of_lines_that_they_can_see_and_of_the_end(tmp_path):
+    seen = []
+    spool = ByteSpoolWriter(tmp_path, on_append=lambda: seen.append(read_durable(tmp_path)))
+    for data in (b"one\ntw", b"o", b"\n"):
+        spool.append(data)
+    spool.close()
+    news = [(one.size, one.is_closed) for one in seen]
+    assert news[-3:] == [(4, False), (8, False), (8, True)]
+
+
 def test_lines_are_published_whole(tmp_path):
     spool = ByteSpoolWriter(tmp_path)
     spool.append(b"one\ntw")

@@ -13,6 +13,7 @@ from streamer.connectors.spool.store import SpoolStore, StoreFullError
 from streamer.core.message import Failure, Message
 from streamer.sdk.input.replayable import Limit
 from tests.components.inputs.reading import Said, batches_of, planned, raws_of
+from tests.components.inputs.rooms import lodging
 
 
 def all_of(source: SpoolSource) -> list[bytes]:
@@ -179,6 +180,19 @@ def test_on_a_full_disk_what_is_read_can_go_though_nothing_more_is_written(tmp_p
     assert raws_of(source, read, source.latest_offset(read, 0, Limit()).offset) == [b"more"]
     SpoolStore(tmp_path)
     assert raws_of(source, read, source.latest_offset(read, 0, Limit()).offset) == [b"more"]
+
+
+def test_the_planner_is_woken_when_it_can_see_what_was_appended_and_the_end(tmp_path):
+    seen = []
+    with lodging(tmp_path) as lodged:
+        context = lodged.room.child("a")
+        store = SpoolStore.for_input(context)
+        # Inputs outlive queries, each of which has a planner of its own.
+        lodged.house.planner_waker.wake = lambda: seen.append(read_safe(context.directory))
+        store.append([one(b"1")])
+        store.append([one(b"2"), one(b"3")])
+        store.close()
+    assert [(safe.total, safe.closed) for safe in seen] == [(1, False), (3, False), (3, True)]
 
 
 def test_a_disk_that_is_full_takes_nothing_by_halves(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from streamer.engine.planner.planner_channels import DriverHints, PlannerChannel
 from streamer.engine.report.batch_work import BatchWork
 from streamer.sdk.input.replayable import FileExtent
 
-DRIVER = DriverHints(7, True, 5, [{"a": {"0": 1}}], 2.0, 9, 4, BatchWork(1, 2, 3, 4, 5), True)
+DRIVER = DriverHints(7, True, 5, [{"a": {"0": 1}}], 2, 3, 9, 4, BatchWork(1, 2, 3, 4, 5), True)
 PLANNER = PlannerHints("no broker answers", True, 40, True, FileExtent("2 files", 0, 8, 10), 7)
 
 
@@ -83,11 +83,11 @@ def test_a_stream_that_has_stopped_or_not_begun_writes_nothing_over_its_successo
 ):
     channel.stop()
     successor = PlannerChannel(tmp_path / "signals")
-    successor.driver.update(min_wait=3.0)
+    successor.driver.update(min_interval=3)
     assert channel.driver.read() == DriverHints(is_stopping=True)
     successor.clear()
     successor.driver.update(due=5)
-    channel.driver.update(min_wait=3.0)
+    channel.driver.update(min_interval=3)
     channel.stop()
     assert successor.driver.read() == DriverHints(due=5)
 

@@ -1,44 +1,13 @@
-"""When a micro-batch starts: plenty of data, old data, a window due."""
+"""Ticks of windows that are due, and the hints between the driver and the planner."""
 
 from streamer.core.durations import SECOND
-from streamer.engine.planner.planner_channels import MicroBatchOffset, PlannerChannel
-from streamer.engine.planner.trigger import (
-    FULL_BATCH_MESSAGES,
-    TriggerPolicy,
-    WaitSetting,
-    next_tick,
+from streamer.engine.planner.planner_channels import (
+    DriverHints,
+    MicroBatchOffset,
+    PlannerChannel,
 )
+from streamer.engine.planner.trigger import PaceHints, next_tick
 from streamer.window import SystemWindow
-
-
-def test_data_waits_for_the_interval():
-    pacer = TriggerPolicy(2 * SECOND)
-    assert not pacer.should_start(1, False, 10 * SECOND)
-    assert not pacer.should_start(5, False, 11 * SECOND)
-    assert pacer.should_start(9, False, 12 * SECOND)
-    assert not pacer.should_start(1, False, 12 * SECOND), "the wait begins anew"
-
-
-def test_where_cores_are_few_data_waits_longer_but_not_what_is_urgent():
-    pacer = TriggerPolicy(2 * SECOND)
-    assert not pacer.should_start(1, False, 10 * SECOND, min_wait=4.0)
-    assert not pacer.should_start(1, False, 13 * SECOND, min_wait=4.0)
-    assert pacer.should_start(1, False, 14 * SECOND, min_wait=4.0)
-    assert not pacer.should_start(1, False, 20 * SECOND, min_wait=1.0)
-    assert pacer.should_start(1, True, 20 * SECOND, min_wait=4.0)
-
-
-def test_plenty_or_urgent_data_does_not_wait():
-    assert TriggerPolicy(SECOND).should_start(FULL_BATCH_MESSAGES, False, 0)
-    assert TriggerPolicy(SECOND).should_start(1, True, 0)
-    assert not TriggerPolicy(SECOND).should_start(0, True, 0)
-
-
-def test_a_clock_that_is_set_back_does_not_hold_data_for_ever():
-    pacer = TriggerPolicy(SECOND)
-    assert not pacer.should_start(1, False, 100 * SECOND)
-    assert not pacer.should_start(1, False, 50 * SECOND)
-    assert pacer.should_start(1, False, 51 * SECOND)
 
 
 def test_a_tick_comes_when_an_open_window_is_due_and_not_before():
@@ -73,17 +42,22 @@ def test_how_many_tasks_run_at_once_is_not_known_until_it_is_said(tmp_path):
     assert signals.driver.read().tasks == 6
 
 
-def test_a_wait_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
+def test_a_hint_is_said_when_it_has_changed_by_more_than_a_fifth(tmp_path):
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    setting, published = WaitSetting(signals), []
-    for seconds in (4.0, 4.5, 0.0, 3.0, 0.1):
-        setting.update(seconds)
-        published.append(signals.driver.read().min_wait)
-    assert published == [4.0, 4.0, 0.0, 3.0, 0.1]
+    hints, published = PaceHints(signals), []
+    for seconds in (4.0, 4.5, 0.0, 0.01, 3.0, 0.1):
+        hints.update(min_interval=round(seconds * SECOND))
+        published.append(signals.driver.read().min_interval / SECOND)
+    assert published == [4.0, 4.0, 0.0, 0.0, 3.0, 0.1]
     signals.clear()
-    setting.publish()
-    assert signals.driver.read().min_wait == 0.1
+    hints.update_lag(None, [{"now": 5 * SECOND}], 6 * SECOND)
+    hints.update_lag(8.0, [], 6 * SECOND)
+    assert signals.driver.read() == DriverHints()
+    hints.update_lag(8.0, [{"now": 5 * SECOND}, {"now": 4 * SECOND}], 6 * SECOND)
+    assert signals.driver.read() == DriverHints(min_interval=SECOND // 10, event_lag=7 * SECOND)
+    hints.update_lag(1e9, [{"now": 5 * SECOND}], 6 * SECOND)
+    assert signals.driver.read().event_lag == 3600 * SECOND
 
 
 def test_a_micro_batch_is_backlog_until_it_ends_where_kafka_ended_at_the_start():

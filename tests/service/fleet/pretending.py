@@ -132,7 +132,7 @@ class PretendedRun:
     def tap(self) -> MessageSamples:
         return self.samples
 
-    def set_min_wait(self, seconds: float) -> None:
+    def set_min_interval(self, seconds: float) -> None:
         self.patience = seconds
 
     def interrupt(self) -> None:

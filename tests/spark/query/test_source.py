@@ -15,6 +15,7 @@ from streamer.config import parse_config
 from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
 from streamer.core.durations import SECOND
 from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import MicroBatchOffset, PlannerChannel
 from streamer.engine.planner.trigger import BatchClock
 from streamer.engine.report.batch_progress import BatchMeter
@@ -30,6 +31,8 @@ from streamer.window import MicroBatchInfo, SystemWindow
 from streamer.window.settings.back_pressure import BackPressure
 from tests.components.inputs.reading import built
 
+PACING = PacingSettings(0)
+
 
 @pytest.mark.parametrize(("files", "tasks"), [(0, 1), (1, 1), (16, 16), (17, 9), (500, 16)])
 def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
@@ -38,7 +41,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     for number in range(files):
         (tmp_path / f"{number:05d}").write_text("x\n")
     source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").continue_from([])
-    plan = SourcePlan(source, (), "a", PlannerChannel(tmp_path / "signals"), Limit(), 0, 2)
+    plan = SourcePlan(source, (), "a", PlannerChannel(tmp_path / "signals"), Limit(), PACING, 2)
     reader = StreamReader(plan)
     start: dict[str, Any] = reader.initialOffset()
     end = {**start, "data": source.latest_offset(source.initial_offset(), 0, Limit()).offset}
@@ -67,8 +70,8 @@ def test_a_look_says_how_many_messages_wait(tmp_path: Path) -> None:
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
     assert signals.planner.read().backlog == 0
-    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), 0, 2))
-    end = reader.latestOffset(reader.initialOffset(), None)
+    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), PACING, 2))
+    end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
     assert signals.planner.read().backlog == 40
     # What was taken waits no more.
     StreamReader(reader._plan, answer_after=0).latestOffset(end, None)  # type: ignore[arg-type]
@@ -82,7 +85,7 @@ def test_a_micro_batch_is_cut_for_the_cores_that_there_are_when_it_is_planned(
     source = built(f"input: {{file: {{paths: ['{tmp_path}/in']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), 0, 2))
+    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), PACING, 2))
     start = reader.initialOffset()
     here = reader.latestOffset(start, None)  # type: ignore[arg-type]
     signals.driver.update(tasks=8)
@@ -102,7 +105,7 @@ def test_the_first_micro_batch_of_a_start_is_small_so_that_results_come_soon(
         source = built(f"input: {{file: {{paths: ['{tmp_path}/{name}']}}}}").continue_from([])
         signals = PlannerChannel(tmp_path / "signals")
         signals.clear()
-        reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), 0, 2))
+        reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), PACING, 2))
         ends = [reader.initialOffset()]
         for _ in range(2):
             ends.append(reader.latestOffset(ends[-1], None))  # type: ignore[arg-type]
@@ -110,8 +113,8 @@ def test_the_first_micro_batch_of_a_start_is_small_so_that_results_come_soon(
         assert [taken[1], taken[2] - taken[1]] == [first, whole]
         assert (ends[1]["lag"], ends[1]["ended"]) == (True, False)
     # What a config wants to be smaller is.
-    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(10, 5_000), 0, 2))
-    end = reader.latestOffset(reader.initialOffset(), None)
+    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(10, 5_000), PACING, 2))
+    end = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
     assert end["data"]["pos"] == 5_000
 
 
@@ -120,7 +123,7 @@ def test_it_is_said_where_in_its_files_a_micro_batch_is(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x\n" * lines)
     source = built(f"input: {{file: {{paths: ['{tmp_path}/*']}}}}").continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
-    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(40_000), 0, 2))
+    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(40_000), PACING, 2))
     start = reader.initialOffset()
     reader.partitions(start, start)  # there is no directory, which does not matter
     signals.clear()
@@ -138,7 +141,7 @@ def test_a_file_of_many_lines_shows_its_share_as_its_tasks_read_it(tmp_path: Pat
     source = built(text).continue_from([])
     signals = PlannerChannel(tmp_path / "signals")
     signals.clear()
-    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), 0, 2))
+    reader = StreamReader(SourcePlan(source, (), "a", signals, Limit(), PACING, 2))
     meter = BatchMeter(lambda: signals.planner.read().extent)
     ear = TaskLogReceiver(lambda *line: None, meter.report)
     plan = make_plan(parse_config(text))
@@ -179,7 +182,7 @@ def test_a_micro_batch_has_more_where_more_cores_share_it(tmp_path: Path) -> Non
     more = [1_000, 1_000, 2_000, 3_000, 4_000, 8_000]
     for windows, expected in (((window,), more), ((), [1_000] * 6)):
         signals.clear()
-        reader = StreamReader(SourcePlan(source, windows, "a", signals, Limit(1_000), 0, 2))
+        reader = StreamReader(SourcePlan(source, windows, "a", signals, Limit(1_000), PACING, 2))
         start = reader.initialOffset()
         taken = []
         for tasks in (None, 1, 2, 3, 4, 8):
@@ -218,7 +221,7 @@ def test_a_micro_batch_has_all_that_came_before_its_time(tmp_path: Path) -> None
     signals, asked = PlannerChannel(tmp_path / "signals"), Asked()
     signals.clear()
     reader = StreamReader(
-        SourcePlan(asked, (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), 0, 2)
+        SourcePlan(asked, (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     )
     at = reader.latestOffset(reader.initialOffset(), None)
     assert info_of(at).batch_time == asked.until[0]
@@ -243,7 +246,7 @@ class Machine:
 def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -> None:
     signals, asked, machine = PlannerChannel(tmp_path / "signals"), Asked(), Machine()
     signals.clear()
-    plan = SourcePlan(asked, (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), 0, 2)
+    plan = SourcePlan(asked, (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     reader = StreamReader(plan, machine.clock(), answer_after=0)
     at = reader.latestOffset(reader.initialOffset(), None)
     begun = info_of(at).batch_time
@@ -274,7 +277,7 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
 def test_an_offset_says_by_how_much_the_clock_was_set_forward(tmp_path: Path) -> None:
     signals, machine = PlannerChannel(tmp_path / "signals"), Machine()
     signals.clear()
-    plan = SourcePlan(Asked(), (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), 0, 2)
+    plan = SourcePlan(Asked(), (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     reader = StreamReader(plan, machine.clock())
     at, stood = reader.initialOffset(), []
     for step in (0, 0, 3600, 0):
@@ -290,7 +293,7 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
 ) -> None:
     signals, machine = PlannerChannel(tmp_path / "signals"), Machine()
     signals.clear()
-    plan = SourcePlan(Asked(), (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), 0, 2)
+    plan = SourcePlan(Asked(), (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     reader = StreamReader(plan, machine.clock())
     first = reader.latestOffset(reader.initialOffset(), None)
     t = first["time"]
@@ -332,7 +335,7 @@ def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
 
     def look(start: dict[str, Any], name: str, window: SystemWindow | None) -> dict[str, Any]:
         windows = () if window is None else (window,)
-        plan = SourcePlan(EmptySource(), windows, name, signals, Limit(), 0, 2, kafka=(child,))
+        plan = SourcePlan(EmptySource(), windows, name, signals, Limit(), PACING, 2, kafka=(child,))
         return StreamReader(plan).latestOffset(start, None)  # type: ignore[arg-type]
 
     def taken(end: int) -> None:

@@ -18,6 +18,7 @@ from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.engine.planner.kafka_inputs import EmptySource
+from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import BatchClock
 from streamer.engine.planner.wake_ups import MAX_WAIT_S
@@ -38,7 +39,7 @@ class Planned:
     def __init__(self, directory: Path, source: Any, *windows: SystemWindow, **more: Any) -> None:
         self.channel = PlannerChannel(directory / "signals")
         self.channel.clear()
-        plan = SourcePlan(source, windows, "a", self.channel, Limit(), 0, 2)
+        plan = SourcePlan(source, windows, "a", self.channel, Limit(), PacingSettings(0), 2)
         clock = BatchClock(lambda: time.time_ns() + self.shift)
         self.shift = 0
         self.reader = StreamReader(pickle.loads(pickle.dumps(plan)), clock, _FOREVER)

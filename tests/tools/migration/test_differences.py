@@ -34,6 +34,7 @@ class TestFindDifferences:
             (SILENT + "pipeline:\n  processors: [{noop: {}}]\n", "retries", 5),
             (SILENT + "buffer: {system_window: {size: 1m}}\n", "windows", 4),
             (SILENT + "buffer: {memory: {}}\n", "memory_buffer", 4),
+            (SILENT + "buffer: {sqlite: {path: a}}\n", "sqlite_buffer", 4),
             (
                 SILENT + "output:\n  switch: {cases: [{output: {drop: {}}}]}\n",
                 "switch_order",

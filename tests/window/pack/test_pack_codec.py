@@ -100,8 +100,8 @@ def test_a_flipped_bit_is_found() -> None:
 
 def test_a_pack_of_another_version_is_refused_by_number() -> None:
     body = bytearray(pack([b"one"]))
-    body[0] = 4
-    with pytest.raises(StreamerError, match="format 4, which a newer streamer wrote.* up to 3"):
+    body[0] = 5
+    with pytest.raises(StreamerError, match="format 5, which a newer streamer wrote.* up to 4"):
         read_header(bytes(body))
 
 

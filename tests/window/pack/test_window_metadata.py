@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamer.core.durations import SECOND
+from streamer.window.fire.group_labels import make_label_columns
 from streamer.window.pack.window_metadata import (
     WindowMetadata,
     format_key,
     make_count_metadata,
     make_window_metadata,
-    make_window_metadata_batch,
 )
 
 T = 1628330400 * SECOND  # 2021-08-07T10:00:00Z
@@ -79,9 +79,7 @@ def test_many_windows_are_told_what_each_is(some: list[Any], unit: int, keyed: b
     some = [(s // unit * unit, e // unit * unit, why, n, key) for s, e, why, n, key in some]
     columns = list(zip(*some, strict=True)) or [()] * 5
     starts, ends, newest = (np.array(columns[place], np.int64) for place in (0, 1, 3))
-    found = make_window_metadata_batch(
-        starts, ends, columns[2], newest, columns[4] if keyed else ()
-    )
+    found = make_label_columns(starts, ends, columns[2], newest, columns[4] if keyed else ()).rows
     want = [
         make_window_metadata(s, e, why, n, key if keyed else None) for s, e, why, n, key in some
     ]

@@ -1,47 +1,37 @@
 """Queries of a cluster beside its messages: topics, offsets, groups and rights.
 
-One client of librdkafka, which threads may share. Every question has a time within which it is
-answered or fails.
+They are asked by kafka-python. Every question has a time within which it is answered or fails.
 """
 
 from __future__ import annotations
 
-import os
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from streamer.connectors.kafka.cluster.broker_client import BrokerClient
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import (
-    GroupClient,
-    PartitionRef,
-    close_in_background,
-)
+from streamer.connectors.kafka.cluster.consumer_group import GroupClient, PartitionRef
 from streamer.connectors.kafka.cluster.errors import (
     BAD_TOPIC,
     COORDINATOR_MOVES,
     GROUP_IN_USE,
     GROUP_REFUSED,
-    NO_LEADERS,
+    NO_LEADER,
     RIGHTS_MISSING,
-    TIMED_OUT,
-    TOPIC_REFUSED,
-    UNKNOWN_PARTITION,
-    UNKNOWN_TOPIC,
     KafkaError,
-    is_permanent,
-    no_broker_error,
-    parse_error,
+    NoLeaderError,
+    RefusedError,
 )
 
-GONE_ERRORS: Final = (UNKNOWN_TOPIC, UNKNOWN_PARTITION, NO_LEADERS)
-_NO_OFFSET: Final = -1
-_POLL_INTERVAL_S: Final = 0.25
-_COMMITTED_TIMEOUT_S: Final = 2.0
-_MAX_RECENT_ERRORS: Final = 50
+if TYPE_CHECKING:
+    from streamer.connectors.kafka.cluster.broker_session import Requests
+    from streamer.connectors.kafka.cluster.requests import Metadata, TopicMetadata
+
+T = TypeVar("T")
+
+_EARLIEST: Final = -2
+_LATEST: Final = -1
 
 
 class Topic(NamedTuple):
@@ -61,7 +51,7 @@ class Topic(NamedTuple):
 
 
 class ClusterClient:
-    """A client of a cluster. What is wrong is raised as `KafkaError`."""
+    """A client of a cluster. Errors are raised as `KafkaError`."""
 
     def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
         """Take how it is reached; it is connected when it is asked first.
@@ -72,77 +62,66 @@ class ClusterClient:
         """
         self._connection = connection
         self._token = token
-        self._recent: deque[tuple[float, int, str]] = deque(maxlen=_MAX_RECENT_ERRORS)
+        self._client = BrokerClient(connection, token)
         self._lock = threading.Lock()
-        self._client: Any = None
-        self._process = 0
-        self._group: GroupClient | None = None
-        self._group_process = 0
+        self._groups: dict[str, GroupClient] = {}
 
     def close(self) -> None:
-        """Let the client go; it is made again when it is asked again."""
-        self._drop_client()
+        """Let the clients go; they are made again when they are asked again."""
+        self._client.close()
         with self._lock:
-            group, self._group = self._group, None
-        if group is not None:
+            groups, self._groups = self._groups, {}
+        for group in groups.values():
             group.close()
 
     def cluster_id(self, timeout_s: float) -> str:
         """Return the cluster's id, which its brokers share; empty when they have none."""
-        return self._list_metadata(timeout_s).cluster_id or ""
+        return self._fetch_metadata((), timeout_s).cluster
 
     def broker_addresses(self, timeout_s: float) -> list[str]:
         """Return the addresses of all brokers, as they tell them themselves."""
-        listed = self._list_metadata(timeout_s).brokers.values()
-        return sorted(f"{broker.host}:{broker.port}" for broker in listed)
+        return self._fetch_metadata((), timeout_s).brokers
 
     def ping(self, topic: str | None, timeout: float) -> None:
         """Send one request, to check that brokers answer and lead what is read.
 
         Args:
-            topic: the only topic that is read; None for all.
+            topic: the only topic that is read; None for several.
             timeout: seconds.
 
         Raises:
             KafkaError: none answers in time, or a partition has no leader.
         """
-        try:
-            listed = self._admin_client().list_topics(topic, timeout=timeout)
-        except Exception as error:
-            errors = self._recent_errors(timeout)
-            self._drop_client()
-            raise no_broker_error(self._connection, errors, parse_error(error)[1]) from None
-        for name, described in listed.topics.items():
-            for number, partition in described.partitions.items() if topic is not None else ():
-                if partition.leader < 0:
+        metadata = self._fetch_metadata(() if topic is None else (topic,), timeout)
+        for name, described in metadata.topics.items():
+            for number, leader in described.leaders.items():
+                if leader < 0:
                     raise self._no_leader_error(name, number)
 
-    def list_topics(self, timeout_s: float) -> dict[str, tuple[int, ...]]:
-        """Return the partitions of all topics that the client may see."""
-        listed = self._list_metadata(timeout_s).topics
+    def list_topics(
+        self, timeout_s: float, topics: Collection[str] | None = None
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the partitions of topics; those that are not there are left out.
+
+        Args:
+            timeout_s: seconds.
+            topics: their names; None for all that the client may see.
+        """
+        listed = self._fetch_metadata(topics, timeout_s).topics
         return {
-            name: tuple(sorted(topic.partitions))
+            name: tuple(sorted(topic.leaders))
             for name, topic in listed.items()
-            if topic.error is None
+            if topic.code in (0, NO_LEADER)
         }
 
     def describe_topics(self, topics: Iterable[str], timeout_s: float) -> dict[str, Topic | int]:
         """Return what topics are; instead of one that there is not, the number of Kafka's error."""
-        from confluent_kafka import TopicCollection
-
         names = list(topics)
-        if not names:
-            return {}
-        answers = self._admin_client().describe_topics(
-            TopicCollection(names), include_authorized_operations=True, request_timeout=timeout_s
-        )
-        descriptions: dict[str, Topic | int] = {}
-        for name, answer in answers.items():
-            described, code = self._wait_for(
-                answer, timeout_s, allowed=(UNKNOWN_TOPIC, BAD_TOPIC, TOPIC_REFUSED)
-            )
-            descriptions[name] = code if described is None else _parse_topic(described)
-        return descriptions
+        described = self._fetch_metadata(names, timeout_s).topics if names else {}
+        return {
+            name: _parse_topic(topic) if topic.code in (0, NO_LEADER) else topic.code
+            for name, topic in described.items()
+        }
 
     def end_offsets(
         self, places: Iterable[PartitionRef], timeout_s: float, committed: bool = False
@@ -154,58 +133,43 @@ class ClusterClient:
             timeout_s: seconds.
             committed: only up to where transactions are committed.
         """
-        from confluent_kafka.admin import OffsetSpec
-
-        return self._list_offsets(dict.fromkeys(places, OffsetSpec.latest()), timeout_s, committed)
+        return self._list_offsets(dict.fromkeys(places, _LATEST), timeout_s, committed)
 
     def begin_offsets(
         self, places: Iterable[PartitionRef], timeout_s: float
     ) -> dict[PartitionRef, int]:
         """Return the offsets of the oldest messages; partitions that are gone are left out."""
-        from confluent_kafka.admin import OffsetSpec
-
-        return self._list_offsets(dict.fromkeys(places, OffsetSpec.earliest()), timeout_s)
+        return self._list_offsets(dict.fromkeys(places, _EARLIEST), timeout_s)
 
     def offsets_at(
         self, places: Iterable[PartitionRef], ms: int, timeout_s: float
     ) -> dict[PartitionRef, int]:
         """Return the offsets of the first messages of a time or later; -1 where there is none."""
-        from confluent_kafka.admin import OffsetSpec
-
-        return self._list_offsets(dict.fromkeys(places, OffsetSpec.for_timestamp(ms)), timeout_s)
+        return self._list_offsets(dict.fromkeys(places, ms), timeout_s)
 
     def committed_offsets(
-        self, group: str, places: Iterable[PartitionRef], timeout_s: float
+        self, group: str, places: Collection[PartitionRef] | None, timeout_s: float
     ) -> dict[PartitionRef, int]:
-        """Return what a group has committed; partitions of which it has not are left out."""
-        partitions = list(places)
-        until = time.monotonic() + timeout_s
-        while True:
-            left = until - time.monotonic()
-            code, text = 0, ""
-            try:
-                answer = self._group_client(group).committed_offsets(
-                    partitions, max(min(left, _COMMITTED_TIMEOUT_S), _POLL_INTERVAL_S)
-                )
-            except Exception as error:
-                (code, text), answer = parse_error(error), []
-            code = next((parse_error(one.error)[0] for one in answer if one.error), code)
-            # One that is refused is not answered; why is said by the way.
-            if code == TIMED_OUT and self._was_refused(timeout_s):
-                code = GROUP_REFUSED
-            if code not in (*COORDINATOR_MOVES, TIMED_OUT) or left <= _POLL_INTERVAL_S:
-                break
-            if code != TIMED_OUT:
-                time.sleep(_POLL_INTERVAL_S)
-        if code == GROUP_REFUSED:
-            raise KafkaError(
-                f"{self._group_refused_text(group)}, or use another consumer_group", is_final=True
-            )
-        if code in COORDINATOR_MOVES:
-            raise KafkaError(f"the group {group!r} cannot be read now: its broker is changing")
-        if code < 0:
-            raise no_broker_error(self._connection, self._recent_errors(timeout_s), text)
-        return {(one.topic, one.partition): one.offset for one in answer if one.offset >= 0}
+        """Return what a group has committed; partitions of which it has not are left out.
+
+        Args:
+            group: its id.
+            places: the partitions; None for all of the group.
+            timeout_s: seconds.
+        """
+        try:
+            return self._group_client(group).committed_offsets(places, timeout_s)
+        except RefusedError as error:
+            if error.code == GROUP_REFUSED:
+                raise KafkaError(
+                    f"{self._group_refused_text(group)}, or use another consumer_group",
+                    is_final=True,
+                ) from None
+            if error.code in COORDINATOR_MOVES:
+                raise KafkaError(
+                    f"the group {group!r} cannot be read now: its broker is changing"
+                ) from None
+            raise self._refused_error(error) from None
 
     def commit(
         self, group: str, offsets: Mapping[PartitionRef, int], timeout_s: float
@@ -217,23 +181,25 @@ class ClusterClient:
         """
         if not offsets:
             return None
-        until = time.monotonic() + timeout_s
-        while True:
-            codes = self._group_client(group).commit(
-                offsets, max(until - time.monotonic(), _POLL_INTERVAL_S)
-            )
-            codes -= {UNKNOWN_TOPIC}  # a topic that is gone has nothing to be committed
-            if TIMED_OUT in codes and self._was_refused(timeout_s):
-                codes = {GROUP_REFUSED}
-            if any(code < 0 for code in codes):
-                errors = self._recent_errors(timeout_s)
-                raise no_broker_error(self._connection, errors, "it does not answer in time")
-            if not codes & set(COORDINATOR_MOVES) or time.monotonic() + _POLL_INTERVAL_S > until:
-                return self._explain_commit_failure(group, codes)
-            time.sleep(_POLL_INTERVAL_S)
+        codes = self._group_client(group).commit(offsets, timeout_s)
+        return self._explain_commit_failure(group, codes)
 
-    def _was_refused(self, timeout_s: float) -> bool:
-        return any(code == GROUP_REFUSED for code, _ in self._recent_errors(timeout_s))
+    def create_topic(self, name: str, partitions: int, replication: int, timeout_s: float) -> None:
+        """Create a topic; one that is there is well.
+
+        Args:
+            name: its name.
+            partitions: how many; -1 for what the brokers say.
+            replication: how often it is kept; -1 for what the brokers say.
+            timeout_s: seconds.
+        """
+
+        def query(requests: Requests) -> Coroutine[Any, Any, None]:
+            from streamer.connectors.kafka.cluster.requests import create_topic
+
+            return create_topic(requests, name, partitions, replication)
+
+        self._query(query, timeout_s)
 
     def _explain_commit_failure(self, group: str, codes: set[int]) -> str | None:
         if not codes:
@@ -253,64 +219,35 @@ class ClusterClient:
         user = self._connection.user_text
         return f"the group {group!r} is refused{user}; grant it READ on the group"
 
-    def _list_metadata(self, timeout_s: float) -> Any:
-        """Return the metadata of the cluster; gives up early when waiting is of no use."""
-        admin, until = self._admin_client(), time.monotonic() + timeout_s
-        while True:
-            left = until - time.monotonic()
-            try:
-                return admin.list_topics(timeout=max(min(left, _POLL_INTERVAL_S), 0.01))
-            except Exception as error:
-                errors = self._recent_errors(timeout_s)
-                if is_permanent(errors) or left <= _POLL_INTERVAL_S:
-                    self._drop_client()
-                    raise no_broker_error(self._connection, errors, parse_error(error)[1]) from None
+    def _fetch_metadata(self, topics: Collection[str] | None, timeout_s: float) -> Metadata:
+        def query(requests: Requests) -> Coroutine[Any, Any, Metadata]:
+            from streamer.connectors.kafka.cluster.requests import fetch_metadata
 
-    def _recent_errors(self, seconds: float) -> list[tuple[int, str]]:
-        """Return numbers and texts of the errors that librdkafka reports beside its answers."""
-        self._admin_client()
-        since = time.monotonic() - seconds - 1
-        return [(code, text) for at, code, text in list(self._recent) if at >= since]
+            return fetch_metadata(requests, topics)
+
+        return self._query(query, timeout_s)
 
     def _list_offsets(
-        self, specs: Mapping[PartitionRef, Any], timeout_s: float, committed: bool = False
+        self, times: Mapping[PartitionRef, int], timeout_s: float, committed: bool = False
     ) -> dict[PartitionRef, int]:
-        from confluent_kafka import IsolationLevel, TopicPartition
+        def query(requests: Requests) -> Coroutine[Any, Any, dict[PartitionRef, int]]:
+            from streamer.connectors.kafka.cluster.requests import list_offsets
 
-        if not specs:
-            return {}
-        levels = (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
-        answers = self._admin_client().list_offsets(
-            {TopicPartition(*place): spec for place, spec in specs.items()},
-            isolation_level=levels[committed],
-            request_timeout=timeout_s,
-        )
-        offsets: dict[PartitionRef, int] = {}
-        for place, answer in answers.items():
-            result, _ = self._wait_for(answer, timeout_s, allowed=GONE_ERRORS)
-            if result is None:
-                continue
-            if result.offset < _NO_OFFSET:
-                # This is how librdkafka says that a broker has not answered in time.
-                errors = self._recent_errors(timeout_s)
-                self._drop_client()
-                raise no_broker_error(self._connection, errors, "it does not answer in time")
-            offsets[place.topic, place.partition] = result.offset
-        self._check_gone([place for place in specs if place not in offsets], timeout_s)
-        return offsets
+            return list_offsets(requests, times, committed)
 
-    def _check_gone(self, missing: list[PartitionRef], timeout_s: float) -> None:
-        """Check whether partitions are gone: librdkafka reports the same when no broker is there.
+        return self._query(query, timeout_s) if times else {}
 
-        Raises:
-            KafkaError: no broker answers, or one knows them, so that they are not gone.
-        """
-        if not missing:
-            return
-        listed = self.list_topics(timeout_s)
-        for topic, number in missing:
-            if number in listed.get(topic, ()):
-                raise self._no_leader_error(topic, number)
+    def _query(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
+        try:
+            return self._client.query(question, timeout_s)
+        except NoLeaderError as error:
+            raise self._no_leader_error(*error.place) from None
+        except RefusedError as error:
+            raise self._refused_error(error) from None
+
+    def _refused_error(self, error: RefusedError) -> KafkaError:
+        final = error.code in (BAD_TOPIC, *RIGHTS_MISSING)
+        return KafkaError(f"Kafka refuses{self._connection.user_text}: {error}", final)
 
     def _no_leader_error(self, topic: str, number: int) -> KafkaError:
         return KafkaError(
@@ -318,80 +255,13 @@ class ClusterClient:
             f"{', '.join(self._connection.brokers)} to lead it, check that all of them run"
         )
 
-    def _wait_for(
-        self, future: Future[Any], timeout_s: float, allowed: tuple[int, ...]
-    ) -> tuple[Any, int]:
-        """Return an answer and 0, or None and the number of an error that may be.
-
-        Raises:
-            KafkaError: any other.
-        """
-        try:
-            # librdkafka keeps to the time by itself; this is for when it does not.
-            return future.result(timeout_s + 5), 0
-        except Exception as error:
-            code, text = parse_error(error)
-            if code in allowed:
-                return None, code
-            if code < 0:
-                errors = self._recent_errors(timeout_s)
-                if code == TIMED_OUT:
-                    self._drop_client()
-                raise no_broker_error(self._connection, errors, text) from None
-            final = code in (BAD_TOPIC, *RIGHTS_MISSING)
-            raise KafkaError(f"Kafka refuses{self._connection.user_text}: {text}", final) from None
-
-    def _drop_client(self) -> None:
-        """Use a new client from now on.
-
-        One whose question a broker has not answered may not hear from it again for a minute.
-        """
-        with self._lock:
-            old = [self._client]
-            self._client = None
-        close_in_background(old)
-
     def _group_client(self, group: str) -> GroupClient:
         with self._lock:
-            if self._group is None or self._group_process != os.getpid():
-                self._group = GroupClient(group, self._settings, self._note_error)
-                self._group_process = os.getpid()
-            return self._group
-
-    def _settings(self) -> dict[str, Any]:
-        settings = self._connection.librdkafka_settings(self._token)
-        return {**settings, "reconnect.backoff.max.ms": 1000}
-
-    def _note_error(self, error: Any) -> None:
-        self._recent.append((time.monotonic(), *parse_error(error)))
-
-    def _admin_client(self) -> Any:
-        with self._lock:
-            # A client does not live on in a process that was forked.
-            if self._client is None or self._process != os.getpid():
-                from confluent_kafka.admin import AdminClient
-
-                self._client = AdminClient({**self._settings(), "error_cb": self._note_error})
-                self._process = os.getpid()
-            client = self._client
-        # What it has to say is handed over, so that it does not pile up.
-        client.poll(0)
-        return client
+            if group not in self._groups:
+                client = BrokerClient(self._connection, self._token)
+                self._groups[group] = GroupClient(group, client)
+            return self._groups[group]
 
 
-def _topic_id(topic_id: Any) -> str:
-    """Return what tells a topic from others; nothing where the cluster has zeros for all."""
-    text = str(topic_id or "")
-    return text if text.strip("A") else ""
-
-
-def _parse_topic(described: Any) -> Topic:
-    from confluent_kafka.admin import AclOperation
-
-    rights = described.authorized_operations
-    return Topic(
-        tuple(sorted(partition.id for partition in described.partitions)),
-        _topic_id(described.topic_id),
-        None if rights is None else AclOperation.READ in rights,
-        None if rights is None else AclOperation.WRITE in rights,
-    )
+def _parse_topic(topic: TopicMetadata) -> Topic:
+    return Topic(tuple(sorted(topic.leaders)), topic.identity, topic.readable, topic.writable)

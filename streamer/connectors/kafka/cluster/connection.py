@@ -1,4 +1,4 @@
-"""Settings of a connection to Kafka, for both clients: librdkafka's and Java's."""
+"""Settings of a connection to Kafka, for its clients: kafka-python, librdkafka and Java's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from streamer import __version__
 from streamer.connectors.kafka.security.encryption import Encryption
 from streamer.connectors.kafka.security.jaas import jaas_line
 from streamer.connectors.kafka.security.oauth_tokens import JAVA_LOGIN, token_end, write_token
@@ -19,6 +20,10 @@ _REQUEST_TIMEOUT_NS: Final = 10_000_000_000
 _SOCKET_TIMEOUT_MS: Final = (10, 300_000)
 _SETUP_TIMEOUT_MS: Final = (1_000, 2**31 - 1)
 _METADATA_AGE_MS: Final = (1, 86_400_000)
+
+# What kafka-python takes.
+_MAX_ANSWER_BYTES: Final = 100_000_000
+_MIN_CONNECT_MS: Final = 1_000
 
 _SILENT_LOGGER: Final = logging.Logger("librdkafka", logging.CRITICAL + 1)
 
@@ -106,6 +111,43 @@ class Connection:
             settings["socket.connection.setup.timeout.ms"] = _clamp_ms(
                 self.connect_timeout, _SETUP_TIMEOUT_MS
             )
+        return settings
+
+    def kafka_python_settings(self) -> dict[str, Any]:
+        """Return the settings of kafka-python, but for the token of OAUTHBEARER. They hold secrets.
+
+        Raises:
+            StreamerError: a file of the certificates cannot be read.
+        """
+        settings: dict[str, Any] = {
+            "bootstrap_servers": list(self.brokers),
+            "client_id": self.client_id,
+            # By these, brokers tell in their metrics which programs they serve.
+            "client_software_name": "spark-streamer",
+            "client_software_version": __version__,
+            "security_protocol": self.protocol,
+            "request_timeout_ms": int(self.answer_timeout_s * 1000),
+            "reconnect_backoff_max_ms": 1_000,
+            "receive_message_max_bytes": _MAX_ANSWER_BYTES,
+            # As many threads may ask at once.
+            "max_in_flight_requests_per_connection": 100,
+        }
+        if self.encryption:
+            settings["ssl_context"] = self.encryption.ssl_context()
+        if self.sasl:
+            settings["sasl_mechanism"] = self.sasl.mechanism
+            settings["sasl_plain_username"] = self.sasl.user
+            settings["sasl_plain_password"] = self.sasl.password
+        if self.metadata_max_age is not None:
+            settings["metadata_max_age_ms"] = _clamp_ms(self.metadata_max_age, _METADATA_AGE_MS)
+        if self.idle_timeout is not None:
+            settings["connections_max_idle_ms"] = _clamp_ms(self.idle_timeout, (1, 2**31 - 1))
+        # Another broker is tried after a part of the time.
+        connect_ms = max(int(self.answer_timeout_s * 1000) // 3, _MIN_CONNECT_MS)
+        if self.connect_timeout is not None:
+            connect_ms = _clamp_ms(self.connect_timeout, _SETUP_TIMEOUT_MS)
+        settings["socket_connection_setup_timeout_ms"] = connect_ms
+        settings["socket_connection_setup_timeout_max_ms"] = connect_ms
         return settings
 
     def java_properties(self, brokers: Iterable[str] = ()) -> dict[str, str]:

@@ -34,7 +34,7 @@ CONNECT_TIMEOUT: Final = "connect_timeout"
 KEEP_ALIVE: Final = "keep_alive"
 USER_TIMEOUT: Final = "tcp_user_timeout"
 
-PACKAGES: Final = (Package("confluent_kafka"),)
+PACKAGES: Final = (Package("kafka"), Package("confluent_kafka"))
 """What all components need that have these fields."""
 
 
@@ -59,15 +59,20 @@ def _brokers_problem(addresses: Any) -> str | None:
     return None
 
 
-def _brokers_field(name: str) -> Field:
+def _optional_brokers_problem(addresses: Any) -> str | None:
+    return _brokers_problem(addresses) if brokers_of(addresses) else None
+
+
+def _brokers_field(name: str, description: str = "", *, optional: bool = False) -> Field:
     return Field(
         name,
         "string",
         "Initial brokers as host:port; an item may have several, separated by commas. One "
-        "reachable broker is enough.",
+        f"reachable broker is enough.{description}",
+        optional=optional,
         access=Access.ADDRESS,
         shape="array",
-        check=_brokers_problem,
+        check=_optional_brokers_problem if optional else _brokers_problem,
         examples=(["localhost:9092"], ["foo:9092,bar:9092"]),
     )
 
@@ -111,14 +116,19 @@ def _duration_field(
     )
 
 
-def seed_connection(metadata_max_age: str) -> tuple[Field, ...]:
+def seed_connection(metadata_max_age: str, *, shared: bool = False) -> tuple[Field, ...]:
     """Return the connection of the components with `seed_brokers`.
 
     Args:
         metadata_max_age: the default of that field, which differs between components.
+        shared: whether the section `redpanda` stands in for brokers that are left out.
     """
+    brokers = _brokers_field(SEED_BROKERS)
+    if shared:
+        more = " Without it, the connection is that of the section `redpanda`."
+        brokers = _brokers_field(SEED_BROKERS, more, optional=True)
     return (
-        _brokers_field(SEED_BROKERS),
+        brokers,
         Field(
             CLIENT_ID,
             "string",

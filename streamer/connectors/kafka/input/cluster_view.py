@@ -67,7 +67,8 @@ class ClusterView:
         with self._lock:
             now = time.monotonic()
             if not self._listed_at or now - self._listed_at >= _REFRESH_INTERVAL_S:
-                listed = self.cluster.list_topics(self._timeout_s)
+                named = selection.required_topics or None
+                listed = self.cluster.list_topics(self._timeout_s, named)
                 self._partitions = {name: listed[name] for name in selection.select_topics(listed)}
                 self._listed_at = now
             places = {*places_of(self._partitions, selection), *known}

@@ -126,12 +126,16 @@ SEED_READING: Final = (
         check=_start_problem,
         examples=("earliest", "latest", "2026-01-31T12:00:00Z"),
     ),
-    _size_field(MAX_BYTES, "The most bytes of an answer to Spark.", "50MiB"),
+    _size_field(MAX_BYTES, "Has no effect: see `fetch_max_partition_bytes`.", "50MiB"),
     duration_field(
         MAX_WAIT, f"How long a broker waits for `{MIN_BYTES}`.", default="5s", advanced=True
     ),
-    _size_field(MIN_BYTES, "The fewest bytes of an answer to Spark.", "1B"),
-    _size_field(MAX_PARTITION_BYTES, "The most bytes of a partition in an answer.", "1MiB"),
+    _size_field(MIN_BYTES, "Has no effect: what is read is there.", "1B"),
+    _size_field(
+        MAX_PARTITION_BYTES,
+        "The most bytes of an answer, unless a batch of records is larger.",
+        "1MiB",
+    ),
     Field(
         ISOLATION,
         "string",
@@ -140,6 +144,18 @@ SEED_READING: Final = (
         options=("read_uncommitted", "read_committed"),
     ),
 )
+
+
+def buffer_field(name: str, default: str) -> Field:
+    """Return a field for the size of a buffer of Connect's."""
+    return Field(
+        name,
+        "string",
+        "Has no effect: Spark reads a micro-batch's messages as it needs them.",
+        default=default,
+        advanced=True,
+        check=size_check(0, 2**63 - 1),
+    )
 
 
 def lag_period_field() -> Field:

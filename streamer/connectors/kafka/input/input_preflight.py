@@ -5,7 +5,7 @@ It takes ten seconds at most, and says what is wrong in one line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient, Topic
@@ -55,9 +55,10 @@ def preflight_input(
     Raises:
         KafkaError: it cannot; in one line.
     """
-    listed = cluster.list_topics(deadline.first_timeout_s)
-    names = selection.required_topics or selection.select_topics(listed)
-    described = cluster.describe_topics(names, deadline.remaining_s)
+    names: Sequence[str] = selection.required_topics
+    if not names:
+        names = selection.select_topics(cluster.list_topics(deadline.first_timeout_s))
+    described = cluster.describe_topics(names, deadline.first_timeout_s)
     topics: dict[str, Topic] = {}
     for name, topic in described.items():
         if isinstance(topic, int):

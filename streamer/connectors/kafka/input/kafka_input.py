@@ -26,13 +26,18 @@ class KafkaInput:
 
     def open(self, context: InputContext) -> KafkaSource:
         """Check that the topics can be read, and choose where to begin; see `OpenableInput`."""
-        return self._source().open(context)
+        return self.resolve_source().open(context)
 
     def probe(self) -> str:
         """Check that the topics could be read; see `SupportsProbe`."""
-        return self._source().probe()
+        return self.resolve_source().probe()
 
-    def _source(self) -> KafkaSource:
+    def resolve_source(self) -> KafkaSource:
+        """Return the source with its token.
+
+        Raises:
+            StreamerError: its cache has none.
+        """
         if self.token is None:
             return self.source
         try:

@@ -106,16 +106,26 @@ def read_time_field(parsed: ParsedFields) -> tuple[Interpolation | None, int]:
     return (None, 1) if text is None else (compile_interpolation(text), 1000)
 
 
-def franz_fields(max_in_flight: int, *, traced: bool) -> tuple[Field, ...]:
+def franz_fields(max_in_flight: int, *, traced: bool, shared: bool = False) -> tuple[Field, ...]:
     """Return the fields of an output.
 
     Args:
         max_in_flight: the default of that field.
         traced: whether it has `inject_tracing_map`.
+        shared: whether the section `redpanda` stands in for brokers that are left out.
     """
     return (
-        *seed_connection("1m"),
+        *seed_connection("1m", shared=shared),
         TCP_FIELD,
+        *record_fields(max_in_flight, traced=traced),
+        *PRODUCER_FIELDS,
+        *GUARANTEE_FIELDS,
+    )
+
+
+def record_fields(max_in_flight: int, *, traced: bool) -> tuple[Field, ...]:
+    """Return the fields of records and batches; see `franz_fields`."""
+    return (
         TOPIC_FIELD,
         Field(
             KEY,
@@ -138,8 +148,6 @@ def franz_fields(max_in_flight: int, *, traced: bool) -> tuple[Field, ...]:
         max_in_flight_field(max_in_flight),
         BATCHING_FIELD,
         *([TRACING_FIELD] if traced else []),
-        *PRODUCER_FIELDS,
-        *GUARANTEE_FIELDS,
     )
 
 

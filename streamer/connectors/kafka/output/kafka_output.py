@@ -102,16 +102,10 @@ class KafkaOutput(BulkOutput):
 
     def connect(self, ex: Execution) -> None:
         """Check that a broker answers, unless this worker has been connected before."""
-        worker, producing = self._worker, self._worker.producer
-        if producing.connected:
-            return
         try:
-            ClusterClient(worker.connection, worker.token).cluster_id(
-                worker.connection.answer_timeout_s
-            )
-        except KafkaError as error:
+            self._worker.producer.connect(self._worker.connection.answer_timeout_s)
+        except StreamerError as error:
             raise SendError(str(error)) from None
-        producing.connected = True
 
     def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
         """Send all records of batches, then wait for them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.output.dedupe import DedupeHeaders
 from streamer.connectors.kafka.output.delivery_fields import (
@@ -123,6 +124,6 @@ def _make_worker(
     )
     creating = None
     if output_settings.new_topics is not None:
-        creating = TopicCreator(connection_settings, *output_settings.new_topics)
+        creating = TopicCreator(ClusterClient(connection, token), *output_settings.new_topics)
     choosing = make_chooser(output_settings.partitioner, partitions.count)
     return WorkerClients(connection, token, producing, transactions, choosing, creating)

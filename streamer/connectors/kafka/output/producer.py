@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -27,6 +28,7 @@ from streamer.core.execution import Execution
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
 
 _POLL_INTERVAL_S: Final = 0.5
+_CONNECT_INTERVAL_S: Final = 0.25
 _FIRST_REPORT_NS: Final = 5 * SECOND
 _MAX_REPORT_INTERVAL_NS: Final = 60 * SECOND
 _MAX_NAMED: Final = 3
@@ -68,6 +70,32 @@ class WorkerProducer:
             if self._producer is None:
                 self._producer = make_producer({**self._settings(), "error_cb": self.on_error})
             return self._producer
+
+    def connect(self, timeout_s: float) -> None:
+        """Check that a broker answers, unless one has before.
+
+        Raises:
+            StreamerError: none does in time.
+        """
+        if self.connected:
+            return
+        from confluent_kafka import KafkaException
+
+        producer, until = self.get_producer(), time.monotonic() + timeout_s
+        while True:
+            # Among others, it asks for a token here.
+            call_producer(partial(producer.poll, 0))
+            try:
+                producer.list_topics(timeout=_CONNECT_INTERVAL_S)
+                break
+            except KafkaException as error:
+                if time.monotonic() >= until:
+                    raise StreamerError(
+                        "no broker answers: "
+                        f"{self.last_error or error_text(error.args[0])}; check that Kafka runs "
+                        "and that the addresses are right"
+                    ) from None
+        self.connected = True
 
     def drop(self, producer: Producer) -> None:
         """Give up a producer that is broken; the next one is new."""

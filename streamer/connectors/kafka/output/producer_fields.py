@@ -174,7 +174,8 @@ def producer_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
             MAX_REQUESTS,
             f"is {parsed[MAX_REQUESTS]}; idempotent_write requires 1, or set it to false",
         )
-    if parsed[TRANSACTIONAL] and not parsed[IDEMPOTENT]:
+    # The section `redpanda` has these fields without the guarantees of an output.
+    if parsed.get(TRANSACTIONAL) and not parsed[IDEMPOTENT]:
         yield IDEMPOTENT, "is false; transactional requires it, leave it at true"
     if parse_size(parsed[MAX_WRITE]) < parse_size(parsed[MAX_MESSAGE]):
         yield MAX_WRITE, f"is less than {MAX_MESSAGE}; a batch is sent in one, so raise it"

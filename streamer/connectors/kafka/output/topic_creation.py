@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
-from streamer.connectors.kafka.cluster.errors import TOPIC_EXISTS, error_text
+from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
+from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.core.errors import StreamerError
 
 _CREATE_TIMEOUT_S: Final = 15.0
@@ -15,17 +16,15 @@ _CREATE_TIMEOUT_S: Final = 15.0
 class TopicCreator:
     """Creates each topic once; threads may share it."""
 
-    def __init__(
-        self, settings: Callable[[], Mapping[str, Any]], partitions: int, replication: int
-    ) -> None:
+    def __init__(self, cluster: ClusterClient, partitions: int, replication: int) -> None:
         """Set up.
 
         Args:
-            settings: returns librdkafka's settings of a connection.
+            cluster: the client that asks.
             partitions: how many partitions a topic gets; -1 for what the broker says.
             replication: how often it is kept; -1 for what the broker says.
         """
-        self._settings = settings
+        self._cluster = cluster
         self._partitions = partitions
         self._replication = replication
         self._known: set[str] = set()
@@ -44,18 +43,15 @@ class TopicCreator:
                     self._known.add(topic)
 
     def _create(self, topic: str) -> None:
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient, NewTopic
-
-        new = NewTopic(topic, num_partitions=self._partitions, replication_factor=self._replication)
+        # Its session ends at once: hardly any worker meets a second topic.
         try:
-            # Kept until there is an answer: a client that goes takes its questions with it.
-            client = AdminClient(dict(self._settings()))
-            client.create_topics([new])[topic].result(_CREATE_TIMEOUT_S)
-        except KafkaException as error:
-            cause = error.args[0]
-            if cause.code() != TOPIC_EXISTS:
-                raise StreamerError(
-                    f"the topic {topic!r} cannot be created: {error_text(cause)}; create it by "
-                    "hand, or correct custom_topic_creation"
-                ) from None
+            self._cluster.create_topic(
+                topic, self._partitions, self._replication, _CREATE_TIMEOUT_S
+            )
+        except KafkaError as error:
+            raise StreamerError(
+                f"the topic {topic!r} cannot be created: {error}; create it by hand, or correct "
+                "custom_topic_creation"
+            ) from None
+        finally:
+            self._cluster.close()

@@ -1,17 +1,17 @@
-"""TLS of Kafka's two clients, as the field `tls` says it.
+"""TLS of Kafka's clients, as the field `tls` says it.
 
-librdkafka takes files and texts as they are. Java's client takes PEM since Kafka 2.7, but keys in
-PKCS #8 only, and has no way to leave a certificate unchecked: with `skip_cert_verify` it is told to
-trust exactly the certificates that the brokers show when the stream starts.
+kafka-python takes Python's own context, as all other components do. librdkafka takes files and
+texts as they are. Java's client takes PEM since Kafka 2.7, but keys in PKCS #8 only, and has no way
+to leave a certificate unchecked: with `skip_cert_verify` it is told to trust exactly the
+certificates that the brokers show when the stream starts.
 """
 
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.connectors.tls import (
     CLIENT_CERTS,
@@ -25,6 +25,9 @@ from streamer.connectors.tls import (
 )
 from streamer.core.errors import StreamerError
 from streamer.sdk.spec import ParsedFields
+
+if TYPE_CHECKING:
+    import ssl
 
 _CONNECT_TIMEOUT_S: Final = 5.0
 
@@ -43,6 +46,16 @@ class Encryption:
     def verifies_brokers(self) -> bool:
         """Whether the brokers' certificates are looked at."""
         return not self.parsed[SKIP_CERT_VERIFY]
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Return what Python's `ssl` takes.
+
+        Raises:
+            StreamerError: a certificate or a key cannot be read.
+        """
+        context = tls_context(self.parsed)
+        assert context is not None
+        return context
 
     def librdkafka_settings(self) -> dict[str, Any]:
         """Return the settings of librdkafka.
@@ -96,8 +109,7 @@ class Encryption:
         return text
 
     def _fetch_certificates(self, brokers: Iterable[str]) -> str:
-        context = tls_context(self.parsed)
-        assert context is not None
+        context = self.ssl_context()
         shown: dict[str, None] = {}
         why = ""
         for broker in brokers:
@@ -148,6 +160,9 @@ def _fetch_certificate(broker: str, context: ssl.SSLContext) -> str:
         shown = encrypted.getpeercert(binary_form=True)
     if not shown:
         raise OSError("no certificate")
+    # Imported here: every command knows the fields, and few connect.
+    import ssl
+
     return ssl.DER_cert_to_PEM_cert(shown)
 
 

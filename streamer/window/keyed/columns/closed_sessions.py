@@ -8,15 +8,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamer.core.message import Message
-from streamer.window.aggregate.fire_groups import AggregatedGroup
 from streamer.window.contract import Emission, WindowReason
 from streamer.window.fire.emission_batch import EmissionBatch
+from streamer.window.fire.group_columns import GroupColumns
+from streamer.window.fire.group_labels import make_label_columns
 from streamer.window.keyed.columns.numeric_aggregates import NumericAggregates
 from streamer.window.keyed.columns.open_sessions import OpenSessions
 from streamer.window.keyed.emit_queue import ON_CLOSE
 from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
-from streamer.window.pack.window_metadata import make_window_metadata_batch
 from streamer.window.settings.int_codec import Bools
 
 BATCHES_PER_EMISSION: Final = 1_000
@@ -72,24 +71,21 @@ class ClosedSessions:
         if any(spelling for _, _, spelling in decoded):
             spelt = [decoded[n][2] or key for n, key in zip(which, some.keys, strict=True)]
         # A session ends with the latest of its events.
-        labels = make_window_metadata_batch(
+        labels = make_label_columns(
             some.starts, some.ends, reasons, some.ends, spelt if self._keyed else ()
         )
-        groups = []
-        for payload, number, entries, size, values in zip(
+        columns = GroupColumns(
+            text,
             some.payloads,
+            some.counts.tolist(),
+            [(own, error) for own, error, _ in decoded],
             which,
             labels,
-            some.counts.tolist(),
             self._aggregates.list_results(some.numbers, some.counts),
-            strict=True,
-        ):
-            own, error, _ = decoded[number]
-            message = Message(payload, {**own, **entries} if own else entries, error)
-            groups.append(AggregatedGroup(message, text, values.__getitem__, size))
-        keys = some.keys if self._keyed else [None] * len(groups)
+        )
+        keys = some.keys if self._keyed else [None] * len(which)
         return EmissionBatch.from_columns(
-            groups, some.starts.tolist(), some.ends.tolist(), reasons, keys
+            columns, some.starts.tolist(), some.ends.tolist(), reasons, keys
         )
 
     def iterate_emissions(self) -> Iterator[Emission]:

@@ -96,12 +96,10 @@ class NumericAggregates:
                     inexact = beyond if inexact is None else inexact | beyond
         return inexact
 
-    def list_results(self, columns: Sequence[NumberColumn], counts: Ints) -> list[tuple[Any, ...]]:
-        """Return by session the results of its aggregates."""
-        if not self._parts:
-            return [()] * len(counts)
+    def list_results(self, columns: Sequence[NumberColumn], counts: Ints) -> list[list[Any]]:
+        """Return by aggregate its results, by session."""
         numbers = (column.values.tolist() for column in columns)
-        return list(zip(*(self._list_by_part(numbers, counts.tolist())), strict=True))
+        return self._list_by_part(numbers, counts.tolist())
 
     def dump_states(self, columns: Sequence[NumberColumn], counts: Ints) -> list[list[Any]]:
         """Return by session the states of its aggregates, see `MappingAggregation.dump`."""

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import pickle
+import ssl
 import stat
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from streamer import __version__
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.connection_fields import read_connection
 from streamer.connectors.kafka.security.oauth_tokens import java_token_problem, token_end
@@ -67,6 +69,35 @@ def test_the_defaults_of_each_component_are_connects():
         "topic.metadata.refresh.interval.ms": 60000,
         "socket.timeout.ms": 10000,
         "connections.max.idle.ms": 20000,
+    }
+
+
+def test_kafka_python_gets_the_same_settings_and_tries_another_broker_in_time():
+    text = (
+        "{seed_brokers: ['a:1,b:2'], client_id: me, request_timeout_overhead: 6s, "
+        "tls: {enabled: true, skip_cert_verify: true}, "
+        "sasl: [{mechanism: SCRAM-SHA-256, username: u, password: p}]}"
+    )
+    settings = connection(text).kafka_python_settings()
+    context = settings.pop("ssl_context")
+    assert (context.check_hostname, context.verify_mode) == (False, ssl.CERT_NONE)
+    assert settings == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "client_id": "me",
+        "client_software_name": "spark-streamer",
+        "client_software_version": __version__,
+        "security_protocol": "SASL_SSL",
+        "request_timeout_ms": 6_000,
+        "reconnect_backoff_max_ms": 1_000,
+        "receive_message_max_bytes": 100_000_000,
+        "max_in_flight_requests_per_connection": 100,
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "u",
+        "sasl_plain_password": "p",
+        "metadata_max_age_ms": 60_000,
+        "connections_max_idle_ms": 20_000,
+        "socket_connection_setup_timeout_ms": 2_000,
+        "socket_connection_setup_timeout_max_ms": 2_000,
     }
 
 

@@ -68,8 +68,9 @@ def test_a_certificate_that_nobody_verifies_is_none_that_is_refused(kafka_secure
         (
             "TLS",
             {"tls": {"root_cas_file": "STRANGER"}},
-            "the TLS handshake with localhost:PORT fails: SSL handshake failed: certificate verify "
-            "failed; set tls.root_cas_file to the authority that signed the broker's certificate",
+            "the TLS handshake with localhost:PORT fails: certificate verify failed: unable to get "
+            "local issuer certificate; set tls.root_cas_file to the authority that signed the "
+            "broker's certificate",
         ),
         (
             "MUTUAL",
@@ -79,9 +80,8 @@ def test_a_certificate_that_nobody_verifies_is_none_that_is_refused(kafka_secure
         (
             "SECURE",
             {"mechanism": "PLAIN", "sasl": {"password": "wrong"}},
-            "the broker localhost:PORT refuses PLAIN of user 'alice': SASL authentication error: "
-            "Authentication failed: Invalid username or password; check mechanism, user and "
-            "password in sasl",
+            "the broker localhost:PORT refuses PLAIN of user 'alice': Authentication failed: "
+            "Invalid username or password; check mechanism, user and password in sasl",
         ),
         (
             "SASL",
@@ -91,7 +91,7 @@ def test_a_certificate_that_nobody_verifies_is_none_that_is_refused(kafka_secure
         (
             "SECURE",
             {"mechanism": "OAUTHBEARER", "sasl": {"token": "eyJhbGciOiJub25lIn0.e30."}},
-            "refuses OAUTHBEARER: SASL authentication error",
+            "refuses OAUTHBEARER: ",
         ),
         ("PLAINTEXT", {"address": "TLS"}, "answers in PLAINTEXT, which the config says"),
         ("TLS", {"address": "PLAINTEXT"}, "the listener may be without TLS: leave tls out"),

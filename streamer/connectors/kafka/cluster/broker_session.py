@@ -1,0 +1,254 @@
+"""A session of kafka-python with a cluster: its connections, and questions with limited time.
+
+This and `requests` are the only modules that import kafka-python, which takes a quarter of a
+second; `BrokerClient` imports them when a broker is asked first. They use its connections
+(`kafka.net`) and its messages (`kafka.protocol`), not its admin client: that asks twice for each
+offset, fails for all partitions when one is gone, and has no time for a single question.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import kafka.errors as kafka_errors
+from kafka.future import Future
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaTCPTransport
+
+from streamer.connectors.kafka.cluster.connection import Connection
+from streamer.connectors.kafka.cluster.connection_errors import ConnectionFailure
+from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.errors import OutOfTimeError
+
+T = TypeVar("T")
+
+_MAX_FAILURES: Final = 50
+_RECEIVE_BYTES: Final = 1 << 18
+_RETRY_PAUSE_S: Final = 0.05
+# One broker of several may be silent: another is asked after a part of the time.
+_TRIES: Final = 3
+_MIN_TRY_S: Final = 1.0
+# What is asked is over by itself when its time is; this is for when a connection hangs.
+_GRACE_S: Final = 0.1
+
+# What kafka-python logs is raised as an error, with its reason, where a question ends.
+_LOG: Final = logging.getLogger("kafka")
+
+
+class BrokerSession:
+    """Connections to the brokers of one cluster, in a thread of its own; threads may share it.
+
+    Attributes:
+        net: kafka-python's loop, in that thread.
+        manager: its connections.
+        leaders: the node that leads each partition, as far as it is known.
+        coordinators: the node of each consumer group, likewise.
+        failures: connections that have failed, the oldest first.
+        users: questions that use it now, counted by its owner.
+    """
+
+    def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
+        """Begin; it is connected when it is asked first.
+
+        Raises:
+            StreamerError: a file of the certificates cannot be read.
+        """
+        settings = connection.kafka_python_settings()
+        if connection.sasl is not None:
+            source = token or (lambda: connection.sasl.token if connection.sasl else "")
+            settings["sasl_oauth_token_provider"] = _Token(source, connection.sasl.extensions)
+        _LOG.setLevel(logging.CRITICAL + 1)
+        self.leaders: dict[PartitionRef, int] = {}
+        self.coordinators: dict[str, int] = {}
+        self.failures: deque[ConnectionFailure] = deque(maxlen=_MAX_FAILURES)
+        self.users = 0
+        self._waiting: set[threading.Event] = set()
+        self.net = NetworkSelector(client_id=connection.client_id, slow_task_threshold_secs=0)
+        self.manager = _Manager(self.net, self._note_failure, settings)
+        self.net.start()
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether a broker holds the client back by a quota now."""
+        return any("throttle" in conn.paused for conn in self.manager.connections())
+
+    def query(self, question: Callable[[Requests], Coroutine[Any, Any, T]], timeout_s: float) -> T:
+        """Return the answer to a question, a coroutine that runs in the session's thread.
+
+        Raises:
+            OutOfTimeError: there is none in time, or a broker refuses the connection.
+        """
+        done = threading.Event()
+        self._waiting.add(done)
+        try:
+            future = self.manager.call_soon(question, Requests(self, time.monotonic() + timeout_s))
+            future.add_both(lambda _: done.set())
+            done.wait(timeout_s + _GRACE_S)
+        finally:
+            self._waiting.discard(done)
+        if not future.is_done:
+            raise OutOfTimeError
+        if future.exception is not None:
+            raise future.exception
+        answer: T = future.value
+        return answer
+
+    def close(self) -> None:
+        """Disconnect; may wait for a name to be resolved."""
+        try:
+            self.net.run(self.manager.close)
+        finally:
+            self.net.close()
+
+    def _note_failure(self, failure: ConnectionFailure) -> None:
+        self.failures.append(failure)
+        if failure.is_permanent and not self.manager.bootstrapped:
+            for done in tuple(self._waiting):
+                done.set()
+
+
+class Requests:
+    """The requests of one question, which share its time."""
+
+    def __init__(self, session: BrokerSession, until: float) -> None:
+        """Take the session, and when the time is over (`time.monotonic`)."""
+        self.session = session
+        self._until = until
+        self._manager = session.manager
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds that are left.
+
+        Raises:
+            OutOfTimeError: none are.
+        """
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise OutOfTimeError
+        return left
+
+    async def pause(self, seconds: float = _RETRY_PAUSE_S) -> None:
+        """Wait before the next try."""
+        await self.session.net.sleep(min(seconds, self.remaining_s))
+
+    async def send(self, make: Callable[[], Any]) -> Any:
+        """Send a request to any broker, again until one answers; returns the response.
+
+        Args:
+            make: makes the request.
+        """
+        while True:
+            left = self.remaining_s
+            if not self._manager.bootstrapped:
+                await self._manager.bootstrap_async(None, False)
+            try:
+                within = min(left, max(left / _TRIES, _MIN_TRY_S))
+                return await self._manager.send(make(), request_timeout_ms=within * 1000)
+            except kafka_errors.IncompatibleBrokerVersion:
+                raise
+            except kafka_errors.KafkaError:
+                await self.pause()
+
+    def begin(self, node: int, request: Any, timeout_s: float | None = None) -> Any:
+        """Send a request to one broker; returns kafka-python's future, which may be awaited.
+
+        Args:
+            node: its number.
+            request: the request.
+            timeout_s: seconds after which the connection is given up; None for those left.
+        """
+        within = self.remaining_s if timeout_s is None else timeout_s
+        try:
+            return self._manager.send(request, node, request_timeout_ms=within * 1000)
+        except kafka_errors.UnknownBrokerIdError as error:
+            return Future().failure(error)
+
+
+class _Manager(KafkaConnectionManager):
+    """Connections of kafka-python that tell why they fail, and do not wait for ever for TLS."""
+
+    def __init__(
+        self,
+        net: Any,
+        on_failure: Callable[[ConnectionFailure], None],
+        settings: Mapping[str, Any],
+    ) -> None:
+        super().__init__(net, **settings)
+        self._on_failure = on_failure
+        self._watched: dict[Any, Any] = {}
+
+    def get_connection(self, node_id: Any, *args: Any, **more: Any) -> Any:
+        conn = super().get_connection(node_id, *args, **more)
+        if self._watched.get(node_id) is not conn:
+            self._watched[node_id] = conn
+            node = self.cluster.broker_metadata(node_id)
+            address = f"{node.host}:{node.port}"
+            conn.close_future.add_errback(lambda error: self._note(address, error))
+            limit_ms = self.socket_connection_setup_timeout_ms(node_id)
+            self._net.call_later(limit_ms * 1.2 / 1000, lambda: _give_up(conn))
+        return conn
+
+    def connections(self) -> list[Any]:
+        """Return the newest connection to each node."""
+        return list(self._watched.values())
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        transport = await super()._build_transport(node, timeout_at=timeout_at)
+        receive = transport._sock_recv
+        if type(transport) is KafkaTCPTransport:
+            # It would receive 4 KiB at once: a fifth of what a small record costs.
+            receive = partial(_receive, transport._sock)
+
+        def receive_all() -> tuple[bytes, Exception | None]:
+            # What comes together with the end of a connection is read first: a broker says why it
+            # refuses a user, and hangs up. kafka-python 3.0 would lose it.
+            data, error = receive()
+            return (data, None) if data else (data, error)
+
+        transport._sock_recv = receive_all
+        return transport
+
+    def _note(self, address: str, error: Exception) -> None:
+        self._on_failure(ConnectionFailure(time.monotonic(), address, error, self.bootstrapped))
+
+
+def _receive(sock: socket.socket) -> tuple[bytes, Exception | None]:
+    """Return what has come, and why there is no more, as kafka-python's transport does."""
+    try:
+        data = sock.recv(_RECEIVE_BYTES)
+    except (BlockingIOError, InterruptedError):
+        return b"", None
+    except OSError as error:
+        return b"", kafka_errors.KafkaConnectionError(error)
+    return data, None if data else kafka_errors.KafkaConnectionError("socket disconnected")
+
+
+def _give_up(conn: Any) -> None:
+    """End a connection whose TLS handshake nobody answers: kafka-python waits without a limit."""
+    if conn.initializing and conn.transport is None:
+        conn.close(kafka_errors.KafkaTimeoutError("no handshake"))
+
+
+class _Token(AbstractTokenProvider):
+    """Hands kafka-python the token of OAUTHBEARER."""
+
+    def __init__(self, source: Callable[[], str], extensions: Mapping[str, str]) -> None:
+        super().__init__()
+        self._source = source
+        self._extensions = dict(extensions)
+
+    def token(self) -> str:
+        return self._source()
+
+    def extensions(self) -> dict[str, str]:
+        return self._extensions

@@ -1,0 +1,124 @@
+"""Sessions of inputs: what comes is on the disk before it is acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from streamer.connectors.nats.connection import (
+    Client,
+    NatsConnection,
+    NatsError,
+    connect,
+    nats_errors,
+)
+from streamer.connectors.spool.reconnecting_receiver import (
+    ConnectionLostError,
+    Session,
+    start_sessions,
+)
+from streamer.connectors.spool.spool_source import SpoolSource
+from streamer.connectors.spool.store import SpoolStore
+from streamer.sdk.input.input_context import InputContext
+from streamer.sdk.spec import ParsedFields
+
+_WAIT_S: Final = 0.5
+"""Seconds after which a session looks whether the stream stops."""
+MAX_RECORDS: Final = 1_000
+"""Messages that are written to the disk at once, at most."""
+
+
+class MessageQueue:
+    """The messages that have come and are not on the disk yet."""
+
+    def __init__(self, limit: int) -> None:
+        """Take the number of messages that may wait; more wait at the server."""
+        self._queue: asyncio.Queue[Any] = asyncio.Queue(limit)
+        self._is_closed = asyncio.Event()
+
+    async def put(self, message: Any) -> None:
+        """Add a message, as soon as there is room."""
+        await self._queue.put(message)
+
+    def close(self) -> None:
+        """Note that no more messages come."""
+        self._is_closed.set()
+
+    async def take(self) -> list[Any]:
+        """Return what waits, at least one message unless none comes for a while.
+
+        Raises:
+            ConnectionLostError: nothing waits, and nothing comes any more.
+        """
+        taken: list[Any] = []
+        if self._queue.empty():
+            if self._is_closed.is_set():
+                raise ConnectionLostError("the server has closed the connection")
+            try:
+                taken.append(await asyncio.wait_for(self._queue.get(), _WAIT_S))
+            except TimeoutError:
+                return taken
+        while len(taken) < MAX_RECORDS and not self._queue.empty():
+            taken.append(self._queue.get_nowait())
+        return taken
+
+
+Subscribe = Callable[[Client, MessageQueue, Session], Awaitable[None]]
+"""Has messages put into the queue."""
+Store = Callable[[Client, Sequence[Any], Session], Awaitable[bool]]
+"""Writes messages to the disk, and acknowledges them; False when the stream stops before."""
+
+
+@dataclass(frozen=True)
+class NatsInput:
+    """An input before it is opened.
+
+    Attributes:
+        parsed: its fields.
+        name: its name.
+        labels: of its log lines and counts.
+        subscribe: begins to receive.
+        store: takes what was received.
+        limit: messages that may wait for the disk.
+    """
+
+    parsed: ParsedFields
+    name: str
+    labels: dict[str, str]
+    subscribe: Subscribe
+    store: Store
+    limit: int = MAX_RECORDS
+
+    def open(self, context: InputContext) -> SpoolSource:
+        """Begin to receive; return the source of what the spool holds."""
+        store = SpoolStore.for_input(context)
+
+        def session(one: Session) -> None:
+            try:
+                with nats_errors():
+                    asyncio.run(self._run(one))
+            except NatsError as e:
+                raise ConnectionLostError(str(e)) from None
+
+        start_sessions(context, store, self.name, self.labels, session)
+        return SpoolSource(context.directory, inline=not context.is_local)
+
+    async def _run(self, session: Session) -> None:
+        queue = MessageQueue(self.limit)
+        client = await connect(self.parsed, queue.close)
+        try:
+            await self.subscribe(client, queue, session)
+            await client.flush()
+            session.set_connected()
+            while not session.context.stopping:
+                messages = await queue.take()
+                if messages and not await self.store(client, messages, session):
+                    return
+        finally:
+            await client.close()
+
+    def probe(self) -> str:
+        """Check that a server answers."""
+        return NatsConnection(self.parsed).probe()

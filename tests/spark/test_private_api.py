@@ -302,7 +302,7 @@ def test_rows_of_a_single_partition_come_with_the_plan() -> None:
     assert -1 not in positions and positions == sorted(positions), source
     package = "org.apache.spark.sql.execution.datasources.v2.python"
     assert_has(
-        "spark-sql", f"{package}.PythonMicroBatchStream", "cachedInputPartition", "dropCache"
+        "spark-sql", f"{package}.PythonMicroBatchStreamBase", "cachedInputPartition", "dropCache"
     )
 
 

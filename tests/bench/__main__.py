@@ -32,6 +32,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     keys        many keys: CPU of an event and of a result, state and memory, by kinds of windows
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
+    columns     fields read as columns against messages parsed one by one, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
@@ -89,6 +90,7 @@ from pathlib import Path
 from tests.bench import (
     aggregates,
     cluster,
+    columns,
     compare,
     http_requests,
     idle,
@@ -135,6 +137,7 @@ PARTS = (
     "soak",
     "aggregates",
     "stages",
+    "columns",
     "micro_batch",
 )
 APART = "compare", "soak"
@@ -275,6 +278,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
+    elif part == "columns":
+        columns.columns(work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "micro_batch":

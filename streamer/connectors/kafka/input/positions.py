@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -86,6 +86,25 @@ def list_kafka_ends(data: Any) -> list[Offsets]:
         at = KafkaPosition.from_offset(data).at
         return [nest_offsets({place: offset for place, offset in at.items() if offset >= 0})]
     return [ends for child in data.values() for ends in list_kafka_ends(child)]
+
+
+def replace_kafka_ends(data: Any, ends: Iterable[Offsets]) -> Any:
+    """Return the position of a stream with other next offsets of its Kafka inputs.
+
+    Args:
+        data: the position, as JSON; see `list_kafka_ends`. One without Kafka is returned as it is.
+        ends: the next offsets of each Kafka input, in their order.
+    """
+    left = iter(ends)
+
+    def replace_inside(data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        if is_position(data):
+            return KafkaPosition(flatten_offsets(next(left))).to_offset()
+        return {name: replace_inside(child) for name, child in data.items()}
+
+    return replace_inside(data)
 
 
 def limit_ends(

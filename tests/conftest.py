@@ -15,6 +15,7 @@ from tests.servers.kafka.secured import Secured, secured_broker
 from tests.servers.mariadb import mariadb_server
 from tests.servers.postgres import postgres_server
 from tests.servers.redis import redis_server
+from tests.servers.registry import Registry, registry
 
 # Tiers, the sample, workers and the report; `pytester` runs pytest in their tests.
 pytest_plugins = ("tests.plugin.hooks", "pytester")
@@ -75,6 +76,13 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 def kafka(kafka_broker: Broker) -> Kafka:
     """A client of the shared broker; tests that share it use topics and groups of their own."""
     return kafka_broker.client()
+
+
+@pytest.fixture(scope="session")
+def schema_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """A schema registry that tests share; their subjects are their own."""
+    with registry(tmp_path_factory.mktemp("registry")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -61,6 +61,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("spool", "http_client", "kafka", "mqtt"),
         "nats",
         ("formats", "http_server", "redis", "sql"),
+        "schema_registry",
     ),
     "components": (COMPONENT_KINDS, "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),

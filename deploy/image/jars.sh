@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fetch the jars that PySpark does not bring: for Kafka, and for S3.
+# Fetch the jars that PySpark does not bring: those for S3. Kafka takes none.
 #
-#   jars.sh DIRECTORY          with Maven; they come to DIRECTORY/jars and DIRECTORY/s3
+#   jars.sh DIRECTORY          with Maven; they come to DIRECTORY/s3
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 into=$1
@@ -15,7 +15,5 @@ check() { # check SUMS DIRECTORY: they are the very jars that the sums are of, a
         test "$(find . -name '*.jar' | wc -l)" -eq "$(wc -l < "$here/$1")"
     )
 }
-fetch jars/pom.xml jars
 fetch image/s3-pom.xml s3
-check jars/SHA256SUMS jars
 check image/s3-SHA256SUMS s3

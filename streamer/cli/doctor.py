@@ -118,14 +118,16 @@ def _run_checks(config: Config | None, options: Options) -> Iterator[Diagnosis]:
     if plan is not None:
         yield from diagnose("config", partial(check_reachability, plan))
     yield from diagnose("extras", packages.check_extras)
-    check_jars = partial(packages.check_kafka_jars, os.environ, jars, _reads_kafka(plan))
-    yield from diagnose("kafka jars", check_jars)
+    if _needs_kafka_jars(plan):
+        check_jars = partial(packages.check_kafka_jars, os.environ, jars)
+        yield from diagnose("kafka jars", check_jars)
 
 
-def _reads_kafka(plan: Any) -> bool:
+def _needs_kafka_jars(plan: Any) -> bool:
+    from streamer.engine.planner.kafka_inputs import JVM_READER
     from streamer.spark.jars.kafka_jars import reads_kafka
 
-    return plan is not None and reads_kafka(plan.input)
+    return plan is not None and plan.kafka_reader == JVM_READER and reads_kafka(plan.input)
 
 
 def _find_local_directory(checkpoint: str | None) -> Path:

@@ -76,7 +76,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         nats_request_reply ollama_chat ollama_embeddings ollama_moderation
         openai_chat_completion openai_embeddings openai_image_generation openai_speech
         openai_transcription openai_translation parquet protobuf qdrant redpanda_data_transform
-        schema_registry_decode schema_registry_encode sentry_capture slack_thread sql
+        sentry_capture slack_thread sql
         string_split text_chunker wasm
     """,
     Kind.OUTPUT: """

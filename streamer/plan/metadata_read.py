@@ -27,7 +27,7 @@ _KNOWN_PROCESSORS: Final = frozenset(
         *("bloblang", "mapping", "mutation", "group_by", "group_by_value", "catch", "try"),
         *("switch", "for_each", "noop", "log", "metric", "split", "bounds_check", "sleep"),
         *("select_parts", "dedupe", "compress", "decompress", "jmespath", "parse_log", "xml"),
-        *("grok", "resource", "processors"),
+        *("grok", "resource", "processors", "schema_registry_decode", "schema_registry_encode"),
     )
 )
 _FILTERED_OUTPUTS: Final = frozenset(("kafka_franz", "redpanda", "redpanda_common"))

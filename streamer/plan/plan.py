@@ -82,6 +82,7 @@ class Plan:
         limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
+        kafka_reader: who reads Kafka: `workers`, or Spark's own source in the `jvm`.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
         buffers: where there are several, all of them; what is said above of the buffer and what
@@ -119,6 +120,7 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
+    kafka_reader: str = "workers"
     buffers: tuple[StreamBuffer, ...] = ()
     stream_outputs: tuple[ParsedComponent, ...] = ()
     is_interval_fixed: bool = False
@@ -342,10 +344,9 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         find_spark_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
-    windows, spark = buffer.windows, config.spark
-    master, shards = spark["master"], 0
+    windows, spark, shards = buffer.windows, config.spark, 0
     if windows.window is not None:
-        shards = spark["shards"] or count_cores(master, spark["conf"])
+        shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=input,
@@ -361,7 +362,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         output=output,
         late_output=buffer.late_output,
         resources=resources,
-        master=master,
+        master=spark["master"],
         shards=shards,
         interval=_choose_interval(config, buffer),
         is_interval_fixed=_is_interval_fixed(config, windows, buffers),
@@ -376,6 +377,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         keyed_state=_plan_keyed_state(config, windows, processors),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
+        kafka_reader=spark["kafka"]["reader"],
     )
 
 

@@ -33,6 +33,8 @@ class Fallback(StrEnum):
     """Threads that Spark leaves behind streams were not found, or not as they are known."""
     FORKED_FILES = "spark_forked_files_total"
     """A Spark that starts a process for each file that it creates on this machine."""
+    PLANNED_FRAMES = "spark_planned_frames_total"
+    """A query whose results Spark plans another query for, in each micro-batch."""
 
 
 _TEXTS: Final[Mapping[Fallback, str]] = {
@@ -41,6 +43,8 @@ _TEXTS: Final[Mapping[Fallback, str]] = {
     "that they start more slowly",
     Fallback.UNKNOWN_MONITORS: "the threads that Spark leaves behind a stream were not found, so "
     "its memory grows with each start of a stream",
+    Fallback.PLANNED_FRAMES: "Spark plans another query for the results of each micro-batch, which "
+    "costs more",
     Fallback.FORKED_FILES: "Spark starts a process for each file of a checkpoint, so that a "
     "micro-batch costs more",
 }

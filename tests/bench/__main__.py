@@ -21,6 +21,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     compare     windows of each light in this and in --peer, on the same events; not one of `all`
     windows     the kinds of windows by event time, one by one; see below
     kafka       the main job's windows filled from a topic, against files; a broker beside it
+    kafka_questions  ends of 1, 12, 200 partitions: CPU, latency, imports, threads; 1 minute
     http_server requests of one message, and bodies of many lines, into a running program
     processors  a pipeline of ten processors against the sum of its parts
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
@@ -28,8 +29,10 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
                 million events, bytes shuffled and checkpointed per event, memory of a worker
     load        how late output is by the rate of events, up to the knee, for windows and a mapping
     growth      CPU for a million events by keys, shards and size of windows
+    keys        many keys: CPU of an event and of a result, state and memory, by kinds of windows
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
+    columns     fields read as columns against messages parsed one by one, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
@@ -88,10 +91,12 @@ from pathlib import Path
 from tests.bench import (
     aggregates,
     cluster,
+    columns,
     compare,
     http_requests,
     idle,
     kafka,
+    kafka_questions,
     machine,
     mappings,
     memory,
@@ -105,7 +110,7 @@ from tests.bench import (
 )
 from tests.bench.latency import parts as latencies
 from tests.bench.latency import streams
-from tests.bench.load import growth, plots, ramp, soak
+from tests.bench.load import growth, keys, plots, ramp, soak
 from tests.bench.load import live as loaded
 from tests.bench.windows import kinds
 from tests.bench.windows.settings import Settings
@@ -122,15 +127,18 @@ PARTS = (
     "compare",
     "windows",
     "kafka",
+    "kafka_questions",
     "http_server",
     "processors",
     "mappings",
     "cluster",
     "load",
     "growth",
+    "keys",
     "soak",
     "aggregates",
     "stages",
+    "columns",
     "micro_batch",
 )
 APART = "compare", "soak"
@@ -248,6 +256,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         compare.compare(work, a.events, a.peer, a.master)
     elif part == "windows":
         kinds.windows(work, Settings(a.events, a.pace, a.master, a.held, a.alone), a.kinds)
+    elif part == "kafka_questions":
+        kafka_questions.kafka_questions(work)
     elif part == "kafka":
         kafka.kafka(work, a.events, a.pace, a.master)
     elif part == "http_server":
@@ -258,6 +268,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         mappings.mappings()
     elif part == "load":
         _load(work, a.step, a.plots)
+    elif part == "keys":
+        keys.keys(work / "keys", a.master)
     elif part == "growth":
         found = growth.growth(work / "growth", a.events, a.master)
         if a.plots:
@@ -267,6 +279,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
+    elif part == "columns":
+        columns.columns(work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "micro_batch":

@@ -19,6 +19,8 @@ from tests.bench.speed import LEFT_OUT, Speed
 from tests.servers.kafka import Broker, Kafka
 
 PARTITIONS = 4
+READERS = {"workers": 0.85, "jvm": 0.55}
+"""Who reads Kafka, with the least part of the rate of files that each is to reach."""
 AHEAD = 7 * 24 * 3600
 TOPIC, GROUP = "lights", "bench"
 
@@ -46,16 +48,20 @@ def kafka(work: Path, events: int, pace: float, master: str) -> None:
         _produce(broker.client(), paths)
         text = INPUT.format(broker=broker.address(), topic=TOPIC, group=GROUP)
         of_kafka = of_files.replace(jobs.FILES.format(files=pattern), text)
-        tree = Tree(broker.pid, 0.2)
-        with product(of_kafka, work / "of-kafka") as run:
-            run.wait_for_messages(events, 60 + events / 10_000)
-            found = _filling(run)
-            first, last = _span(run)
-        brokers = (tree.cpu_at(last) - tree.cpu_at(first)) / found.events * 1e6
-        tree.stop()
-    _tell("kafka", found)
-    report.figure("CPU of the broker for a million events", brokers, "s")
-    report.figure("kafka / files", found.rate / files.rate, "", least=0.55)
+        for reader, least in READERS.items():
+            config = of_kafka.replace("spark:\n", f"spark:\n  kafka: {{reader: {reader}}}\n")
+            tree = Tree(broker.pid, 0.2)
+            with product(config, work / f"of-{reader}") as run:
+                run.wait_for_messages(events, 60 + events / 10_000)
+                found = _filling(run)
+                first, last = _span(run)
+            brokers = (tree.cpu_at(last) - tree.cpu_at(first)) / found.events * 1e6
+            tree.stop()
+            _tell(f"kafka by {reader}", found)
+            report.figure("CPU of the broker for a million events", brokers, "s")
+            report.figure("kafka / files", found.rate / files.rate, "", least=least)
+            more = found.cpu_per_million / files.cpu_per_million
+            report.figure("CPU of kafka / files", more, "")
     shutil.rmtree(work / "files")
 
 

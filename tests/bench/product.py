@@ -44,6 +44,7 @@ class Product:
         *,
         module: Sequence[str] = ("streamer.cli.main",),
         watches_state: bool = True,
+        shared: bool = False,
         **popen: Any,
     ) -> None:
         """Start it.
@@ -54,6 +55,7 @@ class Product:
             every: seconds between two samples of its process tree.
             module: what is run, with its first arguments.
             watches_state: whether the size of its state is looked at.
+            shared: as `Tree` takes it.
             popen: for `subprocess.Popen`.
         """
         directory.mkdir(parents=True, exist_ok=True)
@@ -78,7 +80,7 @@ class Product:
         self.troubles: list[str] = []
         self.state: list[tuple[float, int]] = []
         """Bytes of the state in the checkpoint, at Unix times."""
-        self.tree = Tree(self.process.pid, every)
+        self.tree = Tree(self.process.pid, every, shared=shared)
         self._readers = [
             threading.Thread(target=target, daemon=True)
             for target in (self._read_log, *((self._watch_state,) if watches_state else ()))

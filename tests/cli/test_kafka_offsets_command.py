@@ -36,17 +36,21 @@ def call(*arguments: str) -> int:
     return invoke(["kafka-offsets", "k.yaml", "--checkpoint", "c", *arguments])
 
 
-def begin(topic: str, position: dict[str, int], directory: str = "c") -> Checkpoint:
-    """Return a checkpoint that has finished a micro-batch up to a position."""
+def begin(
+    topic: str, position: dict[str, int], directory: str = "c", reader: str = "workers"
+) -> Checkpoint:
+    """Return a checkpoint whose reader has finished a micro-batch up to a position."""
     checkpoint = Checkpoint(directory)
     starting = {topic: dict.fromkeys(position, -2)}
     remembered = {"cluster": "", "topics": {topic: "former"}, "starting": starting}
     plan = make_plan(load_config(Path("k.yaml")))
     checkpoint.bind(plan.fingerprint, {"": remembered})
-    offset = json.dumps(MicroBatchOffset({}, tick=7, batch_time=1).to_fields())
+    data = {"kafka:at": {topic: position}} if reader == "workers" else {}
+    offset = json.dumps(MicroBatchOffset(data, tick=7, batch_time=1).to_fields())
+    of_spark = [] if reader == "workers" else [json.dumps({topic: position})]
     settings = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {}})
     for log, lines in (
-        ("offsets", ["v1", settings, offset, json.dumps({topic: position})]),
+        ("offsets", ["v1", settings, offset, *of_spark]),
         ("commits", ["v1", "{}"]),
     ):
         path = Path(str(checkpoint.spark)) / log / "3"
@@ -164,6 +168,8 @@ def test_positions_move_only_when_they_are_applied(
     checkpoint = Checkpoint("c")
     assert checkpoint.generation == 1 and checkpoint.kafka_start_offsets == [{topic: expected}]
     assert checkpoint.start_offset is not None and not checkpoint.is_planned
+    # Workers, which read Kafka, begin there.
+    assert checkpoint.start_offset.data == {"kafka:at": {topic: expected}}
     # The topic is from now on what it is now.
     assert checkpoint.read_record()["inputs"][""]["topics"][topic] not in ("", "former")
     checkpoint.close()
@@ -173,6 +179,19 @@ def test_positions_move_only_when_they_are_applied(
         0: expected["0"],
         1: expected.get("1", 0),
     }
+
+
+@pytest.mark.slow
+def test_positions_of_sparks_own_reader_move_too(kafka: Kafka, capsys: Capture) -> None:
+    name = kafka.create(f"offsets-{next(_NUMBERS)}")
+    kafka.produce(name, *"abcde")
+    write_config(kafka.bootstrap, name)
+    begin(name, {"0": 3}, reader="jvm").close()
+    assert call("--shift-by", "-2", "--apply") == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == [name, "0", "3", "1", "2", "again"]
+    checkpoint = Checkpoint("c")
+    assert checkpoint.kafka_start_offsets == [{name: {"0": 1}}]
+    checkpoint.close()
 
 
 @pytest.mark.slow

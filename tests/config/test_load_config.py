@@ -78,7 +78,9 @@ def test_sections_have_their_defaults_filled_in() -> None:
     assert config.logger["file"]["rotate"] is False
     assert config.shutdown_timeout == 90 * SECOND
     assert config.shutdown_delay == 0
+    assert dict(config.spark["kafka"]) == {"reader": "workers"}
     assert dict(config.spark) == {
+        "kafka": config.spark["kafka"],
         "master": "local[*]",
         "environment": "packed",
         "shards": 3,

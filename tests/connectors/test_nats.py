@@ -305,3 +305,130 @@ def test_what_cannot_work_is_refused_before_it_runs(fields: str, text: str) -> N
 
     with pytest.raises(ConfigError, match=text):
         parse_config(f"input: {{{fields}}}\n")
+
+
+@pytest.fixture(scope="module")
+def bucket(server: str) -> str:
+    async def prepare(client: Any) -> None:
+        await client.jetstream().create_key_value(bucket="things", history=5)
+
+    ask(server, prepare)
+    return f"urls: ['{server}'], bucket: things"
+
+
+def process(fields: str, *batch: Message) -> list[Message]:
+    from streamer.components.catalog import build_context
+    from streamer.config import parse_config
+
+    config = parse_config(f"pipeline:\n  processors:\n    - nats_kv: {{{fields}}}\n")
+    processor = build_context(config.resources).build(config.processors[0])
+    [made] = processor.process(list(batch), Seen().ex)
+    return made
+
+
+@pytest.mark.slow
+class TestKeyValue:
+    def test_operations(self, bucket: str) -> None:
+        key = f"{bucket}, key: op.a, operation: "
+        [made] = process(key + "put", Message(b"1", {"m": 1}))
+        first = made.meta["nats_kv_revision"]
+        assert dict(made.meta) == {
+            "m": 1,
+            "nats_kv_bucket": "things",
+            "nats_kv_key": "op.a",
+            "nats_kv_operation": "KeyValuePutOp",
+            "nats_kv_revision": first,
+        }
+        [failed] = process(key + "create", Message(b"2"))
+        assert "wrong last sequence" in (failed.error or "")
+        update = key + "update, revision: '${! @r }'"
+        [updated, outdated] = process(
+            update, Message(b"3", {"r": str(first)}), Message(b"4", {"r": str(first)})
+        )
+        assert updated.error is None and "wrong last sequence" in (outdated.error or "")
+        [got] = process(key + "get", Message(b"x", {"m": 1}))
+        assert (got.raw, got.meta["nats_kv_revision"]) == (b"3", updated.meta["nats_kv_revision"])
+        assert got.meta["m"] == 1
+        [old] = process(key + f"get_revision, revision: '{first}'", Message(b"x"))
+        assert old.raw == b"1"
+        [history] = process(key + "history", Message(b"x"))
+        assert [one["value"] for one in history.doc] == [b"1", b"3"]
+        [deleted] = process(key + "delete", Message(b"x"))
+        assert deleted.meta["nats_kv_operation"] == "KeyValueDeleteOp"
+        [missing] = process(key + "get", Message(b"x"))
+        assert missing.error == "nats: key not found"
+        process(f"{bucket}, key: op.b, operation: put", Message(b"1"))
+        [keys] = process(f"{bucket}, key: op.*, operation: keys", Message(b"x"))
+        assert keys.doc == ["op.b"]
+        [purged] = process(f"{bucket}, key: op.b, operation: purge", Message(b"x"))
+        assert purged.error is None
+
+    def test_a_bucket_is_read_and_watched(self, bucket: str, tmp_path: Path) -> None:
+        output = built(f"nats_kv: {{{bucket}, key: 'w.${{! @k }}'}}")
+
+        def put(**values: str) -> None:
+            batch = [Message(value.encode(), {"k": key}) for key, value in values.items()]
+            assert output.deliver([batch], Seen().ex).errors == [None]
+
+        put(a="1", b="2")
+        config = f"nats_kv: {{{bucket}, key: 'w.*'}}"
+        with receiving(tmp_path, config) as taken:
+            assert sorted(taken.raws(2)) == ["1", "2"]
+            put(a="3")
+            assert taken.raws(3)[-1] == "3"
+        put(b="4")
+        with receiving(tmp_path, config) as taken:
+            assert taken.raws(4)[-1] == "4"
+        meta = taken.messages[-1].meta
+        assert (meta["nats_kv_key"], meta["nats_kv_operation"]) == ("w.b", "KeyValuePutOp")
+
+    def test_values_of_a_key_keep_their_order(self, bucket: str) -> None:
+        output = built(f"nats_kv: {{{bucket}, key: '${{! @k }}'}}")
+        batch = [Message(f"{n}".encode(), {"k": f"order.{n % 3}"}) for n in range(300)]
+        batch += [Message(b"x", {"k": "not a key"}), Message(b"x" * 2_000_000, {"k": "order.0"})]
+        [error] = output.deliver([batch], Seen().ex).errors
+        assert error is not None and error.is_rejected and sorted(error.errors) == [300, 301]
+        for rest in range(3):
+            [got] = process(f"{bucket}, key: order.{rest}, operation: get", Message(b"x"))
+            assert got.raw == f"{297 + rest}".encode()
+        assert output.probe() == "the bucket is there"
+
+    def test_a_cache(self, bucket: str) -> None:
+        from streamer.components.catalog import build_context
+        from streamer.config import parse_config
+        from streamer.sdk.cache import KeyAlreadyExistsError, KeyNotFoundError
+
+        config = parse_config(f"cache_resources: [{{label: c, nats_kv: {{{bucket}}}}}]\n")
+        [component] = config.resources.values()
+        cache: Any = build_context(config.resources).build(component)
+        ex = Seen().ex
+        with pytest.raises(KeyNotFoundError):
+            cache.get("c.a", ex)
+        cache.add("c.a", b"1", None, ex)
+        with pytest.raises(KeyAlreadyExistsError):
+            cache.add("c.a", b"2", None, ex)
+        cache.set("c.a", b"3", None, ex)
+        assert cache.get("c.a", ex) == b"3"
+        cache.delete("c.a", ex)
+        cache.delete("c.a", ex)
+        cache.add("c.a", b"4", None, ex)
+
+    def test_a_bucket_that_is_not_there(self, server: str) -> None:
+        fields = f"urls: ['{server}'], bucket: nope, key: a"
+        with pytest.raises(NatsError, match="bucket 'nope' not found"):
+            built(f"nats_kv: {{{fields}}}").probe()
+        [failed] = process(f"{fields}, operation: get", Message(b"x"))
+        assert failed.error == "bucket 'nope' not found"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ("operation: update, key: a", "'revision' must be set when operation is 'update'"),
+        ("operation: get, key: a, revision: '1'", "'revision' cannot be set when operation is"),
+        ("operation: get, key: ''", "'key' must be set to a non-empty string"),
+    ],
+)
+def test_operations_that_cannot_work_are_refused(fields: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        process(f"urls: [a], bucket: b, {fields}")

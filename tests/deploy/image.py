@@ -102,9 +102,7 @@ class _Store:
     def build(self) -> str:
         """Build what is not there yet; return the image's name."""
         text = DOCKERFILE.read_text()
-        sums = (STEPS / "s3-SHA256SUMS", ROOT / "deploy" / "jars" / "SHA256SUMS")
-        poms = (STEPS / "s3-pom.xml", ROOT / "deploy" / "jars" / "pom.xml")
-        jars = _key(STEPS / "jars.sh", *poms, *sums)
+        jars = _key(*(STEPS / name for name in ("jars.sh", "s3-pom.xml", "s3-SHA256SUMS")))
         project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         wanted = [project["dependencies"], project["optional-dependencies"]]
         system = f"localhost/streamer-system:{_key(STEPS / 'system.sh', text)}"

@@ -26,6 +26,7 @@ input: { redpanda: { seed_brokers: ["kafka:9092"], topics: [cars] } }
 output: { redpanda: { seed_brokers: ["kafka:9092"], topic: "${TOPIC}" } }
 spark:
   checkpoint: /data/checkpoint
+  kafka: { reader: jvm }
   conf:
     spark.kubernetes.namespace: traffic
     spark.kubernetes.container.image: streamer:0.2.0

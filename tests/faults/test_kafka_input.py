@@ -133,9 +133,9 @@ def _safe(checkpoint: Path) -> dict[int, int]:
     if not commits:
         return {}
     newest = max(commits, key=lambda path: int(path.name))
-    _, _, *offsets = (newest.parents[1] / "offsets" / newest.name).read_text().splitlines()
-    found = [json.loads(line).get("numbers", {}) for line in offsets if line != "-"]
-    return {int(number): at for of_topic in found for number, at in of_topic.items()}
+    _, _, offset = (newest.parents[1] / "offsets" / newest.name).read_text().splitlines()
+    found = [json.loads(offset)["data"].get("kafka:at", {}).get("numbers", {})]
+    return {int(number): at for of_topic in found for number, at in of_topic.items() if at >= 0}
 
 
 class Told:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.faults.service import service
 from tests.servers.kafka.client import Kafka
-from tests.servers.kafka.jars import needs_connector
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -30,11 +29,12 @@ redpanda:
 """
 
 
-def test_the_first_stream_of_kafka_finds_the_jars_that_are_there_and_says_how_it_is(
-    tmp_path: Path, kafka: Kafka
+def test_the_first_stream_of_kafka_takes_no_jars_and_says_how_it_is(
+    tmp_path: Path, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its connection is that of the section `redpanda`, whose topics get its log and status."""
-    needs_connector()
+    monkeypatch.delenv("STREAMER_JARS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     source, results = kafka.create("api-source"), kafka.create("api-results")
     kafka.produce(source, "a", "b", "c")
     body = CONFIG.format(broker=kafka.bootstrap, source=source, results=results)
@@ -64,6 +64,7 @@ def test_where_there_are_no_jars_the_stream_is_refused_and_what_to_do_is_said(
 ) -> None:
     source, results = kafka.create("no-jars-source"), kafka.create("no-jars-results")
     body = CONFIG.format(broker=kafka.bootstrap, source=source, results=results)
+    body += "spark: { kafka: { reader: jvm } }\n"
     monkeypatch.delenv("STREAMER_JARS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     with service(tmp_path / "s") as running:

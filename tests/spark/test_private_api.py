@@ -283,3 +283,31 @@ def test_python_says_that_its_versions_differ_as_it_is_known() -> None:
     text = text.replace("<worker_version>", "3.11").replace("<driver_version>", "3.12")
     found = worker_preflight._VERSION_MISMATCH.search(text)
     assert found and found.groups() == ("3.11", "3.12")
+
+
+# What a micro-batch costs less by: `spark.query.batch_callback`, `spark.query.source`.
+
+
+def test_spark_calls_for_each_batch_as_python_registers_it() -> None:
+    helper = "org.apache.spark.sql.execution.streaming.sources.PythonForeachBatchHelper"
+    assert_has("spark-sql", helper, "callForeachBatch")
+    assert_has("spark-sql", helper.replace("Helper", "Function"), "call")
+
+
+def test_rows_of_a_single_partition_come_with_the_plan() -> None:
+    # The planner hands them out when its reader is of this class, after the partitions.
+    source = inspect.getsource(importlib.import_module(PLANNERS[0]).partitions_func)
+    lines = ("partitions = reader.partitions(", "isinstance(reader, _SimpleStreamReaderWrapper)")
+    positions = [source.find(one) for one in (*lines, "reader.getCache(start_offset, end_offset)")]
+    assert -1 not in positions and positions == sorted(positions), source
+    package = "org.apache.spark.sql.execution.datasources.v2.python"
+    assert_has(
+        "spark-sql", f"{package}.PythonMicroBatchStreamBase", "cachedInputPartition", "dropCache"
+    )
+
+
+def test_classes_that_the_own_classes_use_are_as_they_were_compiled_for() -> None:
+    sql = "org.apache.spark.sql.execution.LogicalRDD"
+    assert_has("spark-sql", sql, "()Lorg/apache/spark/rdd/RDD;")
+    assert_has("spark-core", "org.apache.spark.api.python.PythonRDD", "serveIterator")
+    assert_has("hadoop-client-api", "org.apache.hadoop.fs.RawLocalFileSystem", "setPermission")

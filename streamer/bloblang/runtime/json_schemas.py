@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import urljoin
 
 import orjson
 
@@ -64,13 +65,17 @@ SchemaCheck = Callable[[Any], Any]
 
 
 @lru_cache(maxsize=64)
-def compile_schema(text: str) -> SchemaCheck:
+def compile_schema(text: str, others: tuple[tuple[str, str], ...] = ()) -> SchemaCheck:
     """Return a function that gives its argument back when it matches a schema.
 
     It raises a QueryError with a line for each thing that does not fit.
 
+    Args:
+        text: the schema.
+        others: names and texts of schemas that it may refer to.
+
     Raises:
-        ArgumentError: the text is no schema.
+        ArgumentError: a text is no schema.
     """
     import jsonschema
     import referencing
@@ -90,7 +95,7 @@ def compile_schema(text: str) -> SchemaCheck:
     validator_class = extend(known, keywords, type_checker=jsonschema.Draft7Validator.TYPE_CHECKER)
     validator = validator_class(
         _prepare_schema(schema),
-        registry=referencing.Registry(),
+        registry=_make_registry(known, schema, others),
         format_checker=make_format_checker(),
     )
 
@@ -104,6 +109,23 @@ def compile_schema(text: str) -> SchemaCheck:
         return value
 
     return check
+
+
+def _make_registry(known: Any, schema: Any, others: tuple[tuple[str, str], ...]) -> Any:
+    """Return the schemas that a schema may refer to: by name, relative to its own, and by id."""
+    import referencing
+    from referencing.jsonschema import DRAFT7
+
+    resources: dict[str, Any] = {}
+    base = str(schema.get("$id", schema.get("id", ""))) if isinstance(schema, dict) else ""
+    for name, text in others:
+        other = _parse_schema(text)
+        _check_schema(known, other)
+        resource = DRAFT7.create_resource(_prepare_schema(other))
+        own = other.get("$id", other.get("id")) if isinstance(other, dict) else None
+        names = {name, urljoin(base, name), *([str(own)] if own else [])}
+        resources |= dict.fromkeys(names, resource)
+    return referencing.Registry().with_resources(resources.items())
 
 
 def _parse_schema(text: str) -> Any:

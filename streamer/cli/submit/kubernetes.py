@@ -149,11 +149,13 @@ def _check_submission(bundle: DriverBundle, conf: Mapping[str, str], name: str) 
 
 
 def _add_jars(plan: Plan, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the setting with the jars for Kafka, which are in the image."""
+    """Return the setting with the jars for Spark's own reader of Kafka, which an image may have."""
+    from streamer.engine.planner.kafka_inputs import JVM_READER
     from streamer.spark.jars.kafka_jars import KAFKA_JARS, reads_kafka
 
     own = conf.get("spark.jars", "")
-    if not reads_kafka(plan.input) or "spark-sql-kafka" in own:
+    by_jvm = plan.kafka_reader == JVM_READER and reads_kafka(plan.input)
+    if not by_jvm or "spark-sql-kafka" in own:
         return {}
     brought = [f"{_JARS_DIRECTORY}/{jar}-{version}.jar" for jar, (_, version) in KAFKA_JARS.items()]
     return {"spark.jars": ",".join(filter(None, [own, *brought]))}

@@ -108,7 +108,7 @@ def show_or_stop_yarn(spark: ParsedFields, id: str, stop: bool) -> int:
 def _submit_application(submission: Submission, name: str, job: Job | None) -> str:
     """Have Spark's client submit a driver; return the application's id."""
     from streamer.spark.cluster.yarn import MASTER, SETTINGS
-    from streamer.spark.jars.kafka_jars import reads_kafka, settings_with_jars
+    from streamer.spark.jars.kafka_jars import needs_connector, settings_with_jars
     from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS
     from streamer.spark.worker_archive.archive import ARCHIVE_PYTHON, ENVIRONMENT_DIRECTORY
 
@@ -121,7 +121,7 @@ def _submit_application(submission: Submission, name: str, job: Job | None) -> s
             submission.inputs, submission.spark, os.environ, log, submission.checkpoint[1]
         )
     )
-    if any(map(reads_kafka, submission.inputs)):
+    if needs_connector(submission.spark, submission.inputs):
         own[_JAVA_OPTIONS_SETTING] = (
             f"{EXECUTOR_OPTIONS} {own.get(_JAVA_OPTIONS_SETTING, '')}".strip()
         )

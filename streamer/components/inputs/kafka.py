@@ -1,6 +1,6 @@
 """`kafka`: reads topics of Kafka, in the fields of Redpanda Connect's oldest input for it.
 
-It "connects to Kafka brokers and consumes one or more topics". Spark's own source reads the
+It "connects to Kafka brokers and consumes one or more topics". Workers read the
 messages; positions are in the checkpoint, and are committed to the consumer group.
 """
 

@@ -82,6 +82,15 @@ PROCESS_METRICS: Final = (
         "Install the version of PySpark that streamer requires.",
     ),
     Metric(
+        "spark_planned_frames_total",
+        MetricKind.COUNTER,
+        (),
+        "times",
+        "Starts of a stream for which Spark plans a second query in each micro-batch: 10 ms of "
+        "CPU more.",
+        "Install the version of PySpark that streamer requires; the log has the reason.",
+    ),
+    Metric(
         "spark_forked_files_total",
         MetricKind.COUNTER,
         (),

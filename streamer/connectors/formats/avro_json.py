@@ -12,6 +12,15 @@ from typing import Any, Final
 
 from streamer.bloblang.limits import check_depth
 
+LOGICAL: Final = "logical"
+"""Stands for `logicalType` in a schema whose values the reader leaves as they are stored."""
+
+NOT_LOGICAL: Final = object()
+"""Stands for a value that is of no logical type."""
+
+LogicalReader = Callable[[Mapping[str, Any], Any], Any]
+"""Makes of a type and a value of it another value, or `NOT_LOGICAL`."""
+
 _MISSING: Final = object()
 
 
@@ -41,9 +50,27 @@ _PRIMITIVES: Final[Mapping[str, Callable[[Any], bool]]] = {
 class AvroDocumentConverter:
     """Reads documents of one schema."""
 
-    def __init__(self, schema: Any) -> None:
-        """Take a schema as fastavro has parsed it: every name is a full one."""
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        is_tagged: bool = True,
+        read_logical: LogicalReader | None = None,
+        parse_logical: LogicalReader | None = None,
+    ) -> None:
+        """Take a schema as fastavro has parsed it: every name is a full one.
+
+        Args:
+            schema: the schema.
+            is_tagged: whether a value of a union stands under the name of its type in documents.
+            read_logical: makes of a value, by its type, what stands in a document; returns
+                `NOT_LOGICAL` for values of other types.
+            parse_logical: the other way round.
+        """
         self._schema = schema
+        self._is_tagged = is_tagged
+        self._read_logical = read_logical
+        self._parse_logical = parse_logical
         self._named: dict[str, Any] = {}
         self._collect_names(schema)
 
@@ -73,6 +100,10 @@ class AvroDocumentConverter:
         kind = schema["type"] if isinstance(schema, dict) else schema
         if isinstance(kind, dict | list):
             return self._to_document(value, kind, depth)
+        if self._read_logical is not None and isinstance(schema, dict):
+            read = self._read_logical(schema, value)
+            if read is not NOT_LOGICAL:
+                return read
         if kind in ("record", "error", "array", "map"):
             depth += 1
             check_depth(depth, "the Avro document")
@@ -95,12 +126,14 @@ class AvroDocumentConverter:
             return None
         if isinstance(value, tuple):
             name, value = value
-            return {name: self._to_document(value, name, depth)}
+            document = self._to_document(value, name, depth)
+            return {name: document} if self._is_tagged else document
         for schema in schemas:
             named = self._named.get(schema, schema) if isinstance(schema, str) else schema
             kind = named["type"] if isinstance(named, dict) else named
             if _fits(value, kind, named):
-                return {_union_name(schema): self._to_document(value, named, depth)}
+                document = self._to_document(value, named, depth)
+                return {_union_name(schema): document} if self._is_tagged else document
         raise ValueError(
             f"{_format_short(value)} is none of {', '.join(map(_union_name, schemas))}"
         )
@@ -124,6 +157,10 @@ class AvroDocumentConverter:
         kind = schema["type"] if isinstance(schema, dict) else schema
         if isinstance(kind, dict | list):
             return self._to_value(document, kind, at)
+        if self._parse_logical is not None and isinstance(schema, dict):
+            parsed = self._parse_logical(schema, document)
+            if parsed is not NOT_LOGICAL:
+                return parsed
         if kind in _PRIMITIVES:
             return _check_primitive(document, kind, at)
         if kind in ("record", "error"):
@@ -166,7 +203,7 @@ class AvroDocumentConverter:
         if isinstance(document, dict) and len(document) == 1:
             [(name, value)] = document.items()
             for schema in schemas:
-                if name == _union_name(schema) and schema != "null":
+                if name in (_union_name(schema), _plain_name(schema)) and schema != "null":
                     return self._tag_record(value, schema, f"{at}.{name}")
         for schema in schemas:
             try:
@@ -208,7 +245,14 @@ def _check_primitive(document: Any, kind: str, at: str) -> Any:
 
 
 def _union_name(schema: Any) -> str:
-    """Return what a type is called in a union."""
+    """Return what a type is called in a union; one that is logical by both of its names."""
+    name = _plain_name(schema)
+    if isinstance(schema, dict) and LOGICAL in schema and "name" not in schema:
+        return f"{name}.{schema[LOGICAL]}"
+    return name
+
+
+def _plain_name(schema: Any) -> str:
     if isinstance(schema, dict):
         return str(schema.get("name", schema["type"]))
     return str(schema)

@@ -1,15 +1,16 @@
-"""Kafka inputs, which Spark reads with its own source, and the rest of an input beside them.
+"""Kafka inputs, and the rest of an input beside them.
 
-The rest (ticks, files, spools) is read by our source. Where an input of a broker is Kafka's, an
-empty one keeps its place there, so that the others have the numbers that the config gives them.
+Workers read their ranges, as they read files; or Spark reads them with its own source (`jvm`). Then
+an empty source keeps the place of each in the input, so that the others have the numbers that the
+config gives them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from streamer.connectors.kafka.input.opened_input import MetadataSettings, Offsets, OpenKafkaInput
 from streamer.connectors.merged_source import MergedSource
@@ -18,6 +19,11 @@ from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset, Re
 
 if TYPE_CHECKING:
     from streamer.connectors.kafka.input.kafka_source import KafkaSource
+    from streamer.connectors.kafka.input.range_source import KafkaRangeSource
+
+
+JVM_READER: Final = "jvm"
+WORKER_READER: Final = "workers"
 
 
 class KafkaInputRef(NamedTuple):
@@ -76,8 +82,8 @@ class EmptySource:
         return {}
 
     def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
-        """Return that nothing waits."""
-        return LatestOffset(start, 0)
+        """Return that nothing waits; no position of another reader stays."""
+        return LatestOffset({}, 0)
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Do nothing: nothing ever comes."""
@@ -105,8 +111,15 @@ class EmptySource:
         """Do nothing: there is no end."""
 
 
-def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaInput]]:
-    """Return what our source reads of an opened input, and its Kafka inputs in their order."""
+def split_kafka_inputs(
+    source: Any, reader: str = JVM_READER
+) -> tuple[ReplayableSource, list[StreamKafkaInput]]:
+    """Return what our source reads of an opened input, and its Kafka inputs in their order.
+
+    Args:
+        source: the opened input.
+        reader: who reads Kafka: `jvm` or `workers`.
+    """
     kafka_inputs: list[StreamKafkaInput] = []
 
     def rest(source: Any, input_path: tuple[int, ...], names: tuple[str, ...]) -> ReplayableSource:
@@ -114,7 +127,11 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
             kafka = cast("KafkaSource", source)
             place = KafkaInputRef(len(kafka_inputs), input_path, names, kafka.metadata)
             kafka_inputs.append(StreamKafkaInput(place, kafka))
-            return EmptySource()
+            if reader == JVM_READER:
+                return EmptySource()
+            from streamer.connectors.kafka.input.range_source import KafkaRangeSource
+
+            return KafkaRangeSource(kafka)
         if not isinstance(source, MergedSource):
             return cast("ReplayableSource", source)
         inside = {
@@ -125,3 +142,31 @@ def split_kafka_inputs(source: Any) -> tuple[ReplayableSource, list[StreamKafkaI
 
     ours = rest(source, (), ())
     return (ours, kafka_inputs) if kafka_inputs else (source, [])
+
+
+def replace_range_sources(source: Any, sources: Sequence[ReplayableSource]) -> ReplayableSource:
+    """Return an input whose Kafka inputs, which workers read, are replaced in their order."""
+    left = iter(sources)
+
+    def replaced(source: Any) -> Any:
+        if isinstance(source, MergedSource):
+            inside = {name: replaced(child) for name, child in source.sources.items()}
+            return replace(source, sources=inside)
+        return next(left) if is_range_source(source) else source
+
+    result: ReplayableSource = replaced(source)
+    return result
+
+
+def list_range_sources(source: Any) -> list[KafkaRangeSource]:
+    """Return the Kafka inputs of an input that workers read, in their order."""
+    if isinstance(source, MergedSource):
+        return [one for child in source.sources.values() for one in list_range_sources(child)]
+    if isinstance(inner := getattr(source, "source", None), MergedSource) or is_range_source(inner):
+        return list_range_sources(inner)  # what a drain reads
+    return [source] if is_range_source(source) else []
+
+
+def is_range_source(source: Any) -> bool:
+    """Return whether a source is a Kafka input that workers read."""
+    return bool(getattr(source, "has_partitions", False))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.checkpoint_path import Location, list_batch_numbers
 from streamer.engine.planner.planner_channels import MicroBatchOffset
@@ -61,11 +62,12 @@ def read_planned(spark: Location, number: int, has_kafka: bool = True) -> Planne
         version, settings, *offsets = content.decode().split("\n")
         if (
             version == _OFFSET_LOG_VERSION
-            and len(offsets) > has_kafka
+            and (len(offsets) > has_kafka or any("kafka:at" in text for text in offsets))
             and "batchTimestampMs" in json.loads(settings)
         ):
             ours, *kafka = [{} if text == NO_OFFSET else json.loads(text) for text in offsets]
-            return PlannedBatch(number, MicroBatchOffset.from_fields(ours), kafka)
+            offset = MicroBatchOffset.from_fields(ours)
+            return PlannedBatch(number, offset, kafka or list_kafka_ends(offset.data))
     except (ValueError, TypeError):
         version = ""
     if re.fullmatch(r"v\d+", version) and version != _OFFSET_LOG_VERSION:

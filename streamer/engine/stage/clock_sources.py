@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from streamer.connectors.kafka.input.opened_input import Offsets
-from streamer.connectors.merged_source import MergedSource
-from streamer.engine.planner.kafka_inputs import EmptySource
+from streamer.connectors.merged_source import MergedSource, source_path_of
+from streamer.engine.planner.kafka_inputs import EmptySource, is_range_source
 from streamer.engine.stage.task_input import PieceInput, SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
@@ -30,9 +30,19 @@ def name_clock_source(task_plan: TaskPlan, piece: SourcePiece) -> str:
     one after the other.
     """
     scope = _scope_of(task_plan.plan)
-    if scope == "partition" and getattr(piece.source, "has_partitions", False):
+    if scope == "partition" and _has_partitions(piece):
         return piece.partition
     return (piece.label or _name_input(task_plan.input_of(piece))) if scope else ""
+
+
+def _has_partitions(piece: SourcePiece) -> bool:
+    """Return whether a piece is from a log with partitions."""
+    source: Any = piece.source
+    for number in source_path_of(piece.content):
+        if not isinstance(source, MergedSource):
+            break
+        source = list(source.sources.values())[number]
+    return bool(getattr(source, "has_partitions", False))
 
 
 def list_clock_sources(
@@ -42,7 +52,7 @@ def list_clock_sources(
 
     Args:
         task_plan: of the stream.
-        source: the part of the input that is no source of Spark's.
+        source: the input; empty sources stand where Spark reads Kafka.
         ends: where the micro-batch ends in Kafka, for each of the inputs.
     """
     scope = _scope_of(task_plan.plan)
@@ -64,7 +74,7 @@ def _walk(
     numbers: Iterator[int],
     ends: Sequence[Offsets],
 ) -> Iterator[str]:
-    if isinstance(source, EmptySource):
+    if isinstance(source, EmptySource) or is_range_source(source):
         number = next(numbers)
         for topic, partitions in (ends[number] if number < len(ends) else {}).items():
             yield from (":".join((*names, f"{topic}/{partition}")) for partition in partitions)

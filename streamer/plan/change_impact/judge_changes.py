@@ -55,6 +55,7 @@ SPARK_RULINGS: Final[dict[str, Ruling]] = {
     "environment": _AT_START,
     "conf": _AT_START,
     "jars_directory": _AT_START,
+    "kafka": _AT_START,
     "spool_limit": _AT_START,
     "checkpoint": Ruling(
         Effect.RESTART, "the stream keeps its checkpoint until the program restarts"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer.config import Config
+from streamer.connectors.kafka.input.positions import replace_kafka_ends
 from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.journal import FileJournal
@@ -213,6 +214,10 @@ def begin_moved_generation(
         inputs: what the inputs remember.
     """
     start = _start_of_next(checkpoint, has_same_state=False)
+    if "begins_at" in start:
+        # Positions are there too where workers read Kafka.
+        data = replace_kafka_ends(start["begins_at"]["data"], positions)
+        start["begins_at"] = {**start["begins_at"], "data": data}
     _revert_uncommitted_files(checkpoint)
     record = checkpoint.read_record()
     kept = {name: value for name, value in record.items() if name != "seed"}

@@ -1,4 +1,6 @@
-"""Find the jars with which Spark reads Kafka: PySpark does not bring them.
+"""Find the jars with which Spark's own source reads Kafka: PySpark does not bring them.
+
+Only `spark.kafka.reader: jvm` needs them.
 
 They are taken from the first directory that has all of them; where none has, they are fetched once
 from Maven's repositories and kept. What is needed is four jars: all else that the connector asks
@@ -12,6 +14,7 @@ from pathlib import Path
 
 from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
+from streamer.engine.planner.kafka_inputs import JVM_READER
 from streamer.plan import Plan
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
@@ -64,7 +67,8 @@ def stream_spark_settings(
         StreamerError: it reads Kafka, and there is no connector; or the same with S3.
     """
     conf = settings_with_jars((plan.input,), section, environ, log, checkpoint)
-    return {**conf, **(per_message_jvm_settings(conf) if reads_kafka(plan.input) else {})}
+    by_jvm = needs_connector(section, (plan.input,))
+    return {**conf, **(per_message_jvm_settings(conf) if by_jvm else {})}
 
 
 def settings_with_jars(
@@ -88,7 +92,7 @@ def settings_with_jars(
     """
     directory = section["jars_directory"]
     conf = with_s3_jars(_user_settings(section), environ, log, directory, checkpoint)
-    if any(map(reads_kafka, inputs)):
+    if needs_connector(section, inputs):
         conf = {**conf, **connector_settings(conf, environ, log, directory)}
     return conf
 
@@ -111,7 +115,7 @@ def jars_to_ship(
         StreamerError: one of them reads Kafka, and there is no connector.
     """
     directory = section["jars_directory"]
-    if not any(map(reads_kafka, inputs)):
+    if not needs_connector(section, inputs):
         return []
     if not connector_settings(section["conf"], environ, log, directory):
         return []
@@ -144,6 +148,8 @@ def service_spark_settings(
     """
     directory = section["jars_directory"]
     conf = with_s3_jars(_user_settings(section), environ, log, directory, checkpoints)
+    if section["kafka"]["reader"] != JVM_READER:
+        return conf
     has_kafka_input = any(map(reads_kafka, inputs))
     if not has_kafka_input and not find_connector_jars(environ, directory, shared):
         return conf
@@ -184,13 +190,24 @@ def with_s3_jars(
 def missing_connector_error(environ: Mapping[str, str]) -> StreamerError:
     """Return what is wrong when a stream reads Kafka in a Spark that was started without it."""
     return StreamerError(
-        "Spark was started without the jars with which it reads Kafka; start the program again "
-        f"when they are there. {_maven_hint(user_jar_directory(environ))}"
+        "Spark was started without the jars with which it reads Kafka; leave spark.kafka.reader "
+        "out, or start the program again when they are there (a service needs spark.kafka.reader: "
+        f"jvm in its own config). {_maven_hint(user_jar_directory(environ))}"
     )
 
 
+def needs_connector(section: ParsedFields, inputs: Iterable[ParsedComponent]) -> bool:
+    """Return whether Spark reads Kafka with its own source, for which it takes jars.
+
+    Args:
+        section: the config's `spark` section, which says who reads Kafka.
+        inputs: of the streams.
+    """
+    return section["kafka"]["reader"] == JVM_READER and any(map(reads_kafka, inputs))
+
+
 def reads_kafka(input: ParsedComponent) -> bool:
-    """Whether Spark reads an input, or a part of it, from Kafka."""
+    """Return whether an input, or a part of it, is Kafka's."""
     if input.kind is Kind.INPUT and input.name in _KAFKA_INPUTS:
         return True
     return any(reads_kafka(one) for one in child_components(input))

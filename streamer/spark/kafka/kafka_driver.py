@@ -11,26 +11,38 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamer.connectors.kafka.input.message_metadata import NeededMetadata
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis
 from streamer.engine.driver.kafka_connection import CountConnection, KafkaConnections
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, SetGauge
-from streamer.engine.planner.checkpoint_path import Location
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.checkpoint_path import CheckpointPath
+from streamer.engine.planner.kafka_inputs import (
+    WORKER_READER,
+    StreamKafkaInput,
+    list_range_sources,
+    replace_range_sources,
+)
 from streamer.engine.planner.offset_log import read_newest_planned, read_planned
 from streamer.engine.planner.planner_channels import PlannerChannel
+from streamer.engine.report.component_errors import ComponentFailure
 from streamer.engine.report.metric_labels import Labels
 from streamer.engine.stage.kafka_messages import NeededColumns
 from streamer.plan import Plan
 from streamer.plan.metadata_read import find_read_metadata
-from streamer.sdk.input.replayable import Limit
+from streamer.sdk.input.replayable import Limit, ReplayableSource
+from streamer.spark.checkpoint.reader_switch import switch_kafka_reader
 from streamer.spark.compat import java_packages
 from streamer.spark.kafka.kafka_source import kafka_session_settings, make_kafka_rows
 from streamer.spark.tasks.stages import set_planned_batch
 
-_KAFKA_ERROR: Final = re.compile(r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException")
-_DATA_LOSS_ERROR: Final = re.compile(r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException")
+_KAFKA_ERROR: Final = re.compile(
+    r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException|has given nothing from offset"
+)
+_DATA_LOSS_ERROR: Final = re.compile(
+    r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException|unread messages are gone"
+)
 _MAX_RECONNECT_PAUSE_S: Final = 10.0
 _LOG_INTERVAL_S: Final = 60.0
 
@@ -61,7 +73,7 @@ class KafkaDriver:
         self,
         children: Sequence[StreamKafkaInput],
         plan: Plan,
-        spark: Location,
+        spark: CheckpointPath,
         signals: PlannerChannel,
         report: InputReport,
         start_offsets: Sequence[Offsets] = (),
@@ -84,6 +96,8 @@ class KafkaDriver:
         )
         self._start_offsets = start_offsets
         self.needed_columns = NeededColumns(find_read_metadata(plan))
+        self.is_read_by_workers = plan.kafka_reader == WORKER_READER
+        self._plan = plan
         self._spark = spark
         self._signals = signals
         self._log = report.log
@@ -101,14 +115,34 @@ class KafkaDriver:
         )
         self._connections = KafkaConnections(self.children, report.count)
 
+    def prepare_source(self, source: ReplayableSource) -> ReplayableSource:
+        """Return the input with what the stream needs of its Kafka inputs, which workers read.
+
+        Where the other reader of Kafka was here before, it goes on from where that has ended.
+
+        Raises:
+            StreamerError: a micro-batch that was begun can be ended by the other reader only.
+        """
+        if switch_kafka_reader(self._spark, self._plan, source, self.children):
+            fields = {"reader": self._plan.kafka_reader}
+            self._log("INFO", "The checkpoint continues with another reader of Kafka", fields)
+        if not self.is_read_by_workers:
+            return source
+        ours = [
+            replace(
+                one,
+                needed=NeededMetadata(self.needed_columns.keys),
+                # Without windows a task's results leave it: each partition stays in its order.
+                is_split=self._plan.window is not None,
+                max_messages=child.max_messages,
+                start_offsets=child.start_offsets,
+            )
+            for one, child in zip(list_range_sources(source), self.children, strict=True)
+        ]
+        return replace_range_sources(source, ours)
+
     def stage_rows(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
-        """Return what stage 1 makes of each, for a query in a session of the stream's own."""
-        for name, value in kafka_session_settings(self._mean_message_size()).items():
-            session.conf.set(name, value)
-        properties = java_packages(session.sparkContext).java.lang.System
-        for child in self.children:
-            for name, value in child.input.jvm_properties().items():
-                properties.setProperty(name, value)
+        """Return what stage 1 makes of each that Spark reads, for a session of the stream's own."""
         self._outage = None
         newest = read_newest_planned(self._spark)
         if newest is not None:
@@ -116,6 +150,14 @@ class KafkaDriver:
             self._offset_committer.note_end(newest.number, newest.ends)
         elif self._start_offsets:
             self._signals.driver.update(planned_ends=self._start_offsets)
+        if self.is_read_by_workers:
+            return []
+        for name, value in kafka_session_settings(self._mean_message_size()).items():
+            session.conf.set(name, value)
+        properties = java_packages(session.sparkContext).java.lang.System
+        for child in self.children:
+            for name, value in child.input.jvm_properties().items():
+                properties.setProperty(name, value)
         return make_kafka_rows(session, plan, self.children, self.needed_columns)
 
     def batch_started(self, batch: DataFrame, number: int) -> None:
@@ -234,6 +276,8 @@ class KafkaDriver:
                 loss = child.input.lost_text(ends)
                 if loss is not None:
                     raise StreamerError(loss)
+        if (failure := ComponentFailure.from_error_text(error)) is not None:
+            raise StreamerError(failure.text)
         match = re.search(r"(?:KAFKA_DATA_LOSS|IllegalStateException)[^\n]*", error)
         raise StreamerError(
             f"Kafka no longer has the messages to read: {match[0] if match else error}; set "

@@ -59,8 +59,8 @@ class InputSession:
         recent: what is remembered of windows.
         window_questions: what is asked about open windows.
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
-        source: the part of the input that is no source of Spark's, once it is open.
-        kafka_inputs: the rest.
+        source: the input without what Spark reads with sources of its own, once it is open.
+        kafka_inputs: the Kafka inputs, whoever reads them.
     """
 
     source: ReplayableSource
@@ -87,6 +87,7 @@ class InputSession:
         self.window_questions = WindowQuestions()
         self.last_delivery: float | None = None
         self._records: dict[str, DeliveryRecord] = {}
+        self._is_open = False
         known = checkpoint.read_record().get("inputs", {})
         self.host = host = InputHost(
             checkpoint.spool, known, log, self.count, threading.Event(), ends.read_stdin
@@ -110,8 +111,11 @@ class InputSession:
         source: Any = plan.context().build(plan.input)
         opened = open_checked_input(self._checkpoint, source, self.host.root_context(), self._log)
         check_local_state(self._checkpoint, plan, self._log)
-        self._source = opened
-        self.source, self.kafka_inputs = split_kafka_inputs(opened)
+        self._source, self._is_open = opened, True
+        self._split(plan)
+
+    def _split(self, plan: Plan) -> None:
+        self.source, self.kafka_inputs = split_kafka_inputs(self._source, plan.kafka_reader)
 
     def bind(self, plan: Plan) -> None:
         """Serve the stream of a plan: the checkpoint keeps what the input remembers by it.
@@ -120,6 +124,8 @@ class InputSession:
             CheckpointError: it cannot.
         """
         self._labels = EndpointLabels.of(plan).input
+        if self._is_open:
+            self._split(plan)
         save: Callable[[Mapping[str, Any]], None] = partial(self._checkpoint.bind, plan.fingerprint)
         save(self.host.remembered)
         self.host.save = save

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import uuid
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,8 +37,8 @@ from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import PaceHints
 from streamer.engine.report.batch_progress import BatchMeter
+from streamer.engine.report.frame_compression import expand_frame
 from streamer.engine.report.metric_labels import EndpointLabels, Labels
-from streamer.engine.report.result_frame import Frame
 from streamer.engine.report.start_progress import StartProgress
 from streamer.engine.report.stream_metrics import Snapshot, newest_window_end
 from streamer.engine.report.task_log_channel import TaskLogReceiver
@@ -56,6 +55,7 @@ from streamer.spark.checkpoint.initial_state import ship_seed
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
+from streamer.spark.query.batch_callback import FrameCollection, call_for_each_batch
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_session import InputSession
@@ -113,28 +113,14 @@ def start_query(
     session.dataSource.register(stream_source(source_plan))
     session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
     stream = session.readStream.format("streamer").load()
-    return (
+    writer = (
         build_frames(plan, source, stream, kafka_rows=kafka_rows)
         .writeStream.queryName(plan.name)
-        .foreachBatch(_weak_callback(deliver))
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=_TRIGGER_INTERVAL)
-        .start()
     )
-
-
-def _weak_callback(deliver: Deliver) -> Deliver:
-    # What Java calls back is kept until it forgets the query, and Java keeps the query until Python
-    # forgets the stream: if one of them were not weak, neither would ever be forgotten.
-    method = weakref.WeakMethod(deliver)
-
-    def deliver_batch(frames: DataFrame, micro_batch: int) -> None:
-        bound_method = method()
-        if bound_method is None:
-            raise RuntimeError("the stream is gone, but its query continues")
-        bound_method(frames, micro_batch)
-
-    return deliver_batch
+    call_for_each_batch(writer, session, deliver)
+    return writer.start()
 
 
 def stop_query(query: StreamingQuery, timeout: float) -> bool:
@@ -232,6 +218,8 @@ class QueryRun:
             checkpoint.directory, whole=not checkpoint.is_remote
         )
         self._newest_reported = False
+        self._frames: FrameCollection | None = None
+        self._thread_properties: dict[str, str] = {}
         self.on_delivered: OnDelivered = lambda began, computed, delivered: None
         self.delivered_batches = 0
         # What listens or writes goes with the query; inputs may outlive it.
@@ -336,6 +324,7 @@ class QueryRun:
         self._input.host.planner_waker.wake = self.signals.wake_planner
         self.pace_hints.publish()
         self._parallelism.report(session, is_start=True)
+        self._frames, self._thread_properties = FrameCollection(session), {}
         self._newest_reported = False
         self.delivery.metrics.count("input_connection_up", self.labels.input)
         stopping = self.stopping.is_set
@@ -348,10 +337,10 @@ class QueryRun:
 
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self.kafka
+        source = self._input.source if kafka is None else kafka.prepare_source(self._input.source)
+        by_spark = kafka is not None and not kafka.is_read_by_workers
         source_plan = SourcePlan(
-            source=self._input.source
-            if self._drain_limit is None
-            else self._drain_limit.apply_to(self._input.source),
+            source=source if self._drain_limit is None else self._drain_limit.apply_to(source),
             windows=self.plan.windows,
             start_id=uuid.uuid4().hex[:12],
             signals=self.signals,
@@ -360,9 +349,9 @@ class QueryRun:
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
-            kafka=kafka.children if kafka else (),
+            kafka=kafka.children if kafka is not None and by_spark else (),
             limits=self.plan.limits,
-            reports_lag=kafka is not None and kafka.needed_columns.needs("kafka_lag"),
+            reports_lag=kafka is not None and by_spark and kafka.needed_columns.needs("kafka_lag"),
         )
         kafka_rows = kafka.stage_rows(session, self.plan) if kafka else []
         spark_checkpoint = self._checkpoint.spark
@@ -370,7 +359,7 @@ class QueryRun:
         return start_query(
             session,
             self.plan,
-            self._input.source,
+            source,
             source_plan,
             kafka_rows,
             spark_checkpoint,
@@ -387,10 +376,11 @@ class QueryRun:
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
         samples, windows = self._input.tap.per_task, self._input.window_questions.take()
-        set_micro_batch(batch, self._checkpoint.identity, at, samples, crashes, windows)
+        order = samples, crashes, windows
+        set_micro_batch(batch, self._checkpoint.identity, at, *order, self._thread_properties)
         self._tables.prepare(batch, at)
-        table = batch.toArrow()
-        frames = [Frame(*row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
+        assert self._frames is not None
+        frames = [expand_frame(one) for one in self._frames.collect(batch)]
         if self.kafka is not None:
             self.kafka.batch_delivered()
         computed_at = time.time()

@@ -15,14 +15,17 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource_internal import _SimpleStreamReaderWrapper
 from pyspark.sql.streaming.datasource import ReadLimit
 
 from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
 from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput, list_range_sources
+from streamer.engine.planner.kafka_outage import KafkaOutage
 from streamer.engine.planner.pacing import PacingPolicy, PacingSettings, PendingData
 from streamer.engine.planner.planner_channels import (
     DriverHints,
@@ -69,6 +72,9 @@ thousand messages a second does."""
 
 _MAX_TASKS_PER_SLOT = 8
 """Spark's tasks in a micro-batch for each one that can run at once, at most."""
+
+_KAFKA_TASKS_PER_SLOT = 2
+"""The same of an input with partitions of Kafka, which are of about one size."""
 
 _ARROW_SCHEMA = pa.schema([("number", pa.int32()), ("piece", pa.binary()), ("offset", pa.string())])
 
@@ -138,8 +144,14 @@ class _Poll:
         return self.latest.has_more or self.kafka.more
 
 
-class StreamReader(DataSourceStreamReader):
-    """Plans micro-batches on the driver, and hands out pieces to the workers."""
+class StreamReader(_SimpleStreamReaderWrapper):
+    """Plans micro-batches on the driver, and hands out pieces to the workers.
+
+    By its base Spark takes the rows of a single partition with the plan (`getCache`), so that no
+    task starts a Python worker only to hand them out: 3 ms of CPU of a small micro-batch.
+    """
+
+    simple_reader = None
 
     def __init__(
         self,
@@ -170,9 +182,12 @@ class StreamReader(DataSourceStreamReader):
             if plan.kafka
             else None
         )
+        self._kafka_sources = list_range_sources(plan.source)
+        self._outage = KafkaOutage(plan.signals)
         # The newest micro-batch's time, and what the steady clock said then.
         self._planned: tuple[int, int] | None = None
         self._committed: Offset | None = None
+        self._single: InputPartition | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a stream without a checkpoint begins."""
@@ -214,6 +229,9 @@ class StreamReader(DataSourceStreamReader):
 
     def _wait_for_poll(self, before: MicroBatchOffset) -> None:
         """Wait until the next poll is worth it, after one that was not worth a micro-batch."""
+        if self._outage.pause_s:
+            self._wait_for_wake_up(self._outage.pause_s)
+            return
         due, now = self._plan.signals.driver.read().due, self._clock.now()
         if self._starts_at is not None:
             rest = min(self._starts_at - self._clock.steady(), _REST_STEP)
@@ -246,6 +264,8 @@ class StreamReader(DataSourceStreamReader):
             # While no broker answers, time passes.
             hints = plan.signals.driver.read()
         poll = self._poll(before, hints, kafka)
+        if poll is None:
+            return None
         plan.signals.planner.update(backlog=poll.waiting, is_behind=poll.has_more)
         tick = next_tick(plan.windows, before.tick, hints.due, poll.time)
         requested_at = max(hints.requested_at, before.requested_at)
@@ -288,7 +308,10 @@ class StreamReader(DataSourceStreamReader):
             backlog_ends=self._backlog_ends(before, poll),
         )
 
-    def _poll(self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog) -> _Poll:
+    def _poll(
+        self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog
+    ) -> _Poll | None:
+        """Poll the input; return None when no broker of it answers: the driver is notified."""
         plan = self._plan
         # This, not when Spark has written the micro-batch down, is its time: a window that ends in
         # between has events that come with the next one. The input is asked for all until now, and
@@ -301,8 +324,14 @@ class StreamReader(DataSourceStreamReader):
         limit = plan.limit.within(_FIRST_BATCH_LIMIT) if is_first else plan.limit
         if hints.tasks is not None and plan.windows:
             limit = limit.share_of(hints.tasks)
-        latest = plan.source.latest_offset(before.data, now, limit)
-        return _Poll(now, steady, is_first, hints, latest, kafka)
+        if not self._kafka_sources:
+            latest = plan.source.latest_offset(before.data, now, limit)
+            return _Poll(now, steady, is_first, hints, latest, kafka)
+        polled = self._outage.watch(lambda: plan.source.latest_offset(before.data, now, limit))
+        if polled is None:
+            return None
+        ends = [one.newest_ends for one in self._kafka_sources]
+        return _Poll(now, steady, is_first, hints, polled, TotalBacklog(0, False, ends))
 
     def _measure_last_batch(
         self, before: MicroBatchOffset, poll: _Poll
@@ -328,12 +357,13 @@ class StreamReader(DataSourceStreamReader):
         """
         # Where a topic has become shorter, that place is never reached: when nothing waits it is
         # over.
-        if not self._plan.windows or not poll.kafka.messages:
+        if not self._plan.windows or not poll.waiting:
             return ()
         if poll.is_first:
             return poll.kafka.ends
         ends = before.backlog_ends
-        return ends if is_before(poll.hints.planned_ends, ends) else ()
+        planned = list_kafka_ends(before.data) if self._kafka_sources else poll.hints.planned_ends
+        return ends if is_before(planned, ends) else ()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""
@@ -351,12 +381,23 @@ class StreamReader(DataSourceStreamReader):
             rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
         # A directory of many small files has a piece for each; a task of Spark's costs more than
         # most of these.
-        share = -(-len(rows) // max(tasks * _MAX_TASKS_PER_SLOT, 1))
+        per_slot = _KAFKA_TASKS_PER_SLOT if self._kafka_sources else _MAX_TASKS_PER_SLOT
+        share = -(-len(rows) // max(tasks * per_slot, 1))
         offset = until.to_json()
-        return [
+        made = [
             InputPartition((rows[first : first + share], offset))
             for first in range(0, len(rows), share)
         ]
+        self._single = made[0] if len(made) == 1 and start != end else None
+        return made
+
+    def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Any:
+        """Return the rows of the micro-batch planned last, if they are a single partition's.
+
+        None lets tasks ask for them by `read`, as they also do when Spark has lost what it took.
+        """
+        single, self._single = self._single, None
+        return None if single is None else self.read(single)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Hand pieces to stage 1, which reads them one after the other."""

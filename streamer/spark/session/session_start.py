@@ -82,6 +82,8 @@ SETTINGS: Mapping[str, str] = {
     # of every micro-batch than it saves.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Each micro-batch's plan is described for pages: in the long form it is gone through thrice.
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.streaming.stateStore.providerClass": (
         f"{_STREAMING_PACKAGE}.state.RocksDBStateStoreProvider"
     ),

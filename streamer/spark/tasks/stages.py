@@ -18,12 +18,14 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streamer.bloblang import restore_inputs
+from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.execution import MicroBatch
 from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
+from streamer.engine.report.frame_compression import compress_frames
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
 from streamer.engine.report.reading_reporter import REPORTER, ReadingReporter
 from streamer.engine.report.result_frame import Frame
@@ -179,7 +181,7 @@ def make_pack_stage(
                 yield row._replace(shard=names[row.shard])
             if number == 0:
                 planned = current_planned_batch()
-                ends = planned.ends if planned is not None else ()
+                ends = planned.ends if planned is not None else list_kafka_ends(offset.data)
                 sources = {
                     at: list_clock_sources(one, source, ends)
                     for at, one in split_task_plan(task_plan).items()
@@ -278,7 +280,7 @@ class ShardProcessor(StatefulProcessor):
             if not directory.is_absolute():
                 directory = SparkFiles.getRootDirectory() / directory
             load_initial_state(store, shard_state_path(directory, shard))
-        return self._stage.frames(shard, incoming, store, micro_batch)
+        return compress_frames(self._stage.frames(shard, incoming, store, micro_batch))
 
     def close(self) -> None:
         """Nothing is held between micro-batches."""
@@ -373,6 +375,7 @@ def set_micro_batch(
     samples: int = 0,
     crashes: str = "",
     windows: str = "",
+    known: dict[str, str] | None = None,
 ) -> None:
     """Set the properties of a micro-batch's tasks, from the thread that is about to run them.
 
@@ -383,12 +386,20 @@ def set_micro_batch(
         samples: how many samples tasks take of each component's messages.
         crashes: what is known of messages that end a worker (`CrashInstructions.text`).
         windows: what is asked about open windows (`WindowQuestions.take`).
+        known: the properties that the thread was given before, which are not given again; it is
+            changed. Each is a call of Java.
     """
     context = batch.sparkSession.sparkContext
-    context.setLocalProperty(_MICRO_BATCH_PROPERTY, f"{stream} {number}")
-    context.setLocalProperty(_SAMPLES_PROPERTY, str(samples))
-    context.setLocalProperty(_CRASHES_PROPERTY, crashes)
-    context.setLocalProperty(_WINDOWS_PROPERTY, windows)
+    known = {} if known is None else known
+    properties = {
+        _MICRO_BATCH_PROPERTY: f"{stream} {number}",
+        _SAMPLES_PROPERTY: str(samples),
+        _CRASHES_PROPERTY: crashes,
+        _WINDOWS_PROPERTY: windows,
+    }
+    for name, text in properties.items() - known.items():
+        context.setLocalProperty(name, text)
+    known.update(properties)
 
 
 def current_micro_batch(part: str = "") -> MicroBatch | None:

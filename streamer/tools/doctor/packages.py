@@ -105,15 +105,12 @@ def check_extras(has: Callable[[str], bool] = is_installed) -> Iterator[Diagnosi
             yield Diagnosis(name, Severity.OK, ", ".join(packages))
 
 
-def check_kafka_jars(
-    env: Mapping[str, str], directory: str | None, is_needed: bool
-) -> Iterator[Diagnosis]:
-    """Find the jars with which Spark reads Kafka.
+def check_kafka_jars(env: Mapping[str, str], directory: str | None) -> Iterator[Diagnosis]:
+    """Find the jars with which Spark's own source reads Kafka.
 
     Args:
         env: the environment; `STREAMER_JARS` names a directory.
         directory: the one that a config names.
-        is_needed: whether a config reads Kafka.
 
     Raises:
         StreamerError: a directory that was named lacks one.
@@ -126,5 +123,4 @@ def check_kafka_jars(
         return
     detail = "not on this machine: the first start of a stream that reads Kafka fetches them"
     remedy = "where Maven Central cannot be reached, STREAMER_JARS names a directory that has them"
-    severity = Severity.WARNING if is_needed else Severity.NONE
-    yield Diagnosis("kafka jars", severity, detail, remedy)
+    yield Diagnosis("kafka jars", Severity.WARNING, detail, remedy)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from streamer.components.catalog import build_context
 from streamer.plan import Plan
+from streamer.sdk.processing import InstrumentedProcessor
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.checks import SupportsProbe
 from streamer.tools.dry_run.check import CheckResult, run_check
@@ -45,13 +46,15 @@ def _check_component(plan: Plan, component: ParsedComponent) -> Iterator[CheckRe
 
     def connect() -> str:
         built = build_context(plan.resources).build(component)
+        if isinstance(built, InstrumentedProcessor):
+            built = built.processor
         if isinstance(built, SupportsProbe):
             return built.probe()
         return ""
 
     check = run_check(name, connect)
-    # That a processor was built is no news.
-    if component.kind in _CONNECTED_KINDS or check.ok is False:
+    # That a processor was built is no news, unless it was connected.
+    if component.kind in _CONNECTED_KINDS or check.ok is False or check.detail:
         yield check
 
 

@@ -80,9 +80,13 @@ def check_kafka_jars(
 
     Nothing is fetched: where they are not there, whether a start can fetch them is not known.
     """
-    from streamer.spark.jars.kafka_jars import find_connector_jars, has_user_connector, reads_kafka
+    from streamer.spark.jars.kafka_jars import (
+        find_connector_jars,
+        has_user_connector,
+        needs_connector,
+    )
 
-    if not reads_kafka(plan.input):
+    if not needs_connector(section, (plan.input,)):
         return None
     if has_user_connector(section["conf"]):
         return CheckResult(

@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from streamer.core.json.columns.column_reader import ColumnMode, ColumnReader
 from streamer.core.json.columns.field_columns import Columns
@@ -175,6 +174,9 @@ class ColumnEvaluator:
         assert groups is not None
         known = self._known_keys
         if known is not None and known.resets == groups.resets:
+            # Imported here, for it takes long and every worker imports this module.
+            import pyarrow.compute as pc
+
             places = pc.index_in(texts, value_set=known.texts)
             if not places.null_count:
                 known_groups: Ints = known.groups[places.to_numpy()]

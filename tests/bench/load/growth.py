@@ -67,7 +67,7 @@ def growth(work: Path, events: int, master: str) -> dict[Point, Speed]:
     for keys in KEYS:
         paths = traffic.write(work / "files", events, FILES, ORIGIN, PACE, keys)
         passengers = sum(int(line[-3:-2]) for path in paths for line in path.open("rb"))
-        check = partial(_counted, events, passengers)
+        check = partial(count_events, events, passengers)
         for point in dict.fromkeys(one for curve in CURVES.values() for one in curve):
             if point.keys == keys:
                 config = partial(_config, paths[0].parent / "*.jsonl", point, master)
@@ -95,7 +95,7 @@ def _config(files: Path, point: Point, master: str, out: Path) -> str:
     return f"{text}  shards: {point.shards}\n"
 
 
-def _counted(events: int, passengers: int, lines: Iterable[bytes]) -> str:
+def count_events(events: int, passengers: int, lines: Iterable[bytes]) -> str:
     """See that every event is in one window, with its passengers."""
     counted = carried = 0
     for line in lines:

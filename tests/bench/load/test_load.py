@@ -99,9 +99,9 @@ def test_what_lives_in_java_is_what_collections_of_all_of_it_leave():
 
 def test_growth_counts_every_event():
     lines = [b'{"total_cars": 2, "passengers": 5}', b'{"total_cars": 1, "passengers": 1}']
-    assert growth._counted(3, 6, lines) == ""
-    assert "3 cars with 6 passengers; 4 with 6" in growth._counted(4, 6, lines)
-    assert "3 cars with 6 passengers; 3 with 7" in growth._counted(3, 7, lines)
+    assert growth.count_events(3, 6, lines) == ""
+    assert "3 cars with 6 passengers; 4 with 6" in growth.count_events(4, 6, lines)
+    assert "3 cars with 6 passengers; 3 with 7" in growth.count_events(3, 7, lines)
 
 
 def test_drawings_are_made(tmp_path: Path):

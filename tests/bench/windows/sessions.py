@@ -34,8 +34,15 @@ Sessions = dict[tuple[str, datetime], tuple[datetime, int, int]]
 """By user and start: the end, the number of events, and the sum of their amounts."""
 
 
-def write(directory: Path, events: int, files: int) -> list[Path]:
-    """Write the workload into numbered files, in the order of its times."""
+def write(directory: Path, events: int, files: int, users_events: int = USERS_EVENTS) -> list[Path]:
+    """Write the workload into numbered files, in the order of its times.
+
+    Args:
+        directory: is made.
+        events: how many.
+        files: how many.
+        users_events: how many a user has on average.
+    """
     directory.mkdir(parents=True)
     rng = np.random.default_rng(7)
     # From one to nine events a burst, five on average; twice as many bursts as can be needed.
@@ -48,7 +55,7 @@ def write(directory: Path, events: int, files: int) -> list[Path]:
     start = 2 * rng.integers(0, SPAN_MS // 2, len(lengths))
     times = start[burst] + after
     order = np.argsort(times, kind="stable")
-    users = burst[order] % max(1, events // USERS_EVENTS)
+    users = burst[order] % max(1, events // users_events)
     amounts = rng.integers(1, 1_000, events)
     paths = [directory / f"activity-{number:03d}.jsonl" for number in range(files)]
     share = -(-events // files)

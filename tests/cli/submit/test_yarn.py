@@ -133,7 +133,7 @@ def test_the_jars_for_kafka_lie_where_the_driver_looks_for_them(
     monkeypatch.setenv("STREAMER_JARS", str(folder))
     (folder / "kafka.yaml").write_text(
         "input: {redpanda: {seed_brokers: ['kafka:9092'], topics: [cars]}}\noutput: {drop: {}}\n"
-        "spark: {environment: installed, conf: {spark.jars: /opt/own.jar}}\n"
+        "spark: {kafka: {reader: jvm}, environment: installed, conf: {spark.jars: /opt/own.jar}}\n"
     )
     assert invoke(["submit", "kafka.yaml", "--master", "yarn", "--checkpoint", "ck"]) == 0
     assert sent["conf"]["spark.jars"].split(",") == ["/opt/own.jar", *map(str, jars)]

@@ -119,6 +119,8 @@ def run(config: str, lines: list[bytes] | LineRange, mode: ColumnMode) -> Outcom
         own = [row for row in rows if row.shard == shard]
         frames += stage.frames(shard, own, DictStore())
     seen = [(one.kind, one.body) for one in split_parts(frames) if one.kind in SEEN]
+    # The lines of one reason are in order; those of several are sorted by chunks of messages.
+    log.sort(key=lambda line: str(line[2].get("reason")))
     return Outcome(log, seen)
 
 

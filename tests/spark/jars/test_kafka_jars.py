@@ -142,7 +142,7 @@ def _planned(text: str) -> tuple[Plan, Any]:
 
 def test_only_a_stream_that_reads_kafka_is_given_the_connector(tmp_path: Path) -> None:
     place = _fill(tmp_path / "jars", *FILES)
-    spark = f"spark: {{jars_directory: {place}, conf: {{spark.a: b}}}}"
+    spark = f"spark: {{kafka: {{reader: jvm}}, jars_directory: {place}, conf: {{spark.a: b}}}}"
     plan, section = _planned(f"input: {{broker: {{inputs: [stdin: {{}}]}}}}\n{spark}")
     assert stream_spark_settings(plan, section, {}, _silent) == {"spark.a": "b"}
     (child,) = plan.input.config["inputs"]
@@ -152,11 +152,17 @@ def test_only_a_stream_that_reads_kafka_is_given_the_connector(tmp_path: Path) -
     for reads in (kafka, broker):
         conf = stream_spark_settings(replace(plan, input=reads), section, {}, _silent)
         assert conf == {"spark.a": "b", "spark.jars": jars, **per_message_jvm_settings({})}
+        by_workers, section_of_workers = _planned(spark.replace("jvm", "workers"))
+        conf = stream_spark_settings(
+            replace(by_workers, input=reads), section_of_workers, {}, _silent
+        )
+        assert conf == {"spark.a": "b"}
 
 
 def test_options_of_the_users_come_after_that_of_kafka(tmp_path: Path) -> None:
     place = _fill(tmp_path / "jars", *FILES)
-    spark = f"spark: {{jars_directory: {place}, conf: {{{OPTIONS}: '-XX:TieredStopAtLevel=3'}}}}"
+    conf = f"conf: {{{OPTIONS}: '-XX:TieredStopAtLevel=3'}}"
+    spark = f"spark: {{kafka: {{reader: jvm}}, jars_directory: {place}, {conf}}}"
     plan, section = _planned(spark)
     reads = replace(plan.input, name="kafka")
     conf = stream_spark_settings(replace(plan, input=reads), section, {}, _silent)
@@ -169,13 +175,13 @@ def test_a_service_has_the_connector_where_it_is_for_streams_that_come_later(
     tmp_path: Path,
 ) -> None:
     place = _fill(tmp_path / "jars", *FILES)
-    plan, section = _planned(f"spark: {{jars_directory: {place}}}")
+    plan, section = _planned(f"spark: {{kafka: {{reader: jvm}}, jars_directory: {place}}}")
     jars = ",".join(str(place / name) for name in FILES)
     assert service_spark_settings(section, [plan.input], {}, _silent) == {"spark.jars": jars}
     kafka = replace(plan.input, name="kafka")
     conf = service_spark_settings(section, [plan.input, kafka], {}, _silent)
     assert conf == {"spark.jars": jars, **per_message_jvm_settings({})}
-    _, nowhere = _planned("spark: {conf: {spark.a: b}}")
+    _, nowhere = _planned("spark: {kafka: {reader: jvm}, conf: {spark.a: b}}")
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     shared = tmp_path / "shared"
     assert service_spark_settings(nowhere, [plan.input], environ, _silent, shared) == {

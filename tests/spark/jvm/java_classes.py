@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streamer.spark.jvm.local_files import CLASSES_DIRECTORY
+from streamer.spark.jvm.own_classes import CLASSES_DIRECTORY
 
 CLASS_FILE_VERSION = 8
 """Java's, of the classes: Spark's oldest Java is newer."""

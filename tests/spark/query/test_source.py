@@ -47,6 +47,10 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
     end = {**start, "data": source.latest_offset(source.initial_offset(), 0, Limit()).offset}
     partitions = reader.partitions(start, end)
     assert len(partitions) == tasks
+    # Those of a single task go to Spark with the plan, once; a look at where it stands takes none.
+    taken = reader.getCache(start, end)
+    assert (taken is not None) == (tasks == 1 and start != end)
+    assert reader.getCache(start, end) is None
     rows = [
         row
         for partition in partitions
@@ -54,6 +58,7 @@ def test_many_small_files_share_few_tasks_and_every_piece_is_read_once_in_order(
         for row in batch.to_pylist()
     ]
     assert [row["number"] for row in rows] == list(range(max(files, 1)))
+    assert taken is None or [row for batch in taken for row in batch.to_pylist()] == rows
     pieces = [pickle.loads(row["piece"]) for row in rows if row["piece"] is not None]
     shown = [Path(source.partition_of(piece)).name for piece in pieces]
     assert shown == [f"{number:05d}" for number in range(files)]
@@ -218,7 +223,7 @@ def test_a_micro_batch_has_all_that_came_before_its_time(tmp_path: Path) -> None
     reader = StreamReader(
         SourcePlan(asked, (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     )
-    at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    at = reader.latestOffset(reader.initialOffset(), None)
     assert info_of(at).batch_time == asked.until[0]
     at = reader.latestOffset(at, None)  # type: ignore[arg-type]
     assert info_of(at).batch_time == asked.until[1] > asked.until[0]
@@ -243,7 +248,7 @@ def test_where_the_machines_clock_is_set_back_a_stream_goes_on(tmp_path: Path) -
     signals.clear()
     plan = SourcePlan(asked, (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     reader = StreamReader(plan, machine.clock(), answer_after=0)
-    at = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    at = reader.latestOffset(reader.initialOffset(), None)
     begun = info_of(at).batch_time
     assert begun == machine.wall
     machine.wall -= 3600 * SECOND
@@ -290,7 +295,7 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
     signals.clear()
     plan = SourcePlan(Asked(), (SystemWindow(size=10 * SECOND),), "a", signals, Limit(), PACING, 2)
     reader = StreamReader(plan, machine.clock())
-    first = reader.latestOffset(reader.initialOffset(), None)  # type: ignore[arg-type]
+    first = reader.latestOffset(reader.initialOffset(), None)
     t = first["time"]
     # Its tasks waited for a core for a minute, and its delivery took 15 s.
     machine.go_on(75)

@@ -205,10 +205,9 @@ def test_an_extra_that_is_missing_says_what_it_is_for() -> None:
 
 def test_jars_that_a_config_needs_are_a_warning_where_they_are_missing(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-    for is_needed, severity in ((True, "warning"), (False, "none")):
-        found = only(packages.check_kafka_jars(env, None, is_needed))
-        assert (found.severity, "STREAMER_JARS" in found.remedy) == (severity, True)
-    wrong = diagnose("kafka jars", lambda: packages.check_kafka_jars(env, str(tmp_path), False))
+    found = only(packages.check_kafka_jars(env, None))
+    assert (found.severity, "STREAMER_JARS" in found.remedy) == ("warning", True)
+    wrong = diagnose("kafka jars", lambda: packages.check_kafka_jars(env, str(tmp_path)))
     assert only(wrong).severity == Severity.ERROR
 
 

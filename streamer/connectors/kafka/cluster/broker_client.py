@@ -10,7 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.connection_errors import connection_error, failure_text
+from streamer.connectors.kafka.cluster.connection_errors import (
+    connection_error,
+    failure_text,
+    throttled_error,
+)
 from streamer.connectors.kafka.cluster.errors import RIGHTS_MISSING, KafkaError, OutOfTimeError
 
 if TYPE_CHECKING:
@@ -63,6 +67,9 @@ class BrokerClient:
             try:
                 return session.query(question, timeout_s)
             except OutOfTimeError:
+                if session.is_throttled:
+                    # Another session would be held back too, once it has asked.
+                    raise throttled_error(self._connection) from None
                 if not keep():
                     self._drop(session)
                 raise self._connection_error(session, began) from None

@@ -97,6 +97,15 @@ def connection_error(
     )
 
 
+def throttled_error(connection: Connection) -> KafkaError:
+    """Return that brokers hold the client back for longer than there is time."""
+    return KafkaError(
+        f"the brokers at {', '.join(connection.brokers)} hold the client "
+        f"{connection.client_id!r} back by a quota, for longer than a question may take; raise its "
+        "request_percentage, or set request_timeout_overhead to more"
+    )
+
+
 def failure_text(error: BaseException) -> str:
     """Return what an exception of kafka-python says, without the names of its classes."""
     text = _CLASS_NAMES.sub("", str(error)).removeprefix("KafkaConnectionError: ")

@@ -15,6 +15,10 @@ class DataLostError(StreamerError):
     """Raised when messages at the checkpoint's position are gone; names topic and offsets."""
 
 
+class UnsettledError(StreamerError):
+    """Raised while it is not known whether something is gone, or brokers are changing."""
+
+
 class SkippedMessages(NamedTuple):
     """Messages of a partition that a micro-batch was to read, and does not.
 

@@ -126,12 +126,16 @@ SEED_READING: Final = (
         check=_start_problem,
         examples=("earliest", "latest", "2026-01-31T12:00:00Z"),
     ),
-    _size_field(MAX_BYTES, "The most bytes of an answer to Spark.", "50MiB"),
+    _size_field(MAX_BYTES, "Has no effect: see `fetch_max_partition_bytes`.", "50MiB"),
     duration_field(
         MAX_WAIT, f"How long a broker waits for `{MIN_BYTES}`.", default="5s", advanced=True
     ),
-    _size_field(MIN_BYTES, "The fewest bytes of an answer to Spark.", "1B"),
-    _size_field(MAX_PARTITION_BYTES, "The most bytes of a partition in an answer.", "1MiB"),
+    _size_field(MIN_BYTES, "Has no effect: what is read is there.", "1B"),
+    _size_field(
+        MAX_PARTITION_BYTES,
+        "The most bytes of an answer, unless a batch of records is larger.",
+        "1MiB",
+    ),
     Field(
         ISOLATION,
         "string",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 READING_DESCRIPTION: Final = """\
-Spark's Kafka source reads the messages. The checkpoint has the positions; without one, a stream
+Spark's workers fetch the messages. The checkpoint has the positions; without one, a stream
 starts at the offsets of the consumer group, or at the configured position. The group receives the
 safe offsets, so that Kafka's tools show the lag. A group with active members does not accept
 them, which is logged once and has no other effect. New partitions and topics are read from their
@@ -20,8 +20,5 @@ waits for unavailable brokers. Messages that are deleted before they are read en
 an error that names them, unless `fail_on_data_loss` is false, and so does a recreated topic. A
 checkpoint belongs to one cluster: with another one the stream does not start.
 
-The user needs READ and DESCRIBE on the topics, and READ on the group. With TLS and without
-`root_cas`, Spark trusts the authorities of its Java. Java verifies every certificate: with
-`skip_cert_verify` it trusts the brokers' certificates of the stream's start, and a new
-certificate only after a restart. OAUTHBEARER needs a JWT and a local master; the token is read
-once, at the start."""
+The user needs READ and DESCRIBE on the topics, and READ on the group. OAUTHBEARER needs a JWT and
+a local master; the token is read once, at the start."""

@@ -1,6 +1,6 @@
-"""An opened Kafka input: the options of Spark's source, and what the engine asks beside it.
+"""An opened Kafka input: what the engine asks of its brokers, and the options of Spark's source.
 
-Spark's own source reads the messages, and keeps its offsets in the checkpoint.
+Workers read the messages (`range_source`), or Spark's own source does.
 """
 
 from __future__ import annotations
@@ -235,6 +235,21 @@ class KafkaSource(OpenKafkaInput):
         if lost and not waiting:
             waiting = 1  # what is gone is left behind by a micro-batch
         return Backlog(waiting, waiting > (self.bound or MAX_BATCH_MESSAGES), nest_offsets(ends))
+
+    def first_offsets(self, places: list[PartitionRef]) -> dict[PartitionRef, int]:
+        """Return where partitions begin now that were never read.
+
+        Raises:
+            StreamerError: no broker answers in time, or it refuses.
+        """
+        if not places:
+            return {}
+        cluster, timeout_s = self.cluster_view.cluster, self.connection.answer_timeout_s
+        try:
+            begins = cluster.begin_offsets(places, timeout_s)
+        except KafkaError as error:
+            raise StreamerError(f"input {self.name}: {error}") from None
+        return {place: begins.get(place, 0) for place in places}
 
     def lost_text(self, known: Offsets) -> str | None:
         """Return which messages were deleted before they were read, in one line; None for none.

@@ -69,7 +69,8 @@ class ColumnReader:
         if self._is_forced:
             return self._read(lines)
         if not self._shapes and not self._has_common_shape(lines):
-            self.judge(0)
+            # Streams of which not even the first lines are alike are not tried again and again.
+            self._failures = _MAX_FAILURES
             return None
         columns = self._read(lines)
         if columns is None or 2 * len(columns.lines) < len(lines):

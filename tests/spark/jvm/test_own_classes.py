@@ -1,4 +1,4 @@
-"""Spark creates files on this machine without a process for each."""
+"""Classes of ours in Spark's JVM: files without a process for each, and how they are made."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
+from pyspark import SparkConf
 
 from streamer.spark.compat import Fallback, Fallbacks, java_gateway, java_packages, java_spark
-from streamer.spark.jvm.local_files import CLASSES_DIRECTORY, FILE_SYSTEM, define_file_system
+from streamer.spark.jvm.local_files import FILE_SYSTEM, FILE_SYSTEM_SETTING, use_unforked_files
+from streamer.spark.jvm.own_classes import CLASSES_DIRECTORY
 from tests.spark.jvm.java_classes import compile_classes
 
 
@@ -57,9 +59,21 @@ class Unwilling:
 
 
 def test_a_jvm_that_does_not_take_the_classes_is_counted() -> None:
-    fallbacks = Fallbacks()
-    assert not define_file_system(Unwilling(), fallbacks)
+    fallbacks, settings = Fallbacks(), SparkConf(loadDefaults=False)
+    use_unforked_files(Unwilling(), settings, "local[2]", fallbacks)
+    assert not settings.contains(FILE_SYSTEM_SETTING)
     assert fallbacks.counts()[Fallback.FORKED_FILES] == 1
     lines: list[str] = []
     fallbacks.log_new(lambda level, text, fields: lines.append(text))
     assert len(lines) == 1 and "(no such class)" in lines[0]
+
+
+def test_a_cluster_and_a_user_that_names_a_file_system_keep_theirs() -> None:
+    settings = SparkConf(loadDefaults=False)
+    for master in ("local-cluster[2,1,1024]", "spark://somewhere:7077", "yarn"):
+        use_unforked_files(Unwilling(), settings, master, Fallbacks())
+    settings.set(FILE_SYSTEM_SETTING, "theirs")
+    fallbacks = Fallbacks()
+    use_unforked_files(Unwilling(), settings, "local", fallbacks)
+    assert settings.get(FILE_SYSTEM_SETTING) == "theirs"
+    assert fallbacks.counts()[Fallback.FORKED_FILES] == 0

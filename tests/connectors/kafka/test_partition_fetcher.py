@@ -1,0 +1,153 @@
+"""Ranges of partitions, fetched from a real broker."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from streamer.connectors.kafka.cluster.broker_session import BrokerSession
+from streamer.connectors.kafka.cluster.connection import Connection
+from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
+from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.partition_fetcher import (
+    FetchSettings,
+    PartitionFetcher,
+    PartitionRange,
+)
+from streamer.connectors.kafka.input.record_batches import NeededFields
+from tests.servers.kafka import Broker, Kafka, Record
+
+pytestmark = pytest.mark.slow
+
+OFFSETS = NeededFields(offsets=True)
+
+
+@pytest.fixture
+def fetcher(kafka: Kafka) -> Iterator[Any]:
+    sessions: list[BrokerSession] = []
+
+    def made(**settings: Any) -> PartitionFetcher:
+        sessions.append(BrokerSession(Connection((kafka.bootstrap,))))
+        return PartitionFetcher(sessions[-1], FetchSettings(wait_ms=100)._replace(**settings))
+
+    yield made
+    for session in sessions:
+        session.close()
+
+
+def read(one: PartitionFetcher, topic: str, begin: int, end: int) -> list[tuple[int, bytes]]:
+    chunks = one.read(PartitionRange(topic, 0, begin, end), OFFSETS)
+    return [pair for chunk in chunks for pair in zip(chunk.offsets, chunk.values, strict=True)]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_records_of_every_compression_and_size(fetcher: Any, kafka: Kafka, codec: str) -> None:
+    topic = kafka.create(f"fetched-{codec}")
+    rng = random.Random(1)
+    values = [rng.randbytes(rng.choice([0, 9, 1000, 100_000])) + b"x" * 500 for _ in range(60)]
+    kafka.produce(topic, *values, compression_type=codec, linger_ms=20)
+    one = fetcher(size=150_000)
+    assert read(one, topic, 0, 60) == list(enumerate(values))
+    for begin, end in ((59, 60), (0, 1), (17, 43), (5, 5)):
+        assert read(one, topic, begin, end) == [(n, values[n]) for n in range(begin, end)]
+
+
+def test_a_range_ends_behind_marks_of_transactions(fetcher: Any, kafka: Kafka) -> None:
+    topic = kafka.create("fetched-transactions")
+    kafka.produce(topic, "a", "b", transaction="t1")  # 0, 1, mark 2
+    producer = kafka.producer("t2", linger_ms=0)
+    producer.begin_transaction()
+    kafka.produce(topic, "plain")
+    producer.produce(topic, b"aborted")
+    producer.flush(30)
+    producer.abort_transaction(30)  # 4, mark 5
+    committed, whole = fetcher(is_committed=True), fetcher()
+    assert read(committed, topic, 0, 6) == [(0, b"a"), (1, b"b"), (3, b"plain")]
+    assert read(committed, topic, 4, 6) == [] == read(committed, topic, 2, 3)
+    assert [value for _, value in read(whole, topic, 0, 6)] == [b"a", b"b", b"plain", b"aborted"]
+
+
+def test_what_compaction_has_left(fetcher: Any, kafka: Kafka) -> None:
+    topic = kafka.create(
+        *("fetched-compacted", 1),
+        cleanup_policy="compact",
+        segment_ms=100,
+        min_cleanable_dirty_ratio=0.01,
+        max_compaction_lag_ms=100,
+    )
+    for n in range(20):
+        kafka.produce(topic, Record(b"%d" % n, b"k%d" % (n % 2)))
+    until = time.monotonic() + 60
+    while len(kafka.consume(topic)) > 10:
+        assert time.monotonic() < until, "nothing is compacted"
+        time.sleep(0.3)
+        kafka.produce(topic, Record(b"new", b"k2"))
+    end = kafka.end_offsets(topic)[0]
+    left = [(one.offset, one.value) for one in kafka.consume(topic)]
+    one = fetcher()
+    assert read(one, topic, 0, end) == left
+    assert read(one, topic, 1, left[0][0]) == []
+
+
+def test_what_is_gone_is_an_error_or_left_out(fetcher: Any, kafka: Kafka) -> None:
+    topic = kafka.create("fetched-gone")
+    kafka.produce(topic, *map(str, range(10)))
+    kafka.delete_records(topic, {0: 6})
+    with pytest.raises(DataLostError) as caught:
+        read(fetcher(), topic, 2, 9)
+    assert "fetched-gone:0 was to be read from 2 to 9, and it begins at 6" in str(caught.value)
+    lenient = fetcher(skips_lost=True)
+    assert [offset for offset, _ in read(lenient, topic, 2, 9)] == [6, 7, 8]
+    assert read(lenient, topic, 2, 5) == [] == read(lenient, topic, 20, 30)
+    with pytest.raises(DataLostError, match="ends before 20"):
+        read(fetcher(), topic, 20, 30)
+
+
+def test_a_topic_that_is_not_there_is_waited_for_and_not_made(
+    fetcher: Any, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamer.connectors.kafka.input.partition_fetcher.READ_TIMEOUT_S", 1.0)
+    with pytest.raises(KafkaError, match="never-made:0 has given nothing from offset 0 on"):
+        read(fetcher(), "never-made", 0, 1)
+    assert "never-made" not in kafka.topics()
+
+
+def test_a_broker_that_comes_back_is_read_on(tmp_path: Any) -> None:
+    with Broker(tmp_path / "broker") as broker:
+        client = broker.client()
+        client.create("back")
+        client.produce("back", *map(str, range(50)), batch_num_messages=1)
+        session = BrokerSession(Connection((broker.address(),)))
+        one = PartitionFetcher(session, FetchSettings(size=1, wait_ms=100, timeout_s=2))
+        chunks = one.read(PartitionRange("back", 0, 0, 50), OFFSETS)
+        found = next(chunks).offsets
+        broker.kill()
+        broker.start()
+        found += [offset for chunk in chunks for offset in chunk.offsets]
+        assert found == list(range(50))
+        session.close()
+
+
+def test_the_planner_is_woken_for_what_comes_and_for_nothing_else(kafka: Kafka) -> None:
+    topic = kafka.create("watched", 2)
+    kafka.produce(topic, Record(b"known", partition=1))
+    woken: list[float] = []
+    watch = ArrivalWatch(Connection((kafka.bootstrap,)), is_committed=False)
+    watch.start(lambda: woken.append(time.monotonic()))
+    watch.note_poll({(topic, 0): 0, (topic, 1): 1})
+    time.sleep(1)
+    assert not woken
+    for number in (0, 1):
+        kafka.produce(topic, Record(b"new", partition=number))
+        until = time.monotonic() + 30
+        while len(woken) <= number and time.monotonic() < until:
+            time.sleep(0.01)
+        assert watch.is_working and len(woken) == number + 1
+        watch.note_poll({(topic, 0): 1, (topic, 1): 1 + number})
+    time.sleep(0.3)
+    assert len(woken) == 2

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from streamer.cli.completion.values import complete_config
+from streamer.cli.completion.values import DIRECTORY, complete_config
 from streamer.cli.options import (
     Options,
     gather_options,
@@ -88,7 +88,9 @@ class OffsetOptions:
 @click.option("--to-offset", type=click.IntRange(0), metavar="N", help="Move to an offset.")
 @click.option("--shift-by", type=int, metavar="N", help="Move on by N messages; back if negative.")
 @click.option("--from-group", metavar="GROUP", help="Take the offsets of a consumer group.")
-@click.option("--from-checkpoint", metavar="DIR", help="Take the positions of another stream.")
+@click.option(
+    "--from-checkpoint", type=DIRECTORY, metavar="DIR", help="Take the positions of another stream."
+)
 @click.option("--to-group", metavar="GROUP", help="Commit the positions to a consumer group.")
 @click.option(
     "--topic",

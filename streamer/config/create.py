@@ -37,6 +37,9 @@ _BY_TYPE: Final[dict[str, Any]] = {
 _NO_VALUES: Final[Mapping[str, Any]] = {}
 _JOIN: Final = "window_join"
 _JOIN_LABELS: Final = ("orders", "shipments")
+_REDPANDA: Final = "redpanda"
+_REDPANDA_COMPONENT: Final = "redpanda_common"
+"""Has its connection from the section `redpanda` alone."""
 _KINDS: Final = frozenset(map(str, Kind))
 _SMALL_SECTIONS: Final = ("input", "pipeline", "output")
 _SENTENCE: Final = re.compile(r"(?<=[^.][.!?])\s+(?=[A-Z`\"(])")
@@ -81,6 +84,7 @@ class _ConfigMaker:
     def __init__(self, small: bool) -> None:
         self._small = small
         self._resources: dict[Kind, dict[str, Block]] = {}
+        self._needs_redpanda = False
 
     def make_sections(self, components: Mapping[str, Any]) -> Iterator[Entry]:
         """Return the sections, with what was chosen in its place."""
@@ -89,7 +93,8 @@ class _ConfigMaker:
             resources = [*self._resources.get(Kind(kind), {}).values()] if kind in _KINDS else []
             if section.name == "tests" or section.deprecated:
                 continue
-            is_shown = section.name in (*_SMALL_SECTIONS, *components) or resources
+            is_redpanda = section.name == _REDPANDA and self._needs_redpanda
+            is_shown = section.name in (*_SMALL_SECTIONS, *components) or resources or is_redpanda
             if self._small and not is_shown:
                 continue
             entry = self._make_entry(section)
@@ -99,6 +104,9 @@ class _ConfigMaker:
                 entry = replace(entry, value=components[section.name])
             elif resources and section.name != kind:
                 entry = replace(entry, value=resources)
+            elif is_redpanda:
+                brokers = Block((Entry("seed_brokers", ["localhost:9092"]),))
+                entry = replace(entry, value=brokers, is_commented_out=False)
             yield entry
 
     def make_one(
@@ -131,6 +139,7 @@ class _ConfigMaker:
             hint = f"did you mean the buffer {buffer[0]}?" if buffer else hint
             text = missing or f"there is no {kind} {name!r}"
             raise StreamerError(f"{text}; {hint}" if hint else text)
+        self._needs_redpanda |= name == _REDPANDA_COMPONENT
         return Block((Entry(name, self._make_body(spec), spec.summary),))
 
     def _make_body(self, spec: Spec) -> Any:

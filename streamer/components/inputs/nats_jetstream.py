@@ -138,6 +138,7 @@ SPEC: Final = Spec(
         ),
     ),
     check=_problems,
+    begin={"subject": "orders.>"},
     examples=(
         Example(
             "A durable consumer",

@@ -27,6 +27,7 @@ from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import (
+    Access,
     BuildContext,
     Example,
     Field,
@@ -141,7 +142,13 @@ SPEC: Final = Spec(
                     advanced=True,
                     examples=("root = this",),
                 ),
-                Field(STORE_SCHEMA, "string", "Is not available.", optional=True),
+                Field(
+                    STORE_SCHEMA,
+                    "string",
+                    "Is not available.",
+                    optional=True,
+                    access=Access.NONE,
+                ),
             ),
         ),
         Field(

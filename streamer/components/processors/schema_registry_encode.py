@@ -24,6 +24,7 @@ from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import (
+    Access,
     BuildContext,
     Example,
     Field,
@@ -111,7 +112,7 @@ SPEC: Final = Spec(
             deprecated=True,
             advanced=True,
         ),
-        Field(SCHEMA_METADATA, "string", "Is not available.", default=""),
+        Field(SCHEMA_METADATA, "string", "Is not available.", default="", access=Access.NONE),
         Field(FORMAT, "string", _NO_EFFECT, optional=True, options=("avro", "json_schema")),
         Field("normalize", "bool", _NO_EFFECT, default=True, advanced=True),
         Field(

@@ -289,6 +289,9 @@ def compile_schema(text: str, references: Iterable[tuple[str, str]]) -> bytes:
     Raises:
         StreamerError: it cannot be compiled; the text says why.
     """
+    # The package alone is small; the compiler in it runs in a process of its own.
+    import grpc_tools
+
     with tempfile.TemporaryDirectory(prefix="streamer-proto-") as directory:
         home = Path(directory)
         for name, other in references:
@@ -299,7 +302,8 @@ def compile_schema(text: str, references: Iterable[tuple[str, str]]) -> bytes:
             (home / path).write_text(other)
         (home / _ROOT).write_text(text)
         made = home / "descriptors"
-        command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{home}", "--include_imports"]
+        compiler = f"{grpc_tools.__name__}.protoc"
+        command = [sys.executable, "-m", compiler, f"-I{home}", "--include_imports"]
         try:
             run = subprocess.run(
                 [*command, f"--descriptor_set_out={made}", _ROOT],

@@ -13,7 +13,7 @@ from streamer.plan.change_impact.model import Effect
 from streamer.sdk.spec import ParsedFields
 from streamer.sdk.window_buffer import fields as f
 
-WINDOWLESS: Final = frozenset({"none", "memory"})
+WINDOWLESS: Final = frozenset({"none", "memory", "sqlite"})
 """Buffers that keep nothing between micro-batches."""
 
 

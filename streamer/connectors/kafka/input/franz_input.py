@@ -126,11 +126,11 @@ SEED_READING: Final = (
         check=_start_problem,
         examples=("earliest", "latest", "2026-01-31T12:00:00Z"),
     ),
-    _size_field(MAX_BYTES, "Has no effect: see `fetch_max_partition_bytes`.", "50MiB"),
+    _size_field(MAX_BYTES, "The most bytes of an answer, for the reader `jvm` alone.", "50MiB"),
     duration_field(
         MAX_WAIT, f"How long a broker waits for `{MIN_BYTES}`.", default="5s", advanced=True
     ),
-    _size_field(MIN_BYTES, "Has no effect: what is read is there.", "1B"),
+    _size_field(MIN_BYTES, "The least bytes of an answer, for the reader `jvm` alone.", "1B"),
     _size_field(
         MAX_PARTITION_BYTES,
         "The most bytes of an answer, unless a batch of records is larger.",

@@ -96,7 +96,7 @@ def learn_shape(line: bytes) -> LineShape | None:
     Example:
         >>> shape = learn_shape(b'{"id":1,"name":"a"}')
         >>> [one.text for one in shape.fixed], list(shape.slots)
-        ([b'{"id":', b',"name":"', b'}'], [('id',), ('name',)])
+        ([b'{"id":', b',"name":', b'}'], [('id',), ('name',)])
     """
     if line[:1] != b"{" or not 0 < line.count(b'"') <= _MAX_QUOTES:
         return None

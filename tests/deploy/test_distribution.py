@@ -57,6 +57,26 @@ tests:
     input_batch: [{ content: '{}' }]
     output_batches: [[{ content_equals: '32' }]]
 """,
+    "geoip": """\
+pipeline:
+  processors:
+    - mapping: 'root = this.ip.geoip_city(this.path).catch("none")'
+tests:
+  - name: no file
+    target: processors
+    input_batch: [{ content: '{"ip":"1.2.3.4","path":"none.mmdb"}' }]
+    output_batches: [[{ content_equals: none }]]
+""",
+    "javascript": """\
+pipeline:
+  processors:
+    - javascript: { code: 'benthos.v0_msg_set_string(String(6 * 7))' }
+tests:
+  - name: a number
+    target: processors
+    input_batch: [{ content: '{}' }]
+    output_batches: [[{ content_equals: '42' }]]
+""",
     "kafka": "output: { kafka: { addresses: ['127.0.0.1:PORT'], topic: cars } }\n",
     "memcached": """\
 cache_resources:
@@ -73,12 +93,24 @@ tests:
     output_batches: [[{ content_matches: '.*refused.*' }]]
 """,
     "mqtt": "output: { mqtt: { urls: ['tcp://127.0.0.1:PORT'], topic: cars } }\n",
+    "nats": "output: { nats: { urls: ['nats://127.0.0.1:PORT'], subject: cars } }\n",
     "otel": "tracer: { open_telemetry_collector: { http: [{ address: 'localhost:PORT' }] } }\n",
     "otel-grpc": """\
 tracer: { open_telemetry_collector: { grpc: [{ address: 'localhost:PORT' }] } }
 """,
     "redis": "output: { redis_list: { url: 'tcp://127.0.0.1:PORT', key: cars } }\n",
     "results": "buffer: { tumbling_window: { size: 1m, retention: 7d } }\n",
+    "schema-registry": """\
+pipeline:
+  processors:
+    - schema_registry_decode: { url: 'http://127.0.0.1:PORT' }
+    - catch: [{ mapping: root = error() }]
+tests:
+  - name: no schema
+    target: processors
+    input_batch: [{ content: 'x' }]
+    output_batches: [[{ content_matches: '.+' }]]
+""",
     "sql": """\
 pipeline:
   processors:
@@ -272,7 +304,9 @@ def test_without_extras_lint_names_them(installed: Installed, tmp_path: Path) ->
         config = _config(extra, tmp_path)
         code, out, err = installed.run("lint", config, cwd=tmp_path)
         assert (code, out) == (1, ""), extra
-        assert f"{install_command(extra)} [missing_package]" in err, extra
+        # Schemas of a registry may be Avro's.
+        needed = ("avro", extra) if extra == "schema-registry" else (extra,)
+        assert f"{install_command(*needed)} [missing_package]" in err, extra
         assert err.count("\n") == err.count("missing_package"), err
         lacking += 1
     assert lacking == len(EXTRAS) - 2

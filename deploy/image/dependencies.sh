@@ -17,7 +17,8 @@ optional = project["optional-dependencies"]
 extras = ["java", *re.findall(r"[\w-]+", optional["all"][0].partition("[")[2])]
 print(*project["dependencies"], *(one for extra in extras for one in optional[extra]), sep="\n")
 END
-# Nothing is compiled: there is no compiler. PySpark is plain Python and jars, in a source archive.
-"$into/bin/pip" install --quiet --only-binary :all: --no-binary pyspark \
+# Nothing is compiled: there is no compiler. PySpark is plain Python and jars, in a source archive,
+# and so is nkeys without jars.
+"$into/bin/pip" install --quiet --only-binary :all: --no-binary pyspark,nkeys \
     --require-hashes -c "$source/deploy/constraints.txt" -r "$wanted"
 rm -f "$wanted"

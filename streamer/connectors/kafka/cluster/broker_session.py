@@ -206,7 +206,7 @@ class _Manager(KafkaConnectionManager):
         transport = await super()._build_transport(node, timeout_at=timeout_at)
         receive = transport._sock_recv
         if type(transport) is KafkaTCPTransport:
-            # It would receive 4 KiB at once: a fifth of what a small record costs.
+            # It would receive 4 KiB at once: 10 to 20 % of what a small record costs.
             receive = partial(_receive, transport._sock)
 
         def receive_all() -> tuple[bytes, Exception | None]:

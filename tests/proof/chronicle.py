@@ -85,9 +85,13 @@ class Chronicle:
                     self._planned[int(path.name)] = self._read(path)
 
     def _read(self, path: Path) -> MicroBatch:
-        _, meta, own, kafka = path.read_text().splitlines()
+        _, meta, own, *rest = path.read_text().splitlines()
         ours = json.loads(own)
-        ends = self._ends({} if kafka == "-" else json.loads(kafka))
+        # Where Spark's own source reads Kafka, its offsets have a line of their own.
+        kafka = ours["data"].get("kafka:at", {})
+        if rest:
+            kafka = {} if rest[0] == "-" else json.loads(rest[0])
+        ends = self._ends(kafka)
         (waited,) = map(self._ends, ours.get("backlog_ends") or [{}])
         recorded = json.loads(meta)["batchTimestampMs"] * 10**6
         backlog = any(ends.get(partition, 0) < end for partition, end in waited.items())

@@ -88,7 +88,7 @@ class Chronicle:
         _, meta, own, *rest = path.read_text().splitlines()
         ours = json.loads(own)
         # Where Spark's own source reads Kafka, its offsets have a line of their own.
-        kafka = ours["data"].get("kafka:at", {})
+        kafka = ours.get("data", {}).get("kafka:at", {})
         if rest:
             kafka = {} if rest[0] == "-" else json.loads(rest[0])
         ends = self._ends(kafka)

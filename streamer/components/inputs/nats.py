@@ -16,6 +16,7 @@ from streamer.connectors.nats.client_fields import (
     SUBJECT,
     client_problems,
     subject_field,
+    tracing_field,
 )
 from streamer.connectors.nats.connection import Client
 from streamer.connectors.nats.messages import make_record
@@ -74,14 +75,7 @@ SPEC: Final = Spec(
             check=lambda number: None if number > 0 else f"is {number}; expected 1 or more",
         ),
         *CONNECTION_FIELDS,
-        Field(
-            "extract_tracing_map",
-            "string",
-            "Has no effect.",
-            optional=True,
-            advanced=True,
-            mapping=True,
-        ),
+        tracing_field("extract_tracing_map"),
     ),
     check=client_problems,
     examples=(

@@ -17,6 +17,7 @@ from streamer.connectors.nats.client_fields import (
     SUBJECT,
     client_problems,
     subject_field,
+    tracing_field,
 )
 from streamer.connectors.nats.connection import Client, NatsError
 from streamer.connectors.nats.messages import make_record
@@ -128,14 +129,7 @@ SPEC: Final = Spec(
             advanced=True,
         ),
         *CONNECTION_FIELDS,
-        Field(
-            "extract_tracing_map",
-            "string",
-            "Has no effect.",
-            optional=True,
-            advanced=True,
-            mapping=True,
-        ),
+        tracing_field("extract_tracing_map"),
     ),
     check=_problems,
     begin={"subject": "orders.>"},

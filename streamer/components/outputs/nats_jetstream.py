@@ -11,11 +11,12 @@ from streamer.connectors.nats.client_fields import (
     PACKAGES,
     client_problems,
     subject_field,
+    tracing_field,
 )
 from streamer.connectors.nats.connection import REQUEST_TIMEOUT_S, Client
 from streamer.connectors.nats.output_base import NatsOutput, OutgoingMessage
 from streamer.sdk.output.protocols import max_in_flight_field
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -32,14 +33,7 @@ SPEC: Final = Spec(
         *HEADER_FIELDS,
         max_in_flight_field(1024),
         *CONNECTION_FIELDS,
-        Field(
-            "inject_tracing_map",
-            "string",
-            "Has no effect.",
-            optional=True,
-            advanced=True,
-            mapping=True,
-        ),
+        tracing_field("inject_tracing_map"),
     ),
     check=client_problems,
     examples=(

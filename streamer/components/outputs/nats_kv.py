@@ -21,13 +21,13 @@ from streamer.connectors.nats.connection import (
     shared_connection,
 )
 from streamer.connectors.nats.key_value import Bucket, KeyValueStore
+from streamer.connectors.nats.output_base import SEND_TIMEOUT_S, as_send_error
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.output.protocols import (
     MAX_IN_FLIGHT,
-    NotConnectedError,
     Output,
     SendError,
     max_in_flight_field,
@@ -36,8 +36,6 @@ from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_reject
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 KEY: Final = "key"
-
-_SEND_TIMEOUT_S: Final = 30.0
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -90,7 +88,7 @@ class NatsKeyValueOutput(Output):
     def connect(self, ex: Execution) -> None:
         """Connect, and find the bucket."""
         try:
-            self._store.run(lambda bucket: bucket.status(), _SEND_TIMEOUT_S)
+            self._store.run(lambda bucket: bucket.status(), SEND_TIMEOUT_S)
         except NatsError as error:
             raise SendError(str(error)) from None
 
@@ -107,19 +105,17 @@ class NatsKeyValueOutput(Output):
             by_key.setdefault(key, []).append(index)
         try:
             failed |= self._store.run(
-                lambda bucket: _put_all(bucket, batch, by_key), _SEND_TIMEOUT_S
+                lambda bucket: _put_all(bucket, batch, by_key), SEND_TIMEOUT_S
             )
         except NatsError as error:
-            raise (NotConnectedError if error.is_connection_lost else SendError)(
-                str(error)
-            ) from None
+            raise as_send_error(error) from None
         if failed:
             raise SendError(next(iter(failed.values())), failed)
 
     def probe(self) -> str:
         """Check that the bucket is there."""
         try:
-            self._store.run(lambda bucket: bucket.status(), _SEND_TIMEOUT_S)
+            self._store.run(lambda bucket: bucket.status(), SEND_TIMEOUT_S)
         finally:
             self._connection.close()
         return "the bucket is there"

@@ -108,6 +108,11 @@ HEADER_FIELDS: Final = (
 )
 
 
+def tracing_field(name: str) -> Field:
+    """Return a field for maps of traces, which do nothing here."""
+    return Field(name, "string", "Has no effect.", optional=True, advanced=True, mapping=True)
+
+
 def subject_field(description: str, **more: Any) -> Field:
     """Return the field `subject` with a description."""
     return Field(

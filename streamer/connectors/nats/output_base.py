@@ -27,6 +27,11 @@ from streamer.sdk.spec import BuildContext, ParsedFields
 SEND_TIMEOUT_S: Final = 30.0
 
 
+def as_send_error(error: NatsError) -> SendError:
+    """Return why a batch was not sent, from the error of the connection."""
+    return (NotConnectedError if error.is_connection_lost else SendError)(str(error))
+
+
 class OutgoingMessage(NamedTuple):
     """A message as it is published.
 
@@ -77,9 +82,7 @@ class NatsOutput(Output):
                 lambda client: self._publish_all(client, outgoing), SEND_TIMEOUT_S
             )
         except NatsError as error:
-            raise (NotConnectedError if error.is_connection_lost else SendError)(
-                str(error)
-            ) from None
+            raise as_send_error(error) from None
         if failed:
             raise SendError(next(iter(failed.values())), failed)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from streamer.connectors.kafka.input.data_loss import DataLostError, UnsettledError
+from streamer.connectors.kafka.input.data_loss import DataLostError, UnknownLossError
 from streamer.core.errors import StreamerError
 from streamer.engine.planner.planner_channels import PlannerChannel
 
@@ -42,7 +42,7 @@ class KafkaOutage:
         except DataLostError as e:
             self._signals.planner.update(trouble=str(e), is_lost=True)
             raise
-        except UnsettledError:
+        except UnknownLossError:
             self.pause_s = _FIRST_PAUSE_S
             return None
         except StreamerError as e:

@@ -14,12 +14,47 @@ from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 _KAFKA_INPUTS: Final = frozenset({"kafka", "kafka_franz", "redpanda"})
 _FILE_INPUTS: Final = frozenset({"file", "csv"})
-_MEMORY_CACHES: Final = frozenset({"memory", "lru", "ttlru"})
 _REPLAYABLE_INPUTS: Final = _KAFKA_INPUTS | _FILE_INPUTS | {"generate", "sql_select"}
 """Inputs whose messages a restart reads again by their position."""
 _WRAPPING_INPUTS: Final = frozenset(
     {"broker", "sequence", "read_until", "batched", "resource", "dynamic"}
 )
+
+_BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
+    (Kind.BUFFER, "system_window"): (
+        "windows",
+        "Open windows survive a restart; in Benthos their messages are read again.",
+        "With tumbling_window, old data has the same result as new data.",
+    ),
+    (Kind.BUFFER, "sqlite"): (
+        "sqlite_buffer",
+        "The buffer sqlite makes no database: messages are on the disk without it.",
+        "It can be left out.",
+    ),
+    (Kind.BUFFER, "memory"): (
+        "memory_buffer",
+        "The buffer memory loses nothing in a crash; in Benthos it does.",
+    ),
+    **{
+        (Kind.CACHE, name): (
+            "memory_cache",
+            f"On a cluster, each worker has a cache {name} of its own.",
+            "Use redis, memcached or sql where workers share it.",
+        )
+        for name in ("memory", "lru", "ttlru")
+    },
+    (Kind.RATE_LIMIT, "local"): (
+        "local_rate_limit",
+        "On a cluster, each machine has a rate limit local of its own.",
+        "Use redis where machines share it.",
+    ),
+    (Kind.OUTPUT, "switch"): (
+        "switch_order",
+        "The output switch keeps the order among its cases; Benthos does not.",
+        "With keep_order: false, cases send in parallel, which is faster.",
+    ),
+}
+"""Differences of single components: subject, text, and what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,57 +187,10 @@ def _compare_batching(config: PartialConfig) -> Iterator[Difference]:
                 )
 
 
-def _compare_windows(config: PartialConfig) -> Iterator[Difference]:
+def _compare_components(config: PartialConfig) -> Iterator[Difference]:
     for one in config.components():
-        if one.kind == Kind.BUFFER and one.name == "system_window":
-            yield Difference(
-                "windows",
-                one.line,
-                "Open windows survive a restart; in Benthos their messages are read again.",
-                "With tumbling_window, old data has the same result as new data.",
-            )
-        if one.kind == Kind.BUFFER and one.name == "sqlite":
-            yield Difference(
-                "sqlite_buffer",
-                one.line,
-                "The buffer sqlite makes no database: messages are on the disk without it.",
-                "It can be left out.",
-            )
-        if one.kind == Kind.BUFFER and one.name == "memory":
-            yield Difference(
-                "memory_buffer",
-                one.line,
-                "The buffer memory loses nothing in a crash; in Benthos it does.",
-            )
-
-
-def _compare_shared_memory(config: PartialConfig) -> Iterator[Difference]:
-    for one in config.components():
-        if one.kind == Kind.CACHE and one.name in _MEMORY_CACHES:
-            yield Difference(
-                "memory_cache",
-                one.line,
-                f"On a cluster, each worker has a cache {one.name} of its own.",
-                "Use redis, memcached or sql where workers share it.",
-            )
-        if one.kind == Kind.RATE_LIMIT and one.name == "local":
-            yield Difference(
-                "local_rate_limit",
-                one.line,
-                "On a cluster, each machine has a rate limit local of its own.",
-                "Use redis where machines share it.",
-            )
-
-
-def _compare_switch_order(config: PartialConfig) -> Iterator[Difference]:
-    for one in config.components():
-        if one.kind == Kind.OUTPUT and one.name == "switch":
-            yield Difference(
-                "switch_order",
-                one.line,
-                "The output switch keeps the order among its cases; Benthos does not.",
-                "With keep_order: false, cases send in parallel, which is faster.",
-            )
+        if (known := _BY_COMPONENT.get((one.kind, one.name))) is not None:
+            yield Difference(known[0], one.line, *known[1:])
 
 
 def _compare_retries(config: PartialConfig) -> Iterator[Difference]:
@@ -225,10 +213,8 @@ _RULES: Final[tuple[Rule, ...]] = (
     _compare_checkpoint,
     _compare_latency,
     _compare_delivery,
-    _compare_windows,
+    _compare_components,
     _compare_threads,
     _compare_retries,
     _compare_batching,
-    _compare_switch_order,
-    _compare_shared_memory,
 )

@@ -15,7 +15,7 @@ class DataLostError(StreamerError):
     """Raised when messages at the checkpoint's position are gone; names topic and offsets."""
 
 
-class UnsettledError(StreamerError):
+class UnknownLossError(StreamerError):
     """Raised while it is not known whether something is gone, or brokers are changing."""
 
 

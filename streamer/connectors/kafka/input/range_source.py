@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
-from streamer.connectors.kafka.input.data_loss import UnsettledError
+from streamer.connectors.kafka.input.data_loss import UnknownLossError
 from streamer.connectors.kafka.input.fetcher_pool import FETCHERS
 from streamer.connectors.kafka.input.kafka_source import MAX_BATCH_MESSAGES, KafkaSource
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata, make_chunk
@@ -69,7 +69,7 @@ class KafkaRangeSource:
 
         Raises:
             DataLostError: something that is to be read is gone.
-            UnsettledError: something may be.
+            UnknownLossError: something may be.
             StreamerError: no broker answers in time, or it refuses.
         """
         position = self._position(start)
@@ -88,7 +88,7 @@ class KafkaRangeSource:
             if place not in lost and (place not in until or until[place] < at):
                 if not self.input.fail_on_data_loss:
                     # What is left out is counted with the micro-batch that goes on behind it.
-                    raise UnsettledError(f"{place} ends before {at}")
+                    raise UnknownLossError(f"{place} ends before {at}")
                 until[place] = at
         for place, at in position.at.items():
             if at < 0 and place not in until:

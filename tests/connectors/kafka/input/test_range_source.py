@@ -9,7 +9,7 @@ import pytest
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, TopicSelection
-from streamer.connectors.kafka.input.data_loss import UnsettledError
+from streamer.connectors.kafka.input.data_loss import UnknownLossError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata
 from streamer.connectors.kafka.input.opened_input import Backlog
@@ -106,7 +106,7 @@ def test_a_partition_that_is_not_there_for_a_moment_waits_where_it_is(source_of)
     cluster.ends = {"0": 5, "1": 2}
     assert poll(source, at(p0=3, p1=8), 2).offset == at(p0=5, p1=8)
     lenient = source_of(cluster, fail_on_data_loss=False)
-    with pytest.raises(UnsettledError):
+    with pytest.raises(UnknownLossError):
         poll(lenient, at(p0=3, p1=8))
     cluster.lost = ["1"]
     source = lenient

@@ -16,8 +16,10 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "avro": "the processor `avro`",
+    "delta": "the output `delta`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
+    "iceberg": "the output `iceberg`",
     "geoip": "the Bloblang methods `geoip_…`",
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
@@ -39,6 +41,7 @@ ALL: Final = "all"
 
 EXTRA_OF: Final = {
     "confluent_kafka": "kafka",
+    "deltalake": "delta",
     "duckdb": "results",
     "faker": "fake",
     "fastavro": "avro",
@@ -53,6 +56,7 @@ EXTRA_OF: Final = {
     "opentelemetry.sdk": "otel",
     "paho": "mqtt",
     "prompt_toolkit": "editor",
+    "pyiceberg": "iceberg",
     "psycopg": "sql",
     "pymemcache": "memcached",
     "pymysql": "sql",

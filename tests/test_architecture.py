@@ -57,7 +57,15 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("input", "output"),
     ),
     "connectors": (
-        ("tls", "files", "generated", "javascript", "merged_source", "subprocess_client"),
+        (
+            "tls",
+            "files",
+            "generated",
+            "javascript",
+            "merged_source",
+            "protobuf",
+            "subprocess_client",
+        ),
         ("spool", "http_client", "kafka", "mqtt"),
         "nats",
         ("formats", "http_server", "redis", "sql"),

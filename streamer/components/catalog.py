@@ -122,6 +122,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "parquet_encode",
         "parse_log",
         "processors",
+        "protobuf",
         "rate_limit",
         "redis",
         "redis_script",

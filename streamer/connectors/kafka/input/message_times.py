@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 
 _TIMEOUT_S: Final = 5.0
 _FETCH_BYTES: Final = 65_536

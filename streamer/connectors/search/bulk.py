@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.search.fields import (
@@ -42,7 +42,8 @@ class BulkAnswerError(StreamerError):
     """The answer is none of the bulk API."""
 
 
-class BulkItem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BulkItem:
     """One action of a request.
 
     Attributes:

@@ -94,7 +94,7 @@ class ServiceClient:
             url = self._urls[(first + number) % len(self._urls)]
             began = ex.elapsed()
             try:
-                answer = self._ask(self._pool(), url, request)
+                answer = self._query(self._pool(), url, request)
             except HttpError:
                 if number + 1 == len(self._urls):
                     raise
@@ -116,7 +116,7 @@ class ServiceClient:
         failure = HttpError("there is no URL to send to")
         for url in self._urls:
             try:
-                return self._ask(pool, url, request)
+                return self._query(pool, url, request)
             except HttpError as error:
                 failure = error
         raise failure
@@ -124,7 +124,7 @@ class ServiceClient:
     def _pool(self) -> ConnectionPool:
         return self._context.worker_resource("connections", lambda: ConnectionPool(self._parsed))
 
-    def _ask(self, pool: ConnectionPool, url: str, request: ServiceRequest) -> ServiceAnswer:
+    def _query(self, pool: ConnectionPool, url: str, request: ServiceRequest) -> ServiceAnswer:
         import httpx2
 
         target = url + request.path

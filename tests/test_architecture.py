@@ -68,7 +68,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ),
         ("spool", "http_client", "kafka", "mqtt"),
         "nats",
-        ("formats", "http_server", "redis", "sql"),
+        ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
     ),
     "components": (COMPONENT_KINDS, "catalog"),

@@ -95,6 +95,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "catch",
         "command",
         "compress",
+        "crash",
         "decompress",
         "dedupe",
         "deduplicate",

@@ -113,10 +113,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    (Kind.PROCESSOR, "crash"): (
-        "a worker that ends is started again and reads the same messages, for ever; stop a stream "
-        "for a message with error_handling.strict"
-    ),
     **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
 }
 """Components that make no sense on Spark: why, and what to use instead."""

@@ -112,7 +112,7 @@ def test_what_is_gone_is_an_error_or_left_out(fetcher: Any, kafka: Kafka) -> Non
 
 def test_a_topic_that_is_not_there_is_waited_for_and_not_made(fetcher: Any, kafka: Kafka) -> None:
     with pytest.raises(KafkaError, match="never-made:0 has given nothing from offset 0 on"):
-        read(fetcher(patience_s=1.0), "never-made", 0, 1)
+        read(fetcher(progress_timeout_s=1.0), "never-made", 0, 1)
     assert "never-made" not in kafka.topics()
 
 

@@ -53,7 +53,7 @@ class FetchSettings(NamedTuple):
         is_committed: whether records of open and aborted transactions are left out.
         rack: where the client is; empty for nowhere.
         skips_lost: whether records that are gone are left out, rather than an error.
-        patience_s: seconds without a record or an empty answer after which reading ends.
+        progress_timeout_s: seconds without a record or an empty answer after which reading ends.
     """
 
     size: int = 1 << 20
@@ -63,7 +63,7 @@ class FetchSettings(NamedTuple):
     is_committed: bool = False
     rack: str = ""
     skips_lost: bool = False
-    patience_s: float = _READ_TIMEOUT_S
+    progress_timeout_s: float = _READ_TIMEOUT_S
 
 
 class PartitionRange(NamedTuple):
@@ -286,7 +286,7 @@ class _RangeRead:
         self._needed = needed
         self._at = target.begin
         self._pause = _RETRY_PAUSE_S
-        self._patience_s = fetcher.settings.patience_s
+        self._progress_timeout_s = fetcher.settings.progress_timeout_s
         self._empty_answers = 0
         self._reason = ""
 
@@ -297,7 +297,7 @@ class _RangeRead:
         while pending is not None:
             decoded = self._take(pending)
             if decoded is None:
-                if self._at < target.end and fetcher.now() - progress_at > self._patience_s:
+                if self._at < target.end and fetcher.now() - progress_at > self._progress_timeout_s:
                     raise KafkaError(self._waited_text())
                 pending = fetcher.begin(target, self._at) if self._at < target.end else None
                 continue
@@ -392,7 +392,7 @@ class _RangeRead:
         target = self._target
         return (
             f"{target.topic}:{target.partition} has given nothing from offset {self._at} on for "
-            f"{self._patience_s:.0f} s, though it is to be read up to {target.end}"
+            f"{self._progress_timeout_s:.0f} s, though it is to be read up to {target.end}"
             f"{f': {self._reason}' if self._reason else ''}; check the brokers of the topic"
         )
 

@@ -43,7 +43,7 @@ def sample_records(
         size=_FETCH_BYTES,
         wait_ms=_WAIT_MS,
         timeout_s=timeout_s / 2,
-        patience_s=timeout_s / 2,
+        progress_timeout_s=timeout_s / 2,
         skips_lost=True,
     )
     try:

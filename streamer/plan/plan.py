@@ -82,7 +82,6 @@ class Plan:
         limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
-        kafka_reader: who reads Kafka: `workers`, or Spark's own source in the `jvm`.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
         buffers: where there are several, all of them; what is said above of the buffer and what
@@ -120,7 +119,6 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
-    kafka_reader: str = "workers"
     buffers: tuple[StreamBuffer, ...] = ()
     stream_outputs: tuple[ParsedComponent, ...] = ()
     is_interval_fixed: bool = False
@@ -377,7 +375,6 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         keyed_state=_plan_keyed_state(config, windows, processors),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
-        kafka_reader=spark["kafka"]["reader"],
     )
 
 

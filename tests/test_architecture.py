@@ -75,7 +75,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
-        *("jars", "kafka", "query", "fork_server", "session"),
+        *("jars", "query", "fork_server", "session"),
     ),
     "tools": (
         *(

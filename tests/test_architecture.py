@@ -66,7 +66,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "protobuf",
             "subprocess_client",
         ),
-        ("spool", "http_client", "kafka", "mqtt"),
+        ("spool", "http_client", "inproc", "kafka", "mqtt"),
         "nats",
         ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",

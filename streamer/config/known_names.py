@@ -132,7 +132,7 @@ _CHANGE_FEEDS: Final = (
     *("oracledb_cdc", "pg_stream", "postgres_cdc"),
 )
 _SEARCH_ENGINES: Final = ("elasticsearch", "elasticsearch_v8", "elasticsearch_v9", "opensearch")
-_FUNCTIONS: Final = ("aws_lambda", "cohere_chat", "ollama_chat", "openai_chat_completion")
+_FUNCTIONS: Final = ("aws_lambda",)
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(

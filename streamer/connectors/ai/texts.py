@@ -96,7 +96,7 @@ def read_history(field: FieldBytes, message: Message, ex: Execution) -> list[dic
         raise ModelError(f"unable to parse history: {error}") from None
     if history is None:
         return []
-    entries = history if isinstance(history, list) else [None]
+    entries: list[Any] = history if isinstance(history, list) else [None]
     if not all(isinstance(entry, dict) and isinstance(entry.get("role"), str) for entry in entries):
         raise ModelError(
             'unable to parse history: expected a list such as [{"role": "user", "content": "Hi"}]'

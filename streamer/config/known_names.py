@@ -83,9 +83,9 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_0_9 amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
         azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
         azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
-        doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
+        doris_stream_load gcp_bigquery gcp_bigquery_write_api
         gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
-        opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
+        otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
         slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
@@ -113,10 +113,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    (Kind.PROCESSOR, "crash"): (
-        "a worker that ends is started again and reads the same messages, for ever; stop a stream "
-        "for a message with error_handling.strict"
-    ),
     **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
 }
 """Components that make no sense on Spark: why, and what to use instead."""
@@ -131,7 +127,6 @@ _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
     *("oracledb_cdc", "pg_stream", "postgres_cdc"),
 )
-_SEARCH_ENGINES: Final = ("elasticsearch", "elasticsearch_v8", "elasticsearch_v9", "opensearch")
 _FUNCTIONS: Final = ("aws_lambda",)
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
@@ -150,10 +145,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(
         ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
-    ),
-    **dict.fromkeys(
-        ((Kind.OUTPUT, name) for name in _SEARCH_ENGINES),
-        "use http_client with the bulk API, such as `url: http://host:9200/_bulk`, and batching",
     ),
     **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(

@@ -169,9 +169,9 @@ class _CohereChat:
 
     def read(self, document: Any, message: Message) -> Answer:
         """Read an answer."""
-        said = document["message"]
+        reply = document["message"]
         calls = []
-        for call in said.get("tool_calls") or ():
+        for call in reply.get("tool_calls") or ():
             function = call["function"]
             if function.get("arguments") in (None, "", "null"):
                 # The API refuses to be told of the arguments that it has given itself.
@@ -179,12 +179,12 @@ class _CohereChat:
             arguments = Message(str(function["arguments"]).encode())
             calls.append(ToolCall(str(call["id"]), str(function["name"]), arguments))
         text = "".join(
-            str(part["text"]) for part in said.get("content") or () if part.get("type") == "text"
+            str(part["text"]) for part in reply.get("content") or () if part.get("type") == "text"
         )
-        kept = {key: said[key] for key in ("role", "tool_plan", "tool_calls") if key in said}
+        kept = {key: reply[key] for key in ("role", "tool_plan", "tool_calls") if key in reply}
         return Answer(text, tuple(calls), kept)
 
-    def tell_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
+    def write_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
         """Return the message that has the result of a tool."""
         parts = [{"type": "text", "text": one.raw.decode(errors="replace")} for one in made]
         return {"role": "tool", "tool_call_id": call.id, "content": parts}

@@ -201,32 +201,32 @@ class _OllamaChat:
     def begin(self, message: Message, ex: Execution) -> Chat:
         """Make the first request of a message."""
         system = "" if self._system is None else self._system.of(message, ex)
-        asked: dict[str, Any] = {"role": "user", "content": self._prompt.of(message, ex)}
+        prompt: dict[str, Any] = {"role": "user", "content": self._prompt.of(message, ex)}
         if self._image is not None:
-            asked["images"] = [base64.b64encode(self._image.of(message, ex)).decode()]
+            prompt["images"] = [base64.b64encode(self._image.of(message, ex)).decode()]
         messages = [] if self._history is None else list(read_history(self._history, message, ex))
         if system:
             messages.append({"role": "system", "content": system})
         meta = {}
         if self._saves_prompt:
             meta = {SYSTEM_PROMPT: system} if system else {}
-            meta[PROMPT] = asked["content"]
-        return Chat({**self._body, "messages": [*messages, asked]}, meta)
+            meta[PROMPT] = prompt["content"]
+        return Chat({**self._body, "messages": [*messages, prompt]}, meta)
 
     def read(self, document: Any, message: Message) -> Answer:
         """Read an answer."""
-        said = document["message"]
+        reply = document["message"]
         calls = [
             ToolCall(
                 "",
                 str(call["function"]["name"]),
                 Message.from_value(call["function"].get("arguments") or {}),
             )
-            for call in said.get("tool_calls") or ()
+            for call in reply.get("tool_calls") or ()
         ]
-        return Answer(str(said.get("content") or ""), tuple(calls), said)
+        return Answer(str(reply.get("content") or ""), tuple(calls), reply)
 
-    def tell_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
+    def write_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
         """Return the message that has the result of a tool."""
         return {"role": "tool", "content": combine_results(made), "tool_name": call.name}
 

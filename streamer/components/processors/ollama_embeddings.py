@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.connectors.ai.embeddings import EMBEDDING_TIMEOUT_S, EmbeddingProcessor, ask
+from streamer.connectors.ai.embeddings import EMBEDDING_TIMEOUT_S, EmbeddingProcessor, request_list
 from streamer.connectors.ai.ollama import (
     MODEL,
     PROBE_PATH,
@@ -81,7 +81,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> EmbeddingProcessor:
 
     def embed(texts: Sequence[str], ex: Execution) -> list[Any]:
         return [
-            ask(client, "/api/embeddings", {**body, "prompt": text}, "embedding", ex)
+            request_list(client, "/api/embeddings", {**body, "prompt": text}, "embedding", ex)
             for text in texts
         ]
 

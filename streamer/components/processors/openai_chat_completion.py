@@ -252,18 +252,18 @@ class _OpenAiChat:
         choices = document["choices"]
         if len(choices) != 1:
             raise ModelError(f"invalid number of choices in response: {len(choices)}")
-        said = choices[0]["message"]
+        reply = choices[0]["message"]
         calls = [
             ToolCall(
                 str(call["id"]),
                 str(call["function"]["name"]),
                 message.with_bytes(str(call["function"]["arguments"]).encode()),
             )
-            for call in said.get("tool_calls") or ()
+            for call in reply.get("tool_calls") or ()
         ]
-        return Answer(str(said.get("content") or ""), tuple(calls), said)
+        return Answer(str(reply.get("content") or ""), tuple(calls), reply)
 
-    def tell_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
+    def write_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
         """Return the message that has the result of a tool."""
         content = combine_results(made)
         return {"role": "tool", "content": content, "name": call.name, "tool_call_id": call.id}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.connectors.ai.embeddings import EMBEDDING_TIMEOUT_S, EmbeddingProcessor, ask
+from streamer.connectors.ai.embeddings import EMBEDDING_TIMEOUT_S, EmbeddingProcessor, request_list
 from streamer.connectors.ai.errors import ModelError
 from streamer.connectors.ai.openai import MODEL, PROBE_PATH, client_fields, make_client
 from streamer.connectors.ai.texts import FieldBytes
@@ -83,7 +83,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> EmbeddingProcessor:
         body[DIMENSIONS] = parsed[DIMENSIONS]
 
     def embed(texts: Sequence[str], ex: Execution) -> list[Any]:
-        data = ask(client, "/embeddings", {**body, "input": list(texts)}, "data", ex)
+        data = request_list(client, "/embeddings", {**body, "input": list(texts)}, "data", ex)
         by_place = {one.get("index", n): one for n, one in enumerate(data) if type(one) is dict}
         if sorted(by_place) != list(range(len(texts))):
             raise ModelError(f"expected {len(texts)} embeddings, got {len(data)}")

@@ -38,12 +38,12 @@ class Answer(NamedTuple):
     Attributes:
         text: what it says.
         calls: the tools that it wants called before it says more.
-        said: the answer as a message of the chat, for the next request.
+        reply: the answer as a message of the chat, for the next request.
     """
 
     text: str
     calls: tuple[ToolCall, ...]
-    said: dict[str, Any]
+    reply: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class ChatModel(Protocol):
             ModelError: it is not what the API promises.
         """
 
-    def tell_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
+    def write_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
         """Return the message of the chat that has the result of a tool."""
 
 
@@ -122,16 +122,16 @@ class Caller:
             is_last = count == self._max_tool_calls
             if is_last and self._last_without_tools:
                 body.pop("tools", None)
-            answer = self._ask(body, message, ex)
+            answer = self._request(body, message, ex)
             if not answer.calls:
                 return message.with_bytes(answer.text.encode()).with_added_metadata(**chat.meta)
-            body["messages"].append(answer.said)
+            body["messages"].append(answer.reply)
             for call in answer.calls:
                 made = find_tool(self._tools, call.name).call(call.arguments, ex)
-                body["messages"].append(self._model.tell_result(call, made))
+                body["messages"].append(self._model.write_result(call, made))
         raise ModelError(f"model did not finish after {self._max_tool_calls} function calls")
 
-    def _ask(self, body: dict[str, Any], message: Message, ex: Execution) -> Answer:
+    def _request(self, body: dict[str, Any], message: Message, ex: Execution) -> Answer:
         try:
             document = self._client.post(self._model.path, body, ex)
         except ApiError as error:

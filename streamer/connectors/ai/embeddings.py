@@ -113,7 +113,9 @@ def _read_vector(value: Any) -> list[float] | MessageError:
     return ModelError("the answer has no embedding; expected a list of numbers")
 
 
-def ask(client: JsonClient, path: str, body: dict[str, Any], key: str, ex: Execution) -> list[Any]:
+def request_list(
+    client: JsonClient, path: str, body: dict[str, Any], key: str, ex: Execution
+) -> list[Any]:
     """Ask for a document that has a list.
 
     Raises:
@@ -121,7 +123,7 @@ def ask(client: JsonClient, path: str, body: dict[str, Any], key: str, ex: Execu
         ModelError: the document has no such list.
     """
     document = client.post(path, body, ex)
-    found = document.get(key) if isinstance(document, dict) else None
-    if not isinstance(found, list):
+    items = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(items, list):
         raise ModelError(f"the answer has no {key!r}; expected the URL of an API of embeddings")
-    return found
+    return items

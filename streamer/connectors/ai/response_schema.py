@@ -144,10 +144,10 @@ class RegistrySchema:
 
     def _request(self) -> NamedSchema:
         try:
-            found = self._client.latest_schema(self._subject)
+            schema = self._client.latest_schema(self._subject)
         except StreamerError as error:
             raise ModelError(f"no schema for the subject {self._subject!r}: {error}") from None
-        problem = schema_problem(found.text)
+        problem = schema_problem(schema.text)
         if problem is not None:
-            raise ModelError(f"schema {found.id} of the registry {problem}")
-        return NamedSchema(f"{self._prefix}{found.id}", parse_json(found.text.encode()))
+            raise ModelError(f"schema {schema.id} of the registry {problem}")
+        return NamedSchema(f"{self._prefix}{schema.id}", parse_json(schema.text.encode()))

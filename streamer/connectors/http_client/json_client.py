@@ -146,12 +146,12 @@ class JsonClient:
             if status < 300:
                 return _read_document(body, self._shown_url(path), status)
             error = ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
-            wanted = _wanted_pause(headers, self._wall_clock())
+            requested = _requested_pause(headers, self._wall_clock())
             if status not in _REPEATED_STATUSES or pause is None:
                 raise error
-            if wanted is not None and wanted > LONGEST_PAUSE_S:
-                raise ApiError(f"{error}; the server asks for a pause of {wanted:.0f} s", status)
-            self._pause(pause if wanted is None else wanted, ex)
+            if requested is not None and requested > LONGEST_PAUSE_S:
+                raise ApiError(f"{error}; the server asks for a pause of {requested:.0f} s", status)
+            self._pause(pause if requested is None else requested, ex)
         raise AssertionError("the last try returns or raises")
 
     def _pause(self, seconds: float, ex: Execution) -> None:
@@ -212,7 +212,7 @@ def _error_text(error: Exception) -> str:
 
 def _describe(status: int, body: bytes) -> str:
     """Return what an answer that is no success says: the words of its document where it has any."""
-    said = body.decode(errors="replace").strip()
+    text = body.decode(errors="replace").strip()
     try:
         document = parse_json(body)
     except ValueError:
@@ -220,8 +220,8 @@ def _describe(status: int, body: bytes) -> str:
     if isinstance(document, dict):
         inner = document.get("error", document.get("message"))
         inner = inner.get("message", inner) if isinstance(inner, dict) else inner
-        said = inner if isinstance(inner, str) and inner else said
-    shown = " ".join(said.split())[:_SHOWN_CHARACTERS]
+        text = inner if isinstance(inner, str) and inner else text
+    shown = " ".join(text.split())[:_SHOWN_CHARACTERS]
     return f"status {status}{': ' if shown else ''}{shown}"
 
 
@@ -236,12 +236,12 @@ def _read_document(body: bytes, url: str, status: int) -> Any:
         ) from None
 
 
-def _wanted_pause(headers: Mapping[str, str], now: float) -> float | None:
+def _requested_pause(headers: Mapping[str, str], now: float) -> float | None:
     """Return the seconds that a server wants to be left alone (RFC 9110, 10.2.3), or None.
 
-    >>> _wanted_pause({"retry-after": "7"}, 0.0)
+    >>> _requested_pause({"retry-after": "7"}, 0.0)
     7.0
-    >>> _wanted_pause({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, 10.0)
+    >>> _requested_pause({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, 10.0)
     20.0
     """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):

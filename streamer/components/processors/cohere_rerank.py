@@ -88,7 +88,7 @@ SPEC: Final = Spec(
 
 
 class _Reranker:
-    """Asks for the order of the documents of a message."""
+    """Requests the order of the documents of a message."""
 
     def __init__(self, parsed: ParsedFields, client: JsonClient) -> None:
         self._client = client

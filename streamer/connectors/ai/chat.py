@@ -143,7 +143,7 @@ class Caller:
 
 
 class ChatProcessor(PerMessageProcessor):
-    """Asks a model about every message; see `SupportsProbe`."""
+    """Queries a model about every message; see `SupportsProbe`."""
 
     def __init__(
         self, caller: Caller, origin: ComponentRef, client: JsonClient, probe_path: str

@@ -23,7 +23,7 @@ TextOf = Callable[[Message, Execution], str]
 """What is embedded of a message; raises a MessageError."""
 
 Embed = Callable[[Sequence[str], Execution], list[Any]]
-"""Asks for the vectors of texts, in their order; raises an ApiError or a ModelError."""
+"""Requests the vectors of texts, in their order; raises an ApiError or a ModelError."""
 
 
 class EmbeddingProcessor:
@@ -116,7 +116,7 @@ def _read_vector(value: Any) -> list[float] | MessageError:
 def request_list(
     client: JsonClient, path: str, body: dict[str, Any], key: str, ex: Execution
 ) -> list[Any]:
-    """Ask for a document that has a list.
+    """Request a document that has a list.
 
     Raises:
         ApiError: the server refuses.

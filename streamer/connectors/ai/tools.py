@@ -75,7 +75,7 @@ TOOLS_FIELD: Final = Field(
 
 
 class Tool:
-    """A tool: what the model is told of it, and the processors that are run."""
+    """A tool: its declaration for the model, and the processors that are run."""
 
     def __init__(self, parsed: ParsedFields, children: Sequence[Processor]) -> None:
         """Take the fields of a tool, and its processors."""

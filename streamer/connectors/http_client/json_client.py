@@ -69,7 +69,7 @@ class ApiError(StreamerError):
 
 
 class JsonClient:
-    """Sends documents to one server. Threads may share it: a pause that one is told is for all."""
+    """Sends documents to one server. Threads may share it, and its pauses are for all."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class JsonClient:
         return self._request("GET", path, None, ex)
 
     def probe(self, path: str) -> str:
-        """Ask once for a path, for a dry run.
+        """Request a path once, for a dry run.
 
         Raises:
             ApiError: the server is not there, or refuses who asks.
@@ -160,7 +160,7 @@ class JsonClient:
             self._paused_until = max(self._paused_until, until)
 
     def _wait(self, ex: Execution) -> None:
-        """Wait until no pause is left; another thread may be told a longer one meanwhile."""
+        """Wait until no pause is left, also of those that other threads begin meanwhile."""
         until = ex.elapsed() + round(2 * LONGEST_PAUSE_S * SECOND)
         while True:
             with self._lock:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.connectors.kafka.input.positions import KafkaPosition
 from streamer.connectors.kafka.input.start_offsets import flatten_offsets

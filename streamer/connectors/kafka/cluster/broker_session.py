@@ -28,8 +28,8 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.connection_errors import ConnectionFailure
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.errors import OutOfTimeError
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from streamer.connectors.kafka.cluster.broker_client import BrokerClient
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import GroupClient, PartitionRef
+from streamer.connectors.kafka.cluster.consumer_group import GroupClient
 from streamer.connectors.kafka.cluster.errors import (
     BAD_TOPIC,
     COORDINATOR_MOVES,
@@ -23,6 +23,7 @@ from streamer.connectors.kafka.cluster.errors import (
     NoLeaderError,
     RefusedError,
 )
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 
 if TYPE_CHECKING:
     from streamer.connectors.kafka.cluster.broker_session import Requests

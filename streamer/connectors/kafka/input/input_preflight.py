@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient, Topic
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.deadline import Deadline
 from streamer.connectors.kafka.cluster.errors import TOPIC_REFUSED, KafkaError
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import TopicSelection
 from streamer.connectors.kafka.input.data_loss import check_topics
 from streamer.core.errors import StreamerError

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.deadline import Deadline
 from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, TopicSelection
 from streamer.connectors.kafka.input.cluster_view import ClusterView, count_behind
 from streamer.connectors.kafka.input.data_loss import (

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, LATEST, TopicSelection
 from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import parse_rfc3339

@@ -133,7 +133,7 @@ class KafkaDriver:
             self._offset_committer.note_end(newest.number, newest.ends)
 
     def batch_started(self, number: int) -> None:
-        """Tell the consumer groups that a micro-batch is about to run."""
+        """Note the end of a micro-batch that is about to run, for the consumer groups."""
         self._offset_committer.batch_started(number, read_planned(self._spark, number).ends)
 
     def batch_delivered(self) -> None:

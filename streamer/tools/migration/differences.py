@@ -49,6 +49,14 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "On a cluster, each machine has a rate limit local of its own.",
         "Use redis where machines share it.",
     ),
+    **{
+        (Kind.PROCESSOR, name): (
+            "ollama_server",
+            f"The processor {name} starts no server, and gets a model only when it is missing.",
+            "Run `ollama serve`, and set server_address where it is elsewhere.",
+        )
+        for name in ("ollama_chat", "ollama_embeddings")
+    },
     (Kind.OUTPUT, "switch"): (
         "switch_order",
         "The output switch keeps the order among its cases; Benthos does not.",

@@ -160,13 +160,13 @@ class CachedToken:
             StreamerError: the cache has none, or does not answer.
         """
         try:
-            found: bytes = self.cache().get(self.key, Execution(time.time_ns))
+            token: bytes = self.cache().get(self.key, Execution(time.time_ns))
         except StreamerError as error:
             raise StreamerError(
                 f"the token of OAUTHBEARER cannot be had: {error}; put it into sasl.token_cache "
                 "under sasl.token_key"
             ) from None
-        return found.decode(errors="replace")
+        return token.decode(errors="replace")
 
 
 def sasl_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:

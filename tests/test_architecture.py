@@ -59,7 +59,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     "connectors": (
         ("tls", "files", "generated", "javascript", "merged_source", "subprocess_client"),
         ("spool", "http_client", "kafka", "mqtt"),
-        "nats",
+        ("aws", "nats"),
         ("formats", "http_server", "redis", "sql"),
         "schema_registry",
     ),

@@ -57,17 +57,26 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("input", "output"),
     ),
     "connectors": (
-        ("tls", "files", "generated", "javascript", "merged_source", "subprocess_client"),
+        (
+            "tls",
+            "files",
+            "generated",
+            "javascript",
+            "merged_source",
+            "protobuf",
+            "subprocess_client",
+        ),
         ("spool", "http_client", "kafka", "mqtt"),
-        ("aws", "nats"),
-        ("formats", "http_server", "redis", "sql"),
+        ("aws", "inproc", "nats"),
+        ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
+        "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
-        *("jars", "kafka", "query", "fork_server", "session"),
+        *("jars", "query", "fork_server", "session"),
     ),
     "tools": (
         *(

@@ -30,7 +30,7 @@ EXTRAS: Final = {
     "otel-grpc": "the tracer `open_telemetry_collector`, over gRPC",
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
-    "schema-registry": "the processors `schema_registry_decode` and `schema_registry_encode`",
+    "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`",
 }
 """The extras for users, and what each is for, in Markdown."""

@@ -77,7 +77,7 @@ class RecordService(Protocol):
         """Send records by one request; return what has failed of them, by place."""
 
     def check(self, client: Any) -> str:
-        """Look for the target, where all messages have the same; return the result in words."""
+        """Check that the target of all messages is there; return the result in words."""
 
 
 class _Request(NamedTuple):

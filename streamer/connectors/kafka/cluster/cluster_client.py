@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from streamer.connectors.kafka.cluster.broker_client import BrokerClient
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import GroupClient, PartitionRef
+from streamer.connectors.kafka.cluster.consumer_group import GroupClient
 from streamer.connectors.kafka.cluster.errors import (
     BAD_TOPIC,
     COORDINATOR_MOVES,
@@ -23,6 +23,7 @@ from streamer.connectors.kafka.cluster.errors import (
     NoLeaderError,
     RefusedError,
 )
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 
 if TYPE_CHECKING:
     from streamer.connectors.kafka.cluster.broker_session import Requests
@@ -77,10 +78,6 @@ class ClusterClient:
     def cluster_id(self, timeout_s: float) -> str:
         """Return the cluster's id, which its brokers share; empty when they have none."""
         return self._fetch_metadata((), timeout_s).cluster
-
-    def broker_addresses(self, timeout_s: float) -> list[str]:
-        """Return the addresses of all brokers, as they tell them themselves."""
-        return self._fetch_metadata((), timeout_s).brokers
 
     def ping(self, topic: str | None, timeout: float) -> None:
         """Send one request, to check that brokers answer and lead what is read.

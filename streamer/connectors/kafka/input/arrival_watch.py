@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.input.partition_fetcher import (
     BrokerAnswer,
     find_leaders,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
 from streamer.connectors.kafka.input.data_loss import UnknownLossError
 from streamer.connectors.kafka.input.fetcher_pool import FETCHERS

@@ -68,7 +68,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
         ),
         ("spool", "http_client", "kafka", "mqtt"),
-        ("inproc", "nats"),
+        ("aws", "inproc", "nats"),
         ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
         "ai",

@@ -148,6 +148,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "subprocess",
         "switch",
         "sync_response",
+        "text_chunker",
         "throttle",
         "try",
         "try_catch",

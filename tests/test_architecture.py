@@ -67,7 +67,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
         ),
         ("spool", "http_client", "kafka", "mqtt"),
-        ("inproc", "nats"),
+        ("aws", "inproc", "nats"),
         ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
         "ai",
@@ -76,7 +76,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
-        *("jars", "kafka", "query", "fork_server", "session"),
+        *("jars", "query", "fork_server", "session"),
     ),
     "tools": (
         *(

@@ -38,6 +38,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_sqs",
         "batched",
         "broker",
         "csv",
@@ -159,6 +160,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_sqs",
         "broker",
         "cache",
         "drop",

@@ -79,10 +79,6 @@ class ClusterClient:
         """Return the cluster's id, which its brokers share; empty when they have none."""
         return self._fetch_metadata((), timeout_s).cluster
 
-    def broker_addresses(self, timeout_s: float) -> list[str]:
-        """Return the addresses of all brokers, as they tell them themselves."""
-        return self._fetch_metadata((), timeout_s).brokers
-
     def ping(self, topic: str | None, timeout: float) -> None:
         """Send one request, to check that brokers answer and lead what is read.
 

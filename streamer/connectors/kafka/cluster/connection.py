@@ -1,16 +1,15 @@
-"""Settings of a connection to Kafka, for its clients: kafka-python, librdkafka and Java's."""
+"""Settings of a connection to Kafka, for its clients: kafka-python and librdkafka."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from streamer import __version__
 from streamer.connectors.kafka.security.encryption import Encryption
-from streamer.connectors.kafka.security.jaas import jaas_line
-from streamer.connectors.kafka.security.oauth_tokens import JAVA_LOGIN, token_end, write_token
+from streamer.connectors.kafka.security.oauth_tokens import token_end
 from streamer.connectors.kafka.security.sasl import OAUTHBEARER, Sasl
 from streamer.core.durations import MILLISECOND
 
@@ -149,43 +148,6 @@ class Connection:
         settings["socket_connection_setup_timeout_ms"] = connect_ms
         settings["socket_connection_setup_timeout_max_ms"] = connect_ms
         return settings
-
-    def java_properties(self, brokers: Iterable[str] = ()) -> dict[str, str]:
-        """Return the properties of Java's client: `kafka.` and each is an option of Spark's.
-
-        They hold secrets. Without `root_cas` Java trusts the authorities that come with it.
-
-        Args:
-            brokers: further brokers of the cluster, of which certificates are trusted too when none
-                are verified.
-
-        Raises:
-            StreamerError: a file or a key of the certificates cannot be read, or a broker that is
-                not verified shows no certificate.
-        """
-        properties = {
-            "bootstrap.servers": ",".join(self.brokers),
-            "security.protocol": self.protocol,
-        }
-        if self.client_id:
-            properties["client.id"] = self.client_id
-        if self.encryption:
-            properties |= self.encryption.java_properties(dict.fromkeys((*self.brokers, *brokers)))
-        if self.sasl:
-            properties["sasl.mechanism"] = self.sasl.mechanism
-            properties["sasl.jaas.config"] = jaas_line(self.sasl)
-            if self.sasl.mechanism == OAUTHBEARER:
-                properties["sasl.login.callback.handler.class"] = JAVA_LOGIN
-                properties["sasl.oauthbearer.token.endpoint.url"] = write_token(self.sasl.token)
-        for name, ns in (
-            ("metadata.max.age.ms", self.metadata_max_age),
-            ("request.timeout.ms", self.request_timeout),
-            ("connections.max.idle.ms", self.idle_timeout),
-            ("socket.connection.setup.timeout.ms", self.connect_timeout),
-        ):
-            if ns is not None:
-                properties[name] = str(_clamp_ms(ns, (1, 2**31 - 1)))
-        return properties
 
 
 def _clamp_ms(ns: int, allowed: tuple[int, int]) -> int:

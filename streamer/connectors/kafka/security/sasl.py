@@ -25,7 +25,7 @@ SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
 _UNAVAILABLE_MECHANISMS: Final = {
     "AWS_MSK_IAM": (
-        "is AWS_MSK_IAM, which neither Spark's Kafka connector nor librdkafka can sign; use a user "
+        "is AWS_MSK_IAM, which librdkafka cannot sign; use a user "
         "with SCRAM-SHA-512, which MSK has too, or client_certs of tls"
     ),
     "REDPANDA_CLOUD_SERVICE_ACCOUNT": (

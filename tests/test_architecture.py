@@ -51,6 +51,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     ),
     "sdk": (
         ("spec", "worker_resources"),
+        "deferred_resource",
         ("regex_field", "component_ref", "mapping_query", "backoff", "sync_response"),
         ("metadata_filter", "rate_limit", "cache", "processing", "thread_pool", "window_buffer"),
         "lookup_table",

@@ -159,8 +159,6 @@ def test_a_token_is_handed_out_with_its_end_and_extensions():
     found = connection(text)
     told = found.librdkafka_settings()["oauth_cb"]("")
     assert told == (token, 2_000_000_000.0, "", {"logicalCluster": "one"})
-    told = found.librdkafka_settings(lambda: "fresh")["oauth_cb"]("")
-    assert told[0] == "fresh"
 
 
 def test_a_token_says_when_it_ends():

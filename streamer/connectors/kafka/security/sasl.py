@@ -238,9 +238,9 @@ def read_sasl(parsed: ParsedFields, context: BuildContext | None = None) -> Sasl
     for one in value:
         if one[MECHANISM] != NONE:
             extensions = dict(one["extensions"] or {})
-            tokens = MskToken(one[AWS]) if one[MECHANISM] == AWS_MSK_IAM else None
+            signer = MskToken(one[AWS]) if one[MECHANISM] == AWS_MSK_IAM else None
             who = one["username"], one["password"], one["token"]
-            return Sasl(one[MECHANISM], *who, extensions, tokens)
+            return Sasl(one[MECHANISM], *who, extensions, signer)
     return None
 
 

@@ -16,11 +16,12 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "avro": "the processor `avro`",
+    "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "delta": "the output `delta`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
-    "iceberg": "the output `iceberg`",
     "geoip": "the Bloblang methods `geoip_…`",
+    "iceberg": "the output `iceberg`",
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
     "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
@@ -31,8 +32,9 @@ EXTRAS: Final = {
     "otel-grpc": "the tracer `open_telemetry_collector`, over gRPC",
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
-    "schema-registry": "the processors `schema_registry_decode` and `schema_registry_encode`",
+    "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`",
+    "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -40,6 +42,7 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "boto3": "aws",
     "confluent_kafka": "kafka",
     "deltalake": "delta",
     "duckdb": "results",
@@ -56,13 +59,14 @@ EXTRA_OF: Final = {
     "opentelemetry.sdk": "otel",
     "paho": "mqtt",
     "prompt_toolkit": "editor",
-    "pyiceberg": "iceberg",
     "psycopg": "sql",
+    "pyiceberg": "iceberg",
     "pymemcache": "memcached",
     "pymysql": "sql",
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""
 

@@ -15,7 +15,7 @@ from streamer.sdk.spec.component import Resources
 WRITER_OUTPUTS: Final = frozenset({"delta", "file", "iceberg", "parquet", "stdout"})
 """Names of outputs whose bytes the driver writes to one place each."""
 
-DRIVER_WRITTEN: Final = WRITER_OUTPUTS | {"dynamic", "http_server"}
+DRIVER_WRITTEN: Final = WRITER_OUTPUTS | {"dynamic", "http_server", "inproc"}
 """Outputs whose bytes return to the driver."""
 _DEDUPE: Final = "dedupe_headers"
 _FAILURE_HANDLERS: Final = frozenset({"drop_on", "fallback", "retry"})

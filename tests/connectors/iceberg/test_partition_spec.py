@@ -25,8 +25,6 @@ def test_a_partition_spec_is_read(text: str, terms: list[tuple[str, str]]) -> No
 @pytest.mark.parametrize(
     "text", ["", "day(at)", "(week(at))", "(bucket(x, id))", "(a b)", "(a,,b)"]
 )
-    "text", ["", "day(at)", "(week(at))", "(bucket(x, id))", "(a b)", "(a,,b)"]
-)
 def test_a_text_that_is_no_spec_is_explained(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         parse_partition_spec(text)

@@ -38,6 +38,7 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",

@@ -51,7 +51,7 @@ _VALUE_ERRORS: Final = frozenset(
 _TRUE: Final = ("true", "1")
 
 
-class ClickHouseDriver:
+class ClickhouseDriver:
     """ClickHouse as a driver."""
 
     begin = ""
@@ -62,10 +62,10 @@ class ClickHouseDriver:
         from sqlalchemy import create_engine
         from sqlalchemy.dialects import registry
 
-        from streamer.connectors.sql.clickhouse_dialect import ClickHouseDialect, NativeConnection
+        from streamer.connectors.sql.clickhouse_dialect import ClickhouseDialect, NativeConnection
 
-        module = ClickHouseDialect.__module__
-        registry.register("clickhouse.native", module, ClickHouseDialect.__name__)
+        module = ClickhouseDialect.__module__
+        registry.register("clickhouse.native", module, ClickhouseDialect.__name__)
         return create_engine(
             "clickhouse+native://",
             creator=lambda: NativeConnection(**given),

@@ -1,4 +1,4 @@
-"""What SQLAlchemy needs to know of ClickHouse, and connections of its native protocol.
+"""SQLAlchemy's dialect for ClickHouse, and connections of its native protocol.
 
 Imported by `clickhouse` once a database is asked: both libraries are large.
 """
@@ -72,7 +72,7 @@ class _NativeCursor(Cursor):  # type: ignore[misc]
             return super().fetchmany(size)
 
 
-class ClickHouseDialect(DefaultDialect):
+class ClickhouseDialect(DefaultDialect):
     """ClickHouse as a dialect: placeholders are `%s`, and there are no transactions."""
 
     name = "clickhouse"
@@ -86,7 +86,7 @@ class ClickHouseDialect(DefaultDialect):
         return dbapi
 
     def initialize(self, connection: Any) -> None:
-        """Ask the server nothing."""
+        """Begin without a question to the server."""
 
     def do_rollback(self, dbapi_connection: Any) -> None:
         """Do nothing."""

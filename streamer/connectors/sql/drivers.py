@@ -116,9 +116,9 @@ def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
 
         return MysqlDriver(permissions)
     if name == CLICKHOUSE:
-        from streamer.connectors.sql.clickhouse import ClickHouseDriver
+        from streamer.connectors.sql.clickhouse import ClickhouseDriver
 
-        return ClickHouseDriver()
+        return ClickhouseDriver()
     raise StreamerError(driver_problem(name))
 
 

@@ -39,6 +39,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_kinesis",
         "aws_sqs",
         "batched",
         "broker",

@@ -161,6 +161,9 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_kinesis",
+        "aws_kinesis_firehose",
+        "aws_sns",
         "aws_sqs",
         "broker",
         "cache",

@@ -186,6 +186,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "pinecone",
         "redis_hash",
         "redis_list",
         "redis_pubsub",

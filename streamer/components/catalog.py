@@ -39,6 +39,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_kinesis",
         "aws_sqs",
         "batched",
         "broker",
@@ -188,6 +189,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_kv",
         "opensearch",
         "parquet",
+        "pinecone",
         "redis_hash",
         "redis_list",
         "redis_pubsub",

@@ -43,6 +43,7 @@ ALL: Final = "all"
 
 EXTRA_OF: Final = {
     "boto3": "aws",
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "deltalake": "delta",
     "duckdb": "results",

@@ -160,6 +160,12 @@ SPEC: Final = Spec(
             "      partition_spec: (day(window_end))\n",
         ),
     ),
+    begin={
+        "catalog.url": "sqlite:///catalog.db",
+        "catalog.warehouse": "./warehouse",
+        "namespace": "demo",
+        "table": "rows",
+    },
     categories=("Tables",),
     runs="driver",
     delivery="exactly once",

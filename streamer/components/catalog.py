@@ -53,6 +53,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "parquet",
+        "postgres_cdc",
         "read_until",
         "redis_list",
         "redis_pubsub",

@@ -70,6 +70,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         "nats",
         ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
+        "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),

@@ -127,7 +127,7 @@ _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
     "oracledb_cdc",
 )
-_FUNCTIONS: Final = ("aws_lambda", "cohere_chat", "ollama_chat", "openai_chat_completion")
+_FUNCTIONS: Final = ("aws_lambda",)
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(

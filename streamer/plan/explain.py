@@ -84,7 +84,7 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
             f"results for queries, for {format_duration(plan.retention)} after the end of their "
             "window, exactly once, beside the checkpoint"
         )
-    for line in lines or ["nothing to write"]:
+    for line in (*(lines or ["nothing to write"]), *plan.event_topics):
         yield f"    {line}"
     for (kind, label), component in plan.resources.items():
         if kind == Kind.TABLE:

@@ -67,7 +67,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
         ),
         ("spool", "http_client", "kafka", "mqtt"),
-        "nats",
+        ("inproc", "nats"),
         ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
         "ai",

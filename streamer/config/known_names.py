@@ -97,18 +97,12 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
 }
 
 
-_INPROC_REASON: Final = (
-    "streams of this program do not share memory; make one stream of both, or let one write what "
-    "the other reads, such as a file, HTTP or redis_streams"
-)
 _TRACER_REASON: Final = (
     "traces go out by OpenTelemetry's protocol alone; use open_telemetry_collector, whose spans "
     "Jaeger takes as they are, and a collector passes on to all others"
 )
 
 REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
-    (Kind.INPUT, "inproc"): _INPROC_REASON,
-    (Kind.OUTPUT, "inproc"): _INPROC_REASON,
     (Kind.PROCESSOR, "awk"): (
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"

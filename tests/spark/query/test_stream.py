@@ -3,6 +3,7 @@
 import json
 import random
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -341,3 +342,23 @@ output:
     assert not target.exists() or not target.read_text()
     run_stream(text)
     assert target.read_text().split() == [str(n) for n in range(10)]
+
+
+def test_streams_of_one_program_pass_messages_on(run_stream, tmp_path):
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"{n}\n" for n in range(10_000)))
+    first = f"""
+input: {{ file: {{ paths: [ {source} ] }} }}
+pipeline: {{ processors: [ {{ mapping: 'meta n = this' }} ] }}
+output: {{ inproc: numbers }}
+"""
+    second = f"""
+input: {{ inproc: numbers }}
+pipeline: {{ processors: [ {{ mapping: 'root = @n * 2' }} ] }}
+output: {{ file: {{ path: {target} }} }}
+"""
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(run_stream, first, checkpoint="first", seconds=60)
+        run_stream(second, checkpoint="second", until=lambda now: now.messages == 10_000)
+        assert sent.result().last.messages == 10_000
+    assert target.read_text().split() == [str(2 * n) for n in range(10_000)]

@@ -69,7 +69,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("spool", "http_client", "kafka", "mqtt"),
         ("inproc", "nats"),
         ("formats", "http_server", "redis", "search", "sql"),
-        "schema_registry",
+        ("cdc", "schema_registry"),
         "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),

@@ -50,6 +50,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "kafka",
         "kafka_franz",
         "mqtt",
+        "mysql_cdc",
         "nats",
         "nats_jetstream",
         "nats_kv",

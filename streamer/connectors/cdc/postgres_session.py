@@ -3,8 +3,8 @@
 The mark of the spool is one of
 
 - `{slot, begun}`: the slot may be there, and nothing of it was read;
-- `{slot, lsn, done, table, key}`: the snapshot is on the disk but for tables that are not done, of
-  one of them up to a key; changes will be read from the LSN on;
+- `{slot, lsn, done, table, key}`: a part of the snapshot is on the disk, and changes will be read
+  from the LSN on;
 - `{slot, lsn, commit, changes}`: all before the LSN is on the disk, and so many messages of the
   transaction that has its commit there, the begin among them.
 
@@ -27,7 +27,6 @@ from streamer.connectors.cdc.change_writer import (
     DELETE,
     INSERT,
     OPERATION,
-    READ,
     TABLE,
     TRUNCATE,
     UPDATE,
@@ -55,14 +54,15 @@ from streamer.connectors.cdc.postgres_connection import (
     quote_text,
 )
 from streamer.connectors.cdc.postgres_tables import (
+    PostgresTable,
     Table,
     create_slot,
     ensure_publication,
-    find_primary_key,
     find_slot,
     publication_name,
 )
 from streamer.connectors.cdc.postgres_values import load_value
+from streamer.connectors.cdc.snapshot import DONE, read_snapshot
 from streamer.connectors.spool.reconnecting_receiver import Session
 
 LSN: Final = "lsn"
@@ -163,7 +163,7 @@ class PostgresSession:
             if slot.confirmed > mark[LSN]:
                 at = format_lsn(slot.confirmed)
                 raise PostgresError(self._gap_text(f"was read up to {at} already", mark[LSN]))
-            if "done" in mark:
+            if DONE in mark:
                 return self._take_snapshot(connection, mark[LSN], "", mark)
             start = mark[LSN]
             return int(start)
@@ -206,52 +206,15 @@ class PostgresSession:
             if snapshot:
                 connection.run(f"SET TRANSACTION SNAPSHOT {quote_text(snapshot)}")
             self._session.set_connected()
-            done = list(mark.get("done", ()))
-            for table in options.tables:
-                if table.sql not in done:
-                    key = mark.get("key") if mark.get("table") == table.sql else None
-                    position = {**self._slot_mark, LSN: start, "done": done, "table": table.sql}
-                    self._read_table(connection, table, position, key)
-                    done.append(table.sql)
+            tables = [
+                PostgresTable(connection, table, options.snapshot_rows) for table in options.tables
+            ]
+            context = self._session.context
+            position = {**self._slot_mark, LSN: start}
+            read_snapshot(tables, self._writer, mark, position, lambda: context.stopping)
             connection.run("COMMIT")
         self._write_position(start)
         return start
-
-    def _read_table(
-        self,
-        connection: PostgresConnection,
-        table: Table,
-        position: Mapping[str, Any],
-        key: list[str] | None,
-    ) -> None:
-        names = find_primary_key(connection, table)
-        keys = ", ".join(map(quote_name, names))
-        limit = self._options.snapshot_rows
-        while True:
-            if self._session.context.stopping:
-                raise StreamEndedError
-            after, arguments = "", []
-            if key is not None:
-                places = ", ".join(f"${n}" for n in range(1, len(key) + 1))
-                after = f" WHERE ({keys}) > ({places})"
-                arguments = [text.encode() for text in key]
-            found = connection.run(
-                f"SELECT * FROM {table.sql}{after} ORDER BY {keys} LIMIT {limit}", arguments
-            )
-            if not found.rows:
-                return
-            columns = [name for name, _ in found.columns]
-            for row in found.rows:
-                document = {
-                    name: None if raw is None else load_value(kind, raw)
-                    for (name, kind), raw in zip(found.columns, row, strict=True)
-                }
-                self._writer.add(document, {TABLE: table.name, OPERATION: READ})
-            last = found.rows[-1]
-            key = [(last[columns.index(name)] or b"").decode() for name in names]
-            self._writer.write({**position, "key": key})
-            if len(found.rows) < limit:
-                return
 
 
 class _ChangeReader:

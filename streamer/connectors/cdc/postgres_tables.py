@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamer.connectors.cdc.pgoutput import parse_lsn
 from streamer.connectors.cdc.postgres_connection import (
@@ -13,6 +13,8 @@ from streamer.connectors.cdc.postgres_connection import (
     quote_name,
     quote_text,
 )
+from streamer.connectors.cdc.postgres_values import load_value
+from streamer.connectors.cdc.snapshot import Page
 
 PLUGIN: Final = "pgoutput"
 _PLAIN_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
@@ -161,3 +163,54 @@ def find_primary_key(connection: PostgresConnection, table: Table) -> list[str]:
             "reads; add one, or set stream_snapshot to false"
         )
     return [name for [name] in rows]
+
+
+class PostgresTable:
+    """A table of which a snapshot is read."""
+
+    def __init__(self, connection: PostgresConnection, table: Table, rows: int) -> None:
+        """Find the primary key of a table.
+
+        Args:
+            connection: in a transaction that sees the snapshot.
+            table: the table.
+            rows: of a page.
+
+        Raises:
+            PostgresError: there is no such table, or it has no primary key.
+        """
+        self._connection = connection
+        self._table = table
+        self._limit = rows
+        self._keys = find_primary_key(connection, table)
+
+    @property
+    def place(self) -> str:
+        """What tells it from all others of the database."""
+        return self._table.sql
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._table.name
+
+    def read_page(self, key: Any) -> Page:
+        """Return the rows behind a key, or the first ones where it is None."""
+        keys = ", ".join(map(quote_name, self._keys))
+        places = ", ".join(f"${n}" for n in range(1, len(self._keys) + 1))
+        where = "" if key is None else f" WHERE ({keys}) > ({places})"
+        found = self._connection.run(
+            f"SELECT * FROM {self.place}{where} ORDER BY {keys} LIMIT {self._limit}",
+            [text.encode() for text in key or ()],
+        )
+        documents = [
+            {
+                name: None if raw is None else load_value(kind, raw)
+                for (name, kind), raw in zip(found.columns, row, strict=True)
+            }
+            for row in found.rows
+        ]
+        if len(documents) < self._limit:
+            return Page(documents, None)
+        last, columns = found.rows[-1], [name for name, _ in found.columns]
+        return Page(documents, [(last[columns.index(name)] or b"").decode() for name in self._keys])

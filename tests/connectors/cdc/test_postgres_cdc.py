@@ -6,10 +6,7 @@ import itertools
 import json
 import shutil
 import signal
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,7 @@ from streamer.core.errors import ConfigError, StreamerError
 from streamer.core.message import Message
 from tests.components.inputs.landing import Taken, receiving
 from tests.components.inputs.reading import built
-from tests.connectors.cdc.receiver import kill_receivers
+from tests.connectors.cdc.receiver import garbage_server, kill_receivers
 from tests.servers.postgres import postgres_cluster
 
 _NUMBERS = itertools.count()
@@ -206,8 +203,7 @@ def test_a_killed_program_has_each_change_once(db: Database, tmp_path: Path) -> 
 def test_an_interrupted_snapshot_goes_on_where_it_was(db: Database, tmp_path: Path) -> None:
     db.run("INSERT INTO $T SELECT n FROM generate_series(1, 30000) n")
     config = db.config("stream_snapshot: true, snapshot_batch_size: 500")
-    # Beside the rows, what is changed while the program is away.
-    kill_receivers(tmp_path, config, 1, lambda: None)
+    kill_receivers(tmp_path, config, 1)
     db.run("DELETE FROM $T WHERE id = 1", "INSERT INTO $T VALUES (30001)")
     with receiving(tmp_path, config) as taken:
         found = taken.until(
@@ -306,16 +302,8 @@ def test_messages_come_in_batches(db: Database, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("greeting", [b"", b"\x00" * 64, b"N" + b"\xff" * 5_000])
 def test_a_server_of_another_kind(tmp_path: Path, greeting: bytes) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    with listener.accept()[0] as one:
-                        one.sendall(greeting)
-
-        threading.Thread(target=serve, daemon=True).start()
-        dsn = f"postgres://u:secret@127.0.0.1:{listener.getsockname()[1]}/d"
+    with garbage_server(greeting) as port:
+        dsn = f"postgres://u:secret@127.0.0.1:{port}/d"
         config = f"postgres_cdc: {{dsn: '{dsn}', schema: s, tables: [t], slot_name: s}}"
         with receiving(tmp_path, config) as taken:
             taken.counted("input_connection_failed")

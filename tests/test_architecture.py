@@ -51,6 +51,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     ),
     "sdk": (
         ("spec", "worker_resources"),
+        "deferred_resource",
         ("regex_field", "component_ref", "mapping_query", "backoff", "sync_response"),
         ("metadata_filter", "rate_limit", "cache", "processing", "thread_pool", "window_buffer"),
         "lookup_table",
@@ -67,7 +68,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
         ),
         ("spool", "http_client", "kafka", "mqtt"),
-        ("inproc", "nats"),
+        ("aws", "inproc", "nats"),
         ("formats", "http_server", "redis", "search", "sql"),
         ("cdc", "schema_registry"),
         "ai",
@@ -76,7 +77,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
-        *("jars", "kafka", "query", "fork_server", "session"),
+        *("jars", "query", "fork_server", "session"),
     ),
     "tools": (
         *(

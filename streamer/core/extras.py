@@ -16,6 +16,7 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "avro": "the processor `avro`",
+    "aws": "everything whose name begins with `aws`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",
@@ -38,6 +39,7 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "boto3": "aws",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",

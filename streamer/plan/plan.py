@@ -86,7 +86,6 @@ class Plan:
         limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
-        kafka_reader: who reads Kafka: `workers`, or Spark's own source in the `jvm`.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
         buffers: where there are several, all of them; what is said above of the buffer and what
@@ -125,7 +124,6 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
-    kafka_reader: str = "workers"
     buffers: tuple[StreamBuffer, ...] = ()
     stream_outputs: tuple[ParsedComponent, ...] = ()
     is_interval_fixed: bool = False
@@ -384,7 +382,6 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
         event_topics=explain_event_topics(config.redpanda),
-        kafka_reader=spark["kafka"]["reader"],
     )
 
 

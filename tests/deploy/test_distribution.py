@@ -77,6 +77,7 @@ tests:
     input_batch: [{ content: '{}' }]
     output_batches: [[{ content_equals: '42' }]]
 """,
+    "aws": "output: { aws_sqs: { url: 'http://127.0.0.1:PORT/1/cars', region: eu-west-1 } }\n",
     "kafka": "output: { kafka: { addresses: ['127.0.0.1:PORT'], topic: cars } }\n",
     "memcached": """\
 cache_resources:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
+from streamer.connectors.kafka.input.opened_input import Backlog, Offsets
 from streamer.core.errors import StreamerError
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.plan import make_plan
-from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
+from streamer.spark.query.kafka_driver import InputReport, KafkaDriver
 
 
 class Topic:
@@ -57,7 +57,7 @@ def channel(tmp_path: Path) -> PlannerChannel:
 
 @pytest.fixture
 def driver(topic: Topic, channel: PlannerChannel, tmp_path: Path) -> Iterator[KafkaDriver]:
-    child = StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), topic)  # type: ignore[arg-type]
+    child = StreamKafkaInput(topic)  # type: ignore[arg-type]
     plan = make_plan(parse_config("input: {stdin: {}}\n", "a.yaml"))
     ignore: Any = lambda *_: None  # noqa: E731
     made = KafkaDriver(

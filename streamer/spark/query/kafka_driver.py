@@ -1,4 +1,4 @@
-"""The Kafka side of a stream: what its driver does for the inputs that Spark reads."""
+"""The Kafka side of a stream: what its driver does for its inputs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
-
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.core.errors import StreamerError
@@ -19,7 +17,6 @@ from streamer.engine.driver.kafka_connection import CountConnection, KafkaConnec
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter, SetGauge
 from streamer.engine.planner.checkpoint_path import CheckpointPath
 from streamer.engine.planner.kafka_inputs import (
-    WORKER_READER,
     StreamKafkaInput,
     list_range_sources,
     replace_range_sources,
@@ -28,21 +25,13 @@ from streamer.engine.planner.offset_log import read_newest_planned, read_planned
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.report.component_errors import ComponentFailure
 from streamer.engine.report.metric_labels import Labels
-from streamer.engine.stage.kafka_messages import NeededColumns
 from streamer.plan import Plan
 from streamer.plan.metadata_read import find_read_metadata
 from streamer.sdk.input.replayable import Limit, ReplayableSource
-from streamer.spark.checkpoint.reader_switch import switch_kafka_reader
-from streamer.spark.compat import java_packages
-from streamer.spark.kafka.kafka_source import kafka_session_settings, make_kafka_rows
-from streamer.spark.tasks.stages import set_planned_batch
+from streamer.spark.checkpoint.reader_switch import take_over_kafka
 
-_KAFKA_ERROR: Final = re.compile(
-    r"org\.apache\.kafka\.|KafkaException|kafka\.\w*TimeoutException|has given nothing from offset"
-)
-_DATA_LOSS_ERROR: Final = re.compile(
-    r"KAFKA_DATA_LOSS|failOnDataLoss|KafkaIllegalStateException|unread messages are gone"
-)
+_KAFKA_ERROR: Final = re.compile(r"KafkaException|has given nothing from offset")
+_DATA_LOSS_ERROR: Final = "unread messages are gone"
 _MAX_RECONNECT_PAUSE_S: Final = 10.0
 _LOG_INTERVAL_S: Final = 60.0
 
@@ -94,9 +83,6 @@ class KafkaDriver:
             replace(_limit_batch(child, plan.limit_bytes), start_offsets=at)
             for child, at in zip(children, places, strict=False)
         )
-        self._start_offsets = start_offsets
-        self.needed_columns = NeededColumns(find_read_metadata(plan))
-        self.is_read_by_workers = plan.kafka_reader == WORKER_READER
         self._plan = plan
         self._spark = spark
         self._signals = signals
@@ -116,22 +102,20 @@ class KafkaDriver:
         self._connections = KafkaConnections(self.children, report.count)
 
     def prepare_source(self, source: ReplayableSource) -> ReplayableSource:
-        """Return the input with what the stream needs of its Kafka inputs, which workers read.
+        """Return the input with what the stream needs of its Kafka inputs.
 
-        Where the other reader of Kafka was here before, it goes on from where that has ended.
+        Where Spark's own source read Kafka before, it goes on from where that has ended.
 
         Raises:
-            StreamerError: a micro-batch that was begun can be ended by the other reader only.
+            StreamerError: a micro-batch that was begun can be ended by that source only.
         """
-        if switch_kafka_reader(self._spark, self._plan, source, self.children):
-            fields = {"reader": self._plan.kafka_reader}
-            self._log("INFO", "The checkpoint continues with another reader of Kafka", fields)
-        if not self.is_read_by_workers:
-            return source
+        if take_over_kafka(self._spark, self._plan, source, self.children):
+            self._log("INFO", "The checkpoint continues with the workers' reader of Kafka", {})
+        needed = NeededMetadata(find_read_metadata(self._plan))
         ours = [
             replace(
                 one,
-                needed=NeededMetadata(self.needed_columns.keys),
+                needed=needed,
                 # Without windows a task's results leave it: each partition stays in its order.
                 is_split=self._plan.window is not None,
                 max_messages=child.max_messages,
@@ -141,34 +125,16 @@ class KafkaDriver:
         ]
         return replace_range_sources(source, ours)
 
-    def stage_rows(self, session: SparkSession, plan: Plan) -> list[DataFrame]:
-        """Return what stage 1 makes of each that Spark reads, for a session of the stream's own."""
+    def begin_query(self) -> None:
+        """Note where the newest micro-batch ends, before the query begins."""
         self._outage = None
         newest = read_newest_planned(self._spark)
         if newest is not None:
-            self._signals.driver.update(planned_ends=newest.ends)
             self._offset_committer.note_end(newest.number, newest.ends)
-        elif self._start_offsets:
-            self._signals.driver.update(planned_ends=self._start_offsets)
-        if self.is_read_by_workers:
-            return []
-        for name, value in kafka_session_settings(self._mean_message_size()).items():
-            session.conf.set(name, value)
-        properties = java_packages(session.sparkContext).java.lang.System
-        for child in self.children:
-            for name, value in child.input.jvm_properties().items():
-                properties.setProperty(name, value)
-        return make_kafka_rows(session, plan, self.children, self.needed_columns)
 
-    def batch_started(self, batch: DataFrame, number: int) -> None:
-        """Pass a micro-batch that is about to run to tasks, the planner and the consumer groups.
-
-        It is called by the thread whose local properties tasks are given.
-        """
-        planned_batch = read_planned(self._spark, number)
-        set_planned_batch(batch, planned_batch)
-        self._signals.driver.update(planned_ends=planned_batch.ends)
-        self._offset_committer.batch_started(number, planned_batch.ends)
+    def batch_started(self, number: int) -> None:
+        """Note the end of a micro-batch that is about to run, for the consumer groups."""
+        self._offset_committer.batch_started(number, read_planned(self._spark, number).ends)
 
     def batch_delivered(self) -> None:
         """Note that the micro-batch has run."""
@@ -243,7 +209,7 @@ class KafkaDriver:
         text, is_lost = self._planner_trouble()
         if is_lost:
             raise StreamerError(text)
-        if _DATA_LOSS_ERROR.search(error):
+        if _DATA_LOSS_ERROR in error:
             self._raise_data_loss(error)
         pause, waited = 0.25, False
         while (text := self._find_unreachable()) and not stopping.is_set():
@@ -262,9 +228,6 @@ class KafkaDriver:
         self._connections.close()
         self._offset_committer.close()
 
-    def _mean_message_size(self) -> int:
-        return max(child.input.mean_message_size() or 0 for child in self.children)
-
     def _find_unreachable(self) -> str:
         reasons = (child.input.reachability_problem() for child in self.children)
         return next((text for text in reasons if text is not None), "")
@@ -278,11 +241,7 @@ class KafkaDriver:
                     raise StreamerError(loss)
         if (failure := ComponentFailure.from_error_text(error)) is not None:
             raise StreamerError(failure.text)
-        match = re.search(r"(?:KAFKA_DATA_LOSS|IllegalStateException)[^\n]*", error)
-        raise StreamerError(
-            f"Kafka no longer has the messages to read: {match[0] if match else error}; set "
-            "fail_on_data_loss: false on the input to continue with the remaining messages"
-        )
+        raise StreamerError(f"Kafka no longer has the messages to read: {error}")
 
     def _newest_offsets(self) -> Iterator[Sequence[Offsets]]:
         """Return where the newest micro-batch begins, which is what fails, and where it ends."""

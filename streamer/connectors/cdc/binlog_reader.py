@@ -163,10 +163,10 @@ class BinlogReader:
         try:
             with mysql_errors():
                 while not self._is_closed.is_set():
-                    found = self._stream.fetchone()
-                    if found is None:
+                    event = self._stream.fetchone()
+                    if event is None:
                         raise MysqlError("the server has ended the connection")
-                    if (item := self._make_item(found)) is not None:
+                    if (item := self._make_item(event)) is not None:
                         self._put(item)
         except MysqlError as e:
             text = str(e)
@@ -187,19 +187,19 @@ class BinlogReader:
             except queue.Full:
                 continue
 
-    def _make_item(self, found: Any) -> BinlogItem | None:
-        name = type(found).__name__
+    def _make_item(self, event: Any) -> BinlogItem | None:
+        name = type(event).__name__
         end = BinlogPosition(self._stream.log_file, self._stream.log_pos)
         if name == "RotateEvent":
-            return BinlogBoundary(BinlogPosition(found.next_binlog, found.position), True)
+            return BinlogBoundary(BinlogPosition(event.next_binlog, event.position), True)
         if name == "XidEvent":
             return BinlogBoundary(end, False)
         if name == "QueryEvent":
-            query = found.query.decode() if isinstance(found.query, bytes) else found.query
+            query = event.query.decode() if isinstance(event.query, bytes) else event.query
             is_end = query.strip().upper() in ("COMMIT", "ROLLBACK")
             return BinlogBoundary(end, False) if is_end else None
         if name == "NotImplementedEvent":
-            if found.event_type in _COMPRESSED:
+            if event.event_type in _COMPRESSED:
                 raise MysqlError(
                     "the binary log has compressed transactions, which cannot be read; set "
                     "log_bin_compress or binlog_transaction_compression to OFF"
@@ -207,21 +207,21 @@ class BinlogReader:
             return None
         if name == "HeartbeatLogEvent":
             return None
-        if any(column.name is None for column in found.columns):
+        if any(column.name is None for column in event.columns):
             raise MysqlError(
-                f"the binary log before {end} has no names of columns of {found.table}, since it "
+                f"the binary log before {end} has no names of columns of {event.table}, since it "
                 "was written without binlog_row_metadata = FULL; begin with a new checkpoint"
             )
         operation, key, sources = _ROW_EVENTS[name]
-        columns = {column.name: column for column in found.columns}
+        columns = {column.name: column for column in event.columns}
         rows = [
             {
                 column: _load(columns[column], value, row[sources].get(column))
                 for column, value in row[key].items()
             }
-            for row in found.rows
+            for row in event.rows
         ]
-        return BinlogRows(end, found.table, operation, rows)
+        return BinlogRows(end, event.table, operation, rows)
 
 
 def _load(column: Any, value: Any, source: Any) -> Any:

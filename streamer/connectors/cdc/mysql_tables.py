@@ -107,16 +107,17 @@ class MysqlConnection:
         Raises:
             MysqlError: it has not; the text says what to set.
         """
-        for name, wanted in _NEEDED.items():
+        for name, expected in _NEEDED.items():
             rows = self.run("SHOW GLOBAL VARIABLES LIKE %s", [name])
             value = str(rows[0][1]) if rows else "not there"
-            if value.upper() not in wanted:
+            if value.upper() not in expected:
+                right = expected[-1]
                 remedy = (
                     "set it in the server's configuration, and start it again"
                     if name == "log_bin"
-                    else f"run SET GLOBAL {name} = '{wanted[-1]}', and set it in its configuration"
+                    else f"run SET GLOBAL {name} = '{right}', and set it in its configuration"
                 )
-                raise MysqlError(f"the server has {name} {value}; expected {wanted[-1]}: {remedy}")
+                raise MysqlError(f"the server has {name} {value}; expected {right}: {remedy}")
 
     def find_position(self) -> tuple[str, int]:
         """Return the file and the offset where the binary log ends now.
@@ -183,7 +184,7 @@ class MysqlTable:
 
     @property
     def place(self) -> str:
-        """What tells it from all others of the database."""
+        """The identity of the table in the database."""
         return self.name
 
     def check_key(self) -> None:
@@ -203,7 +204,7 @@ class MysqlTable:
         keys = ", ".join(map(quote_name, self._keys))
         places = ", ".join(["%s"] * len(self._keys))
         where = "" if key is None else f" WHERE ({keys}) > ({places})"
-        chosen = ", ".join(
+        columns = ", ".join(
             # A float as a text has six digits; as a double it has all.
             f"({quote_name(name)} + 0e0) AS {quote_name(name)}"
             if kind == "float"
@@ -211,7 +212,7 @@ class MysqlTable:
             for name, kind in self._columns
         )
         rows = self._connection.run(
-            f"SELECT {chosen} FROM {quote_name(self.name)}{where} ORDER BY {keys} "
+            f"SELECT {columns} FROM {quote_name(self.name)}{where} ORDER BY {keys} "
             f"LIMIT {self._limit}",
             [_unpack_key(one) for one in key or ()],
         )

@@ -23,7 +23,7 @@ _KEY_ROW: Final = 0x4B
 
 
 class PgoutputError(StreamerError):
-    """What the server has sent is not of the protocol."""
+    """A message of the server that is not of the protocol."""
 
 
 class Begin(NamedTuple):

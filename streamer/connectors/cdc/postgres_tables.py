@@ -128,13 +128,13 @@ def ensure_publication(connection: PostgresConnection, name: str, tables: Sequen
         return
     if not tables or rows[0][0] == "t":
         return
-    found = connection.run(
+    rows = connection.run(
         "SELECT n.nspname, c.relname FROM pg_publication p "
         "JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid "
         "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = $1",
         [name.encode()],
     ).texts()
-    there = {Table(*row) for row in found}
+    there = {Table(*row) for row in rows}
     for verb, names in (
         ("ADD", [one for one in tables if one not in there]),
         ("DROP", sorted(there - set(tables))),
@@ -186,7 +186,7 @@ class PostgresTable:
 
     @property
     def place(self) -> str:
-        """What tells it from all others of the database."""
+        """The identity of the table in the database."""
         return self._table.sql
 
     @property
@@ -199,18 +199,18 @@ class PostgresTable:
         keys = ", ".join(map(quote_name, self._keys))
         places = ", ".join(f"${n}" for n in range(1, len(self._keys) + 1))
         where = "" if key is None else f" WHERE ({keys}) > ({places})"
-        found = self._connection.run(
+        result = self._connection.run(
             f"SELECT * FROM {self.place}{where} ORDER BY {keys} LIMIT {self._limit}",
             [text.encode() for text in key or ()],
         )
         documents = [
             {
                 name: None if raw is None else load_value(kind, raw)
-                for (name, kind), raw in zip(found.columns, row, strict=True)
+                for (name, kind), raw in zip(result.columns, row, strict=True)
             }
-            for row in found.rows
+            for row in result.rows
         ]
         if len(documents) < self._limit:
             return Page(documents, None)
-        last, columns = found.rows[-1], [name for name, _ in found.columns]
+        last, columns = result.rows[-1], [name for name, _ in result.columns]
         return Page(documents, [(last[columns.index(name)] or b"").decode() for name in self._keys])

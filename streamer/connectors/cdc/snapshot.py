@@ -39,7 +39,7 @@ class SnapshotTable(Protocol):
 
     @property
     def place(self) -> str:
-        """What tells it from all others of the database."""
+        """The identity of the table in the database."""
 
     @property
     def name(self) -> str:

@@ -152,6 +152,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "subprocess",
         "switch",
         "sync_response",
+        "text_chunker",
         "throttle",
         "try",
         "try_catch",
@@ -162,6 +163,9 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_kinesis",
+        "aws_kinesis_firehose",
+        "aws_sns",
         "aws_sqs",
         "broker",
         "cache",

@@ -32,6 +32,7 @@ EXTRAS: Final = {
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
+    "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -62,6 +63,7 @@ EXTRA_OF: Final = {
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""
 

@@ -125,6 +125,7 @@ tests:
     input_batch: [{ content: '{}' }]
     output_batches: [[{ json_equals: [{ one: 1 }] }]]
 """,
+    "tokens": "pipeline: { processors: [text_chunker: { strategy: token }] }\n",
 }
 """A config for each extra that a component needs; PORT is one that nobody listens on."""
 

@@ -16,7 +16,7 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "avro": "the processor `avro`",
-    "aws": "everything whose name begins with `aws`",
+    "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",

@@ -39,6 +39,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_kinesis",
         "aws_sqs",
         "batched",
         "broker",
@@ -187,6 +188,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "pinecone",
         "redis_hash",
         "redis_list",
         "redis_pubsub",

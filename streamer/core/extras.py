@@ -41,6 +41,7 @@ ALL: Final = "all"
 
 EXTRA_OF: Final = {
     "boto3": "aws",
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",

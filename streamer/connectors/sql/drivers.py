@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 MYSQL: Final = "mysql"
 POSTGRES: Final = "postgres"
+PGX: Final = "pgx"
 SQLITE: Final = "sqlite"
+CLICKHOUSE: Final = "clickhouse"
 
 # All that Redpanda Connect knows.
 DRIVERS: Final = (
     MYSQL,
     POSTGRES,
-    "clickhouse",
+    PGX,
+    CLICKHOUSE,
     "mssql",
     SQLITE,
     "oracle",
@@ -29,6 +32,8 @@ DRIVERS: Final = (
     "spanner",
     "databricks",
 )
+
+_AVAILABLE: Final = (CLICKHOUSE, MYSQL, PGX, POSTGRES, SQLITE)
 
 
 class QueryRows(NamedTuple):
@@ -48,7 +53,13 @@ class QueryRows(NamedTuple):
 
 
 class Driver(Protocol):
-    """A kind of database, as SQLAlchemy's dialect for a driver of Python has it."""
+    """A kind of database, as SQLAlchemy's dialect for a driver of Python has it.
+
+    Attributes:
+        begin: the statement that begins a transaction; empty where there are none.
+    """
+
+    begin: str
 
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine whose connections commit every statement by itself.
@@ -86,7 +97,7 @@ def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
     Raises:
         StreamerError: there is none of that name.
     """
-    if name == POSTGRES:
+    if name in (POSTGRES, PGX):
         from streamer.connectors.sql.postgres import PostgresDriver
 
         return PostgresDriver()
@@ -98,14 +109,17 @@ def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
         from streamer.connectors.sql.mysql import MysqlDriver
 
         return MysqlDriver(permissions)
+    if name == CLICKHOUSE:
+        from streamer.connectors.sql.clickhouse import ClickhouseDriver
+
+        return ClickhouseDriver()
     raise StreamerError(driver_problem(name))
 
 
 def driver_problem(name: str) -> str | None:
     """Return what is wrong with a driver's name."""
-    if name in (MYSQL, POSTGRES, SQLITE):
+    if name in _AVAILABLE:
         return None
-    there = f"{MYSQL}, {POSTGRES} and {SQLITE}"
     if name in DRIVERS:
-        return f"{name!r} is not available yet; available are {there}"
-    return f"is {name!r}; expected {MYSQL}, {POSTGRES} or {SQLITE}"
+        return f"{name!r} is not available; available are {', '.join(_AVAILABLE)}"
+    return f"is {name!r}; expected one of {', '.join(_AVAILABLE)}"

@@ -8,6 +8,7 @@ from typing import Final
 from streamer.core.urls import address_problem
 
 _POSTGRES_HOSTS: Final = re.compile(r"postgres(?:ql)?://(?:[^/?#]*@)?([^/?#]*)")
+_CLICKHOUSE_HOSTS: Final = re.compile(r"clickhouse://(?:[^/?#]*@)?([^/?#]*)")
 _MYSQL_ADDRESS: Final = re.compile(r"(?:.*@)?tcp\(([^)]*)\)/[^/]*", re.DOTALL)
 
 
@@ -20,6 +21,8 @@ def dsn_problem(text: str) -> str | None:
         places = [place for place in match[1].split(",") if not place.startswith("%2")]
     elif match := _MYSQL_ADDRESS.fullmatch(text):
         places = [match[1]]
+    elif match := _CLICKHOUSE_HOSTS.match(text):
+        places = [place for place in match[1].split(",") if ":" in place]
     else:
         return None
     return next(filter(None, map(address_problem, places)), None)

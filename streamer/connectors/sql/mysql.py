@@ -34,6 +34,8 @@ _VALUE_ERRORS: Final = frozenset(
 class MysqlDriver:
     """MySQL as a driver."""
 
+    begin = "BEGIN"
+
     def __init__(self, permissions: Permissions = ALL) -> None:
         """Take whether Unix sockets may be opened."""
         self._permissions = permissions

@@ -134,17 +134,17 @@ class AvroFileReader:
             yield AvroBlock(begin, self._position, count, data)
 
     def _read_metadata(self) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
+        metadata: dict[str, bytes] = {}
         while count := self._read_long():
             if count < 0:
                 count = -count
                 self._read_long()
             for _ in range(count):
                 name = self._read_bytes().decode(errors="replace")
-                found[name] = self._read_bytes()
+                metadata[name] = self._read_bytes()
                 if self._position > _MAX_HEADER_BYTES:
                     raise ScanError(f"the header has more than {_MAX_HEADER_BYTES:,} bytes")
-        return found
+        return metadata
 
     def _read_bytes(self) -> bytes:
         size = self._read_long()

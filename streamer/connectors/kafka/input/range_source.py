@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
@@ -145,10 +145,12 @@ class KafkaRangeSource:
             KafkaError: no broker has answered for a minute, or it refuses.
         """
         settings, metadata = self._fetch_settings, self.input.metadata
+        # Where only fields of JSON are read, values need not be cut.
+        read_fields = replace(self.needed.fields, lines=self.needed.is_empty and ex.reads_columns)
         target = PartitionRange(piece.topic, piece.partition, piece.begin, piece.end)
         with FETCHERS.borrow(self.input.connection, settings) as fetcher:
             try:
-                for columns in fetcher.read(target, self.needed.fields):
+                for columns in fetcher.read(target, read_fields):
                     yield make_chunk(columns, piece, metadata, self.needed)
             except StreamerError as error:
                 raise type(error)(f"input {self.input.name}: {error}") from None

@@ -16,6 +16,7 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "avro": "the processor `avro`",
+    "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",
@@ -31,6 +32,7 @@ EXTRAS: Final = {
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`",
+    "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -38,6 +40,8 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "boto3": "aws",
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",
@@ -59,6 +63,7 @@ EXTRA_OF: Final = {
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""
 

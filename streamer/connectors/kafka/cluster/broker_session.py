@@ -30,6 +30,7 @@ from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.connection_errors import ConnectionFailure
 from streamer.connectors.kafka.cluster.errors import OutOfTimeError
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
+from streamer.connectors.kafka.security.sasl import Sasl
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class BrokerSession:
         users: questions that use it now, counted by its owner.
     """
 
-    def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
+    def __init__(self, connection: Connection) -> None:
         """Begin; it is connected when it is asked first.
 
         Raises:
@@ -66,8 +67,7 @@ class BrokerSession:
         """
         settings = connection.kafka_python_settings()
         if connection.sasl is not None:
-            source = token or (lambda: connection.sasl.token if connection.sasl else "")
-            settings["sasl_oauth_token_provider"] = _Token(source, connection.sasl.extensions)
+            settings["sasl_oauth_token_provider"] = _Token(connection.sasl)
         _LOG.setLevel(logging.CRITICAL + 1)
         self.leaders: dict[PartitionRef, int] = {}
         self.coordinators: dict[str, int] = {}
@@ -283,13 +283,12 @@ def _receive(sock: socket.socket) -> tuple[bytes, Exception | None]:
 class _Token(AbstractTokenProvider):
     """Hands kafka-python the token of OAUTHBEARER."""
 
-    def __init__(self, source: Callable[[], str], extensions: Mapping[str, str]) -> None:
+    def __init__(self, sasl: Sasl) -> None:
         super().__init__()
-        self._source = source
-        self._extensions = dict(extensions)
+        self._sasl = sasl
 
     def token(self) -> str:
-        return self._source()
+        return self._sasl.current_token()
 
     def extensions(self) -> dict[str, str]:
-        return self._extensions
+        return dict(self._sasl.extensions)

@@ -128,7 +128,7 @@ class MergedSource:
         return FileExtent(f"{len(extents)} inputs", sum(before), sum(size), sum(total))
 
     def announce(self, pieces: Sequence[ChildPiece]) -> None:
-        """Tell the sources which of their pieces a task will read."""
+        """Pass each source those of its pieces that a task is about to read."""
         for number, source in enumerate(self.sources.values()):
             announce_pieces(source, [one.piece for one in pieces if one.child == number])
 

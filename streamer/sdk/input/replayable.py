@@ -217,7 +217,7 @@ def next_poll_of(source: object, start: Offset, now: int) -> int | None:
 
 
 def announce_pieces(source: Any, pieces: Sequence[Any]) -> None:
-    """Tell a source which pieces a task will read, in their order; most need not know.
+    """Pass a source the pieces that a task is about to read, in their order.
 
     Args:
         source: it may have a method `announce`.

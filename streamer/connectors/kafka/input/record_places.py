@@ -43,9 +43,9 @@ def find_records(buffer: bytes, sizes: Sequence[int], counts: Sequence[int]) -> 
         ValueError: the records of a batch do not end where it ends.
         IndexError: they end behind the buffer.
     """
-    found = _find_by_pattern(np.frombuffer(buffer, np.uint8), sizes, counts)
-    if found is not None:
-        return found
+    usual = _find_by_pattern(np.frombuffer(buffer, np.uint8), sizes, counts)
+    if usual is not None:
+        return usual
     starts: list[int] = []
     at = 0
     for size, count in zip(sizes, counts, strict=True):

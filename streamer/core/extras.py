@@ -31,7 +31,7 @@ EXTRAS: Final = {
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
-    "sql": "everything whose name begins with `sql`",
+    "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
@@ -60,6 +60,7 @@ EXTRA_OF: Final = {
     "psycopg": "sql",
     "pymemcache": "memcached",
     "pymysql": "sql",
+    "pymysqlreplication": "sql",
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",

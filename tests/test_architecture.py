@@ -69,8 +69,14 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ),
         ("spool", "http_client", "mqtt"),
         ("aws", "inproc", "nats"),
+<<<<<<< HEAD
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
-        ("cdc", "delta", "iceberg", "schema_registry"),
+        ("delta", "iceberg"),
+        "schema_registry",
+=======
+        ("formats", "http_server", "kafka", "redis", "search", "sql"),
+        ("cdc", "schema_registry"),
+>>>>>>> main
         "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),

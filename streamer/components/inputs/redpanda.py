@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.connectors.kafka.cluster.connection_fields import (
-    READER_PACKAGES,
+    SEED_PACKAGES,
     TCP_FIELD,
     seed_connection,
 )
@@ -120,7 +120,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=READER_PACKAGES,
+    requires=SEED_PACKAGES,
 )
 
 

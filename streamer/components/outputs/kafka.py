@@ -12,8 +12,8 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.kafka.cluster.connection_fields import (
     KAFKA_CONNECTION,
+    PACKAGES,
     RACK_ID,
-    WRITER_PACKAGES,
     connection_problems,
     read_connection,
 )
@@ -239,7 +239,7 @@ SPEC: Final = Spec(
     references=sasl_references,
     examples=output_examples("kafka"),
     categories=("Services",),
-    requires=WRITER_PACKAGES,
+    requires=PACKAGES,
 )
 
 

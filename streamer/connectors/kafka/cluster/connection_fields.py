@@ -37,14 +37,12 @@ CONNECT_TIMEOUT: Final = "connect_timeout"
 KEEP_ALIVE: Final = "keep_alive"
 USER_TIMEOUT: Final = "tcp_user_timeout"
 
-READER_PACKAGES: Final = (
-    Package("kafka"),
+PACKAGES: Final = (Package("kafka"), Package("confluent_kafka"))
+SEED_PACKAGES: Final = (
+    *PACKAGES,
     Package("boto3", SASL, is_needed_by=uses_msk, setting=f"sasl.mechanism: {AWS_MSK_IAM}"),
 )
-"""What inputs need that have these fields."""
-
-WRITER_PACKAGES: Final = (*READER_PACKAGES, Package("confluent_kafka"))
-"""What outputs need that have these fields."""
+"""What all components need that have these fields."""
 
 
 def brokers_of(addresses: Iterable[str]) -> tuple[str, ...]:

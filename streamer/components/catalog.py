@@ -39,6 +39,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_kinesis",
         "aws_sqs",
         "batched",
         "broker",
@@ -52,10 +53,12 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "kafka",
         "kafka_franz",
         "mqtt",
+        "mysql_cdc",
         "nats",
         "nats_jetstream",
         "nats_kv",
         "parquet",
+        "postgres_cdc",
         "read_until",
         "redis_list",
         "redis_pubsub",
@@ -230,6 +233,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql",
     ),
     Kind.SCANNER: (
+        "avro",
         "chunker",
         "csv",
         "decompress",

@@ -59,7 +59,7 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
     },
     (Kind.TRACER, "jaeger"): (
         "jaeger_otlp",
-        "The tracer jaeger sends OTLP to port 4318 of the host; Benthos sends Jaeger's own protocol.",
+        "The tracer jaeger sends OTLP to port 4318; Benthos sends Jaeger's own protocol.",
         "Set collector_url to http://HOST:4318/v1/traces where Jaeger has another port.",
     ),
     (Kind.OUTPUT, "switch"): (

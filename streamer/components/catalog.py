@@ -90,6 +90,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "aws_dynamodb_partiql",
+        "aws_lambda",
         "benchmark",
         "bloblang",
         "bounds_check",
@@ -162,6 +164,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
         "aws_sns",
@@ -207,6 +210,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "websocket",
     ),
     Kind.CACHE: (
+        "aws_dynamodb",
         "file",
         "lru",
         "memcached",

@@ -40,6 +40,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_kinesis",
         "aws_sqs",
         "batched",
         "broker",
@@ -53,10 +54,12 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "kafka",
         "kafka_franz",
         "mqtt",
+        "mysql_cdc",
         "nats",
         "nats_jetstream",
         "nats_kv",
         "parquet",
+        "postgres_cdc",
         "read_until",
         "redis_list",
         "redis_pubsub",
@@ -186,6 +189,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "pinecone",
         "redis_hash",
         "redis_list",
         "redis_pubsub",
@@ -230,6 +234,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql",
     ),
     Kind.SCANNER: (
+        "avro",
         "chunker",
         "csv",
         "decompress",

@@ -15,7 +15,7 @@ DISTRIBUTION: Final = "spark-streamer"
 """The name by which pip knows this program; it is imported, and called, as `streamer`."""
 
 EXTRAS: Final = {
-    "avro": "the processor `avro`",
+    "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
@@ -31,7 +31,7 @@ EXTRAS: Final = {
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
-    "sql": "everything whose name begins with `sql`",
+    "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
@@ -41,6 +41,7 @@ ALL: Final = "all"
 
 EXTRA_OF: Final = {
     "boto3": "aws",
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",
@@ -59,6 +60,7 @@ EXTRA_OF: Final = {
     "psycopg": "sql",
     "pymemcache": "memcached",
     "pymysql": "sql",
+    "pymysqlreplication": "sql",
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",

@@ -72,7 +72,7 @@ class DriverKafkaSource(KafkaRangeSource):
 
 
 class _Progress:
-    """What is known of an input between two looks at it."""
+    """The state of an input between two questions for its ends."""
 
     def __init__(
         self, source: KafkaSource, context: InputContext, now: Callable[[], float]

@@ -23,6 +23,7 @@ from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.deferred_resource import DeferredResource
+from streamer.sdk.input.input_context import DriverReadable
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
@@ -373,7 +374,8 @@ class _Context:
         with limit_permissions(permitted):
             made = make(component.config, context)
         if component.kind == Kind.INPUT and self._with_processors:
-            return _with_processors(made, component, context)
+            whole = made.for_driver() if isinstance(made, DriverReadable) else made
+            return _with_processors(whole, component, context)
         if component.kind == Kind.PROCESSOR and component.name not in UNINSTRUMENTED:
             return instrument(made, ComponentRef(component))
         if component.kind == Kind.CACHE:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from streamer.cli.completion.values import DIRECTORY, complete_config
+from streamer.cli.offset_options import OffsetOptions
 from streamer.cli.options import (
     Options,
     gather_options,
@@ -42,38 +42,6 @@ next message. With one it says what would change, and --apply does it, which dro
   streamer kafka-offsets config.yaml --to-group totals --apply
 """
 _NO_VALUE: Final = "–"
-
-
-@dataclass(frozen=True)
-class OffsetOptions:
-    """The options of the command itself."""
-
-    to_earliest: bool
-    to_latest: bool
-    to_datetime: str | None
-    to_offset: int | None
-    shift_by: int | None
-    from_group: str | None
-    from_checkpoint: str | None
-    to_group: str | None
-    topics: tuple[str, ...]
-    applies: bool
-    as_json: bool
-
-    @property
-    def actions(self) -> list[str]:
-        """The options that change something, as they were given."""
-        given = {
-            "--to-earliest": self.to_earliest or None,
-            "--to-latest": self.to_latest or None,
-            "--to-datetime": self.to_datetime,
-            "--to-offset": self.to_offset,
-            "--shift-by": self.shift_by,
-            "--from-group": self.from_group,
-            "--from-checkpoint": self.from_checkpoint,
-            "--to-group": self.to_group,
-        }
-        return [name for name, value in given.items() if value is not None]
 
 
 @click.command("kafka-offsets", help=_HELP, short_help="Show or move a stream's Kafka offsets.")
@@ -178,15 +146,16 @@ def _run(config: Any, options: Options, own: OffsetOptions) -> int:
 def _show_positions(positioned: Sequence[PositionedInput], own: OffsetOptions) -> None:
     from streamer.connectors.kafka.input.message_times import read_message_times
     from streamer.connectors.kafka.input.offset_moves import select_places
+    from streamer.connectors.kafka.input.partition_fetcher import PartitionRange
 
     rows = []
     for one in positioned:
         places = select_places(one.states, own.topics)
-        waiting = {
-            place: max(state.offset, state.first)
+        waiting = [
+            PartitionRange(*place, max(state.offset, state.first), state.last)
             for place in places
             if (state := one.states[place]).lag
-        }
+        ]
         times = read_message_times(one.input.connection, waiting) if waiting else {}
         for place in places:
             state, ms = one.states[place], times.get(place)

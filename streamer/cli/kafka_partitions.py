@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from streamer.cli.offset_options import OffsetOptions
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST
 from streamer.connectors.kafka.input.input_preflight import places_of
 from streamer.connectors.kafka.input.kafka_input import KafkaInput
@@ -25,9 +26,6 @@ from streamer.connectors.kafka.input.start_offsets import flatten_offsets, nest_
 from streamer.connectors.merged_source import MergedSource
 from streamer.core.errors import StreamerError
 from streamer.plan import Plan
-
-if TYPE_CHECKING:
-    from streamer.cli.kafka_offsets import OffsetOptions
 
 _TIMEOUT_S: Final = 10.0
 
@@ -88,10 +86,10 @@ def open_inputs(plan: Plan) -> Iterator[list[NamedInput]]:
     with ExitStack() as clients:
         inputs = []
         for name, built in inputs_by_name:
-            source = built.resolve_source()
-            cluster = ClusterClient(source.connection)
+            built.check_token()
+            cluster = ClusterClient(built.source.connection)
             clients.callback(cluster.close)
-            inputs.append(NamedInput(name, source, cluster))
+            inputs.append(NamedInput(name, built.source, cluster))
         yield inputs
 
 

@@ -34,12 +34,13 @@ def list_streams_cli(form: str, **service: Any) -> int:
         (
             *(name, _name_condition(one), _format_seconds(one["uptime"])),
             *(_format_count(one["messages"]), _format_rate(one, "in"), _format_rate(one, "out")),
-            *(_format_count(one["open_windows"]), str(one["revision"]), one["source"]),
+            *(_format_lag(one), _format_count(one["open_windows"])),
+            *(str(one["revision"]), one["source"]),
         )
         for name, one in streams.items()
     ]
-    names = ("ID", "STATE", "UPTIME", "MESSAGES", "IN/S", "OUT/S", "WINDOWS", "REVISION", "SOURCE")
-    print_table(names, rows)
+    flow = ("MESSAGES", "IN/S", "OUT/S", "LAG")
+    print_table(("ID", "STATE", "UPTIME", *flow, "WINDOWS", "REVISION", "SOURCE"), rows)
     for name, one in streams.items():
         for line in describe_stream(one):
             click.echo(escape_controls(shorten_times(f"{name}: {line}")))
@@ -52,6 +53,16 @@ def _format_rate(one: Mapping[str, Any], way: str) -> str:
     if rate is None:
         return "–"
     return f"{rate:.1f}" if 0 < rate < 10 else f"{rate:,.0f}"
+
+
+def _format_lag(one: Mapping[str, Any]) -> str:
+    """Return how many messages wait, and the partition of Kafka in which most of them do."""
+    lag, worst = one.get("kafka_lag"), one.get("kafka_lag_worst")
+    if lag is None:
+        lag = one.get("backlog")
+    if not lag or not worst:
+        return "–" if lag is None else f"{lag:,.0f}"
+    return f"{lag:,.0f} ({worst['topic']}/{worst['partition']}: {worst['lag']:,.0f})"
 
 
 def _name_condition(one: Mapping[str, Any]) -> str:

@@ -22,6 +22,8 @@ from streamer.core.errors import StreamerError
 from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.deferred_resource import DeferredResource
+from streamer.sdk.input.input_context import DriverReadable
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
@@ -38,6 +40,8 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "aws_kinesis",
+        "aws_sqs",
         "batched",
         "broker",
         "csv",
@@ -46,13 +50,16 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "generate",
         "http_client",
         "http_server",
+        "inproc",
         "kafka",
         "kafka_franz",
         "mqtt",
+        "mysql_cdc",
         "nats",
         "nats_jetstream",
         "nats_kv",
         "parquet",
+        "postgres_cdc",
         "read_until",
         "redis_list",
         "redis_pubsub",
@@ -86,6 +93,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "aws_dynamodb_partiql",
+        "aws_lambda",
         "benchmark",
         "bloblang",
         "bounds_check",
@@ -93,8 +102,12 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "cache",
         "cached",
         "catch",
+        "cohere_chat",
+        "cohere_embeddings",
+        "cohere_rerank",
         "command",
         "compress",
+        "crash",
         "decompress",
         "dedupe",
         "deduplicate",
@@ -117,11 +130,16 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_kv",
         "nats_request_reply",
         "noop",
+        "ollama_chat",
+        "ollama_embeddings",
+        "openai_chat_completion",
+        "openai_embeddings",
         "parallel",
         "parquet_decode",
         "parquet_encode",
         "parse_log",
         "processors",
+        "protobuf",
         "rate_limit",
         "redis",
         "redis_script",
@@ -138,6 +156,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "subprocess",
         "switch",
         "sync_response",
+        "text_chunker",
         "throttle",
         "try",
         "try_catch",
@@ -148,21 +167,32 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_dynamodb",
+        "aws_kinesis",
+        "aws_kinesis_firehose",
+        "aws_sns",
+        "aws_sqs",
         "broker",
         "cache",
         "drop",
         "drop_on",
         "dynamic",
+        "elasticsearch",
+        "elasticsearch_v8",
+        "elasticsearch_v9",
         "fallback",
         "file",
         "http_client",
         "http_server",
+        "inproc",
         "kafka",
         "kafka_franz",
         "mqtt",
         "nats",
         "nats_jetstream",
         "nats_kv",
+        "opensearch",
+        "pinecone",
         "redis_hash",
         "redis_list",
         "redis_pubsub",
@@ -183,6 +213,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "websocket",
     ),
     Kind.CACHE: (
+        "aws_dynamodb",
         "file",
         "lru",
         "memcached",
@@ -207,6 +238,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql",
     ),
     Kind.SCANNER: (
+        "avro",
         "chunker",
         "csv",
         "decompress",
@@ -342,7 +374,8 @@ class _Context:
         with limit_permissions(permitted):
             made = make(component.config, context)
         if component.kind == Kind.INPUT and self._with_processors:
-            return _with_processors(made, component, context)
+            whole = made.for_driver() if isinstance(made, DriverReadable) else made
+            return _with_processors(whole, component, context)
         if component.kind == Kind.PROCESSOR and component.name not in UNINSTRUMENTED:
             return instrument(made, ComponentRef(component))
         if component.kind == Kind.CACHE:
@@ -361,12 +394,7 @@ class _Context:
     def resource(self, kind: Kind, label: str) -> Any:
         """Return a resource; see `BuildContext.resource`."""
         key = (kind, label)
-        if key not in self._resources:
-            known = sorted(name for of, name in self._resources if of == kind)
-            raise StreamerError(
-                f"there is no {kind} resource with the label {label!r}; "
-                f"{kind}_resources has {', '.join(known) if known else 'none'}"
-            )
+        self._check_resource(kind, label)
         if kind in _WORKER_RESOURCE_KINDS:
             return self._worker_resources.get(
                 key, lambda: self._build_worker_resource(self._resources[key], label)
@@ -374,6 +402,20 @@ class _Context:
         if key not in self._built:
             self._built[key] = self.build(self._resources[key])
         return self._built[key]
+
+    def deferred_resource(self, kind: Kind, label: str) -> DeferredResource:
+        """Return what builds a resource; see `BuildContext.deferred_resource`."""
+        self._check_resource(kind, label)
+        run = self._worker_resources.run
+        return DeferredResource(kind, label, self._resources, run, build_context)
+
+    def _check_resource(self, kind: Kind, label: str) -> None:
+        if (kind, label) not in self._resources:
+            known = sorted(name for of, name in self._resources if of == kind)
+            raise StreamerError(
+                f"there is no {kind} resource with the label {label!r}; "
+                f"{kind}_resources has {', '.join(known) if known else 'none'}"
+            )
 
     def _build_worker_resource(self, component: ParsedComponent, label: str) -> Any:
         cache_spec = find_spec(component.kind, component.name)

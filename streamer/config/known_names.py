@@ -61,9 +61,9 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_0_9 amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
         azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
-        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
+        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
-        postgres_cdc pulsar redis_scan redpanda_migrator
+        pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
         schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
         twitter_search zmq4
@@ -83,9 +83,9 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_0_9 amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
         azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
         azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
-        doris_stream_load elasticsearch elasticsearch_v9 gcp_bigquery gcp_bigquery_write_api
+        doris_stream_load gcp_bigquery gcp_bigquery_write_api
         gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
-        opensearch otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
+        otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
         slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
@@ -97,25 +97,15 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
 }
 
 
-_INPROC_REASON: Final = (
-    "streams of this program do not share memory; make one stream of both, or let one write what "
-    "the other reads, such as a file, HTTP or redis_streams"
-)
 _TRACER_REASON: Final = (
     "traces go out by OpenTelemetry's protocol alone; use open_telemetry_collector, whose spans "
     "Jaeger takes as they are, and a collector passes on to all others"
 )
 
 REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
-    (Kind.INPUT, "inproc"): _INPROC_REASON,
-    (Kind.OUTPUT, "inproc"): _INPROC_REASON,
     (Kind.PROCESSOR, "awk"): (
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
-    ),
-    (Kind.PROCESSOR, "crash"): (
-        "a worker that ends is started again and reads the same messages, for ever; stop a stream "
-        "for a message with error_handling.strict"
     ),
     **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
 }
@@ -124,15 +114,13 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_0_9", "amqp_1", "aws_kinesis", "aws_sqs", "azure_queue_storage"),
+    *("amqp_0_9", "amqp_1", "azure_queue_storage"),
     *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
-    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
-    *("oracledb_cdc", "pg_stream", "postgres_cdc"),
+    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc"),
+    "oracledb_cdc",
 )
-_SEARCH_ENGINES: Final = ("elasticsearch", "elasticsearch_v8", "elasticsearch_v9", "opensearch")
-_FUNCTIONS: Final = ("aws_lambda", "cohere_chat", "ollama_chat", "openai_chat_completion")
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(
@@ -151,11 +139,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
-    **dict.fromkeys(
-        ((Kind.OUTPUT, name) for name in _SEARCH_ENGINES),
-        "use http_client with the bulk API, such as `url: http://host:9200/_bulk`, and batching",
-    ),
-    **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(
         ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",

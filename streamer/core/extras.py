@@ -15,7 +15,8 @@ DISTRIBUTION: Final = "spark-streamer"
 """The name by which pip knows this program; it is imported, and called, as `streamer`."""
 
 EXTRAS: Final = {
-    "avro": "the processor `avro`",
+    "avro": "the processor and the scanner `avro`",
+    "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",
@@ -29,8 +30,9 @@ EXTRAS: Final = {
     "otel-grpc": "the tracer `open_telemetry_collector`, over gRPC",
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
-    "schema-registry": "the processors `schema_registry_decode` and `schema_registry_encode`",
-    "sql": "everything whose name begins with `sql`",
+    "schema-registry": "the processors `protobuf` and `schema_registry_…`",
+    "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
+    "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -38,6 +40,8 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "boto3": "aws",
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",
@@ -56,9 +60,11 @@ EXTRA_OF: Final = {
     "psycopg": "sql",
     "pymemcache": "memcached",
     "pymysql": "sql",
+    "pymysqlreplication": "sql",
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""
 

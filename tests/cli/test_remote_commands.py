@@ -12,6 +12,7 @@ import pytest
 
 from streamer.cli.deploy import _explain_timeout
 from streamer.cli.main import invoke
+from streamer.cli.remote_status import _format_lag
 from tests.engine.results.kept import Row, T, keep
 from tests.service.api.asking import Asking, asking
 from tests.service.fleet.pretending import GENERATE, Stage, config_text
@@ -90,7 +91,7 @@ def test_streams_are_listed_paused_resumed_and_rolled_back(
     assert invoke(["list-streams"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "paused one"
-    head = "ID STATE UPTIME MESSAGES IN/S OUT/S WINDOWS REVISION SOURCE"
+    head = "ID STATE UPTIME MESSAGES IN/S OUT/S LAG WINDOWS REVISION SOURCE"
     assert out[1].split() == head.split()
     assert out[2].split()[:2] == ["one", "paused"] and out[2].split()[-2:] == ["2", "api"]
     assert invoke(["resume", "one"]) == 0
@@ -101,6 +102,14 @@ def test_streams_are_listed_paused_resumed_and_rolled_back(
     assert "there is no revision 9" in capsys.readouterr().err
     assert invoke(["list-streams", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["one"]["active"] is True
+
+
+def test_a_lag_names_the_partition_in_which_most_messages_wait() -> None:
+    worst = {"topic": "orders", "partition": "3", "lag": 900}
+    assert _format_lag({"kafka_lag": 1200, "kafka_lag_worst": worst}) == "1,200 (orders/3: 900)"
+    assert _format_lag({"kafka_lag": 0, "kafka_lag_worst": worst}) == "0"
+    assert _format_lag({"kafka_lag": None, "backlog": 12}) == "12"
+    assert _format_lag({}) == "–"
 
 
 def test_windows_and_logs_of_a_stream_are_shown(server: Asking, capsys: Captured) -> None:

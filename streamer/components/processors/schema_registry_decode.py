@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.bloblang import Mapping, compile_mapping
+from streamer.connectors.protobuf.messages import ProtobufOptions
 from streamer.connectors.schema_registry.avro_schema import AvroMessageCodec
 from streamer.connectors.schema_registry.client import AVRO, JSON, PROTOBUF, RegistryClient, Schema
 from streamer.connectors.schema_registry.codecs import CodecCache, MessageCodec
@@ -16,10 +17,7 @@ from streamer.connectors.schema_registry.fields import (
 )
 from streamer.connectors.schema_registry.json_schema import JsonMessageCodec
 from streamer.connectors.schema_registry.processor import RegistryProcessor
-from streamer.connectors.schema_registry.protobuf_schema import (
-    ProtobufMessageCodec,
-    ProtobufOptions,
-)
+from streamer.connectors.schema_registry.protobuf_schema import ProtobufMessageCodec
 from streamer.connectors.schema_registry.wire_format import BAD_HEADER, split_header
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError, StreamerError

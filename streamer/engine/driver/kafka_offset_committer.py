@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.connectors.kafka.input.start_offsets import nest_offsets
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.arrival_times import ArrivalTimes
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.offset_log import is_committed, read_planned
+from streamer.engine.planner.offset_log import is_committed, read_newest_planned, read_planned
 
 _POLL_INTERVAL_S: Final = 0.25
 _STALLED_S: Final = 8.0
@@ -76,7 +77,7 @@ class KafkaOffsetCommitter:
         self._spark = spark
         self._gauge = gauge
         self._log = log
-        self._planned: list[tuple[int, Sequence[Offsets]]] = []
+        self._planned: list[tuple[int, Sequence[Offsets]]] = self._read_earlier()
         self._read = read
         self._now = now
         self._stall: tuple[int, float] | None = None
@@ -91,6 +92,15 @@ class KafkaOffsetCommitter:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="kafka")
         self._thread.start()
+
+    def _read_earlier(self) -> list[tuple[int, Sequence[Offsets]]]:
+        """Return where the newest micro-batch of the run before ends: it may rest for long now."""
+        # What is wrong with a checkpoint is said by those who cannot go on without it.
+        with suppress(OSError, StreamerError):
+            planned = read_newest_planned(self._spark)
+            if planned is not None and len(planned.ends) == len(self._children):
+                return [(planned.number, planned.ends)]
+        return []
 
     def batch_started(self, number: int, ends: Sequence[Offsets]) -> None:
         """Note that a micro-batch begins: all before it are committed."""
@@ -176,9 +186,7 @@ class KafkaOffsetCommitter:
 
     def _measure(self, now: bool = False) -> None:
         """Set the gauges of how far each partition's end is ahead of the newest micro-batch."""
-        if not self._planned:
-            return
-        _, newest = self._planned[-1]
+        newest = self._planned[-1][1] if self._planned else self._starts()
         for index, (child, ends) in enumerate(zip(self._children, newest, strict=True)):
             reading, at = child.input, time.monotonic()
             due = now or at - self._lag_at[index] >= reading.lag_period / 1e9
@@ -192,6 +200,14 @@ class KafkaOffsetCommitter:
                     self._gauge(reading.lag_metric, {"topic": topic, "partition": partition}, lag)
                 self._note_arrivals(index, ends, lags)
         self._set_oldest()
+
+    def _starts(self) -> Sequence[Offsets]:
+        """Return where inputs begin, before there is any micro-batch."""
+        return [
+            child.start_offsets
+            or nest_offsets({place: at for place, at in child.input.starting.items() if at >= 0})
+            for child in self._children
+        ]
 
     def _note_arrivals(
         self, index: int, ends: Offsets, lags: Mapping[tuple[str, str], int]

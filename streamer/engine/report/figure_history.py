@@ -324,6 +324,24 @@ class FigureHistory:
                     ring.put(name, until, value)
             self._known_until = until
 
+    def note_gauges(self, at: float, values: Mapping[str, float | None]) -> None:
+        """Note gauges that were measured while no micro-batch was delivered.
+
+        Args:
+            at: when, Unix s.
+            values: by figure; None for one that nobody knows any more.
+        """
+        with self._lock:
+            for ring in self._rings:
+                ring.advance(at)
+                for name, value in values.items():
+                    if value is not None:
+                        ring.put(name, at, value)
+                ring.forget_others(values)
+            kept = {name: value for name, value in self._gauges.items() if name not in values}
+            known = {name: value for name, value in values.items() if value is not None}
+            self._gauges = kept | known
+
     def interrupt(self, at: float) -> None:
         """Note that the stream has stopped, or starts: what flows until then, nobody knows."""
         with self._lock:

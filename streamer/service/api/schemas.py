@@ -58,6 +58,7 @@ _SUMMARY_FIELDS: Final = {
     "event_time_lag": MAYBE_NUMBER,
     "backlog": MAYBE_NUMBER,
     "kafka_lag": MAYBE_NUMBER,
+    "kafka_lag_worst": MAYBE_OBJECT,
 }
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,

@@ -74,8 +74,9 @@ class RefusedFile:
         """
         error = self.findings[0] if self.findings else self.text
         condition = StreamCondition(Condition.REFUSED, self.since / SECOND, error=error)
-        unknown = ("as_of", "messages", "open_windows", "sent", "errors", "backlog", "kafka_lag")
+        unknown = ("as_of", "messages", "open_windows", "sent", "errors")
         flows = ("in_rate", "out_rate", "error_rate", "counted_since", "received")
+        lags = ("event_time_lag", "backlog", "kafka_lag", "kafka_lag_worst")
         return {
             "active": False,
             "uptime": 0.0,
@@ -89,7 +90,7 @@ class RefusedFile:
             "restarts": 0,
             "source": self.path,
             "revision": 0,
-            **dict.fromkeys((*unknown, *flows, "event_time_lag")),
+            **dict.fromkeys((*unknown, *flows, *lags)),
         }
 
 

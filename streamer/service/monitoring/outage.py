@@ -3,13 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from streamer.core.durations import SECOND
 from streamer.engine.report.stream_metrics import SeriesKey
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 
 KAFKA_LAGS: Final = frozenset({"kafka_lag", "redpanda_lag"})
+
+
+class PartitionLag(NamedTuple):
+    """Messages of a partition that no micro-batch has taken yet.
+
+    Attributes:
+        topic: its topic.
+        partition: its number.
+        lag: how many.
+    """
+
+    topic: str
+    partition: str
+    lag: float
+
+
+def list_lags(counts: Mapping[SeriesKey, float]) -> list[PartitionLag]:
+    """Return the lags of Kafka's partitions among the gauges of a stream, the largest first."""
+    lags = []
+    # Another thread may add a series meanwhile.
+    for (name, labels), number in tuple(counts.items()):
+        if name in KAFKA_LAGS:
+            place = dict(labels)
+            lags.append(PartitionLag(place.get("topic", ""), place.get("partition", ""), number))
+    return sorted(lags, key=lambda one: one.lag, reverse=True)
 
 
 def adjust_counts_in_outage(

@@ -12,7 +12,7 @@ from streamer.core.timestamps import format_unix_seconds
 from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.sdk.spec import Kind
 from streamer.service.monitoring.metric_components import MetricComponent
-from streamer.service.monitoring.outage import KAFKA_LAGS
+from streamer.service.monitoring.outage import list_lags
 from streamer.service.monitoring.stream_view import StreamState, StreamView
 
 _ERROR: Final = "_error"
@@ -32,11 +32,11 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
     `received`, `sent` and `errors` are counted since `counted_since`, the start of the run;
     `in_rate`, `out_rate` and `error_rate` are those of now, per second. `event_time_lag` is in
     seconds, how old the newest message was; None where messages have no times. `backlog` is how
-    many messages wait at the input, `kafka_lag` those of Kafka's partitions; None where nobody
-    knows.
+    many messages wait at the input, `kafka_lag` those of Kafka's partitions, `kafka_lag_worst` the
+    partition with most of them; None where nobody knows.
     """
     now = view.current_state()
-    lags = [number for (name, _), number in now.counts.items() if name in KAFKA_LAGS]
+    lags = list_lags(now.counts)
     since = view.figures.counted_since
     return {
         **view.figures.rate_fields(),
@@ -46,7 +46,8 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
         "errors": sum(number for (name, _), number in now.counts.items() if name.endswith(_ERROR)),
         "event_time_lag": now.counts.get(LAG_METRIC_KEY),
         "backlog": now.backlog,
-        "kafka_lag": sum(lags) if lags else None,
+        "kafka_lag": sum(one.lag for one in lags) if lags else None,
+        "kafka_lag_worst": lags[0]._asdict() if lags else None,
     }
 
 

@@ -16,7 +16,7 @@ from streamer.engine.report.window_history import LAG_METRIC_KEY
 from streamer.plan import Plan
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import ParsedComponent
-from streamer.service.monitoring.outage import KAFKA_LAGS
+from streamer.service.monitoring.outage import list_lags
 from streamer.service.monitoring.stream_figures import StreamFigures
 
 MAX_PARTITIONS: Final = 16
@@ -90,6 +90,7 @@ class FigureRecorder:
         self._planned = self._delivered = 0.0
         self._longest_cycle_s = 0.0
         self._ticked_at = 0.0
+        self._lag_names: frozenset[str] = frozenset()
         self._latencies: deque[tuple[float, float, int]] = deque(maxlen=_MAX_LATENCIES)
         self.use_plan(plan)
 
@@ -195,18 +196,26 @@ class FigureRecorder:
                     break
         return values
 
-    def tick(self, is_in_hand: bool, blocked_by: str = "", counts: Counts = _NO_COUNTS) -> None:
+    def tick(
+        self,
+        is_in_hand: bool,
+        blocked_by: str = "",
+        counts: Counts = _NO_COUNTS,
+        gauges: Counts = _NO_COUNTS,
+    ) -> None:
         """Note that time has passed, when nothing has flowed for longer than usual.
 
         Args:
             is_in_hand: whether there is a micro-batch in hand, or about to be: messages wait.
             blocked_by: the path of the component that holds it; an empty text for none.
             counts: the counters of the run: errors are counted while a micro-batch is blocked.
+            gauges: of the run, as of now: how far Kafka is ahead is measured all the time.
         """
         now = self._clock()
         if not self._planned or 0 <= now - self._ticked_at < _TICK_S:
             return
         self._ticked_at = now
+        self._note_lags(now, _lag_values(gauges))
         waited = now - self._planned
         # A start takes its time.
         is_in_hand = is_in_hand or (not self._totals.counts and waited < _MAX_SILENCE_S)
@@ -227,6 +236,12 @@ class FigureRecorder:
             amounts = self._take_growth(totals)
             self._figures.history.pass_time(until, shares, amounts)
             self._figures.rates.pass_time(until, totals)
+
+    def _note_lags(self, now: float, lags: dict[str, float]) -> None:
+        gone = dict.fromkeys(self._lag_names - lags.keys())
+        if lags or gone:
+            self._figures.history.note_gauges(now, {**lags, **gone})
+        self._lag_names = frozenset(lags)
 
     def _node_of(self, path: str) -> str:
         while path and path not in self._figures.node_order:
@@ -302,15 +317,18 @@ def _gauges_of(batch: DeliveredBatch) -> dict[str, float]:
     lag = batch.counts.get(LAG_METRIC_KEY)
     if lag is not None:
         values["event_time_lag"] = lag
-    lags: dict[str, float] = {}
-    for (name, labels), number in batch.counts.items():
-        if name in KAFKA_LAGS:
-            place = dict(labels)
-            lags[f"{place.get('topic', '')}/{place.get('partition', '')}"] = number
-    if lags:
-        values["kafka_lag"] = sum(lags.values())
-    largest = sorted(lags, key=lambda one: lags[one], reverse=True)[:MAX_PARTITIONS]
-    return {**values, **{f"{PARTITION_PREFIX}{one}": lags[one] for one in largest}}
+    return values | _lag_values(batch.counts)
+
+
+def _lag_values(counts: Counts) -> dict[str, float]:
+    """Return the lag of Kafka: in all, and of the partitions with the largest ones."""
+    lags = list_lags(counts)
+    if not lags:
+        return {}
+    values = {"kafka_lag": sum(one.lag for one in lags)}
+    for topic, partition, lag in lags[:MAX_PARTITIONS]:
+        values[f"{PARTITION_PREFIX}{topic}/{partition}"] = lag
+    return values
 
 
 def planned_at(statuses: Mapping[int, Mapping[str, object]]) -> float:

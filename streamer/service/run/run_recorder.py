@@ -83,7 +83,8 @@ class RunRecorder:
         blocked_by = stream.trouble.place.get("path", "") if stream.trouble.text else ""
         is_in_hand = bool(backlog) or stream.batch_meter.current_progress() is not None
         counts = dict(stream.meters.counts) if blocked_by else {}
-        self._guard(lambda: self._recorder.tick(is_in_hand, blocked_by, counts))
+        gauges = {} if stream.has_outage else stream.meters.counts
+        self._guard(lambda: self._recorder.tick(is_in_hand, blocked_by, counts, gauges))
         if abs(self._figures.clock() - self._saved_at) >= SAVE_INTERVAL_S:
             self.save()
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +23,6 @@ from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.execution import MicroBatch
 from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
-from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.frame_compression import compress_frames
@@ -42,7 +41,7 @@ from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.plan.buffer_chain import level_count
-from streamer.sdk.input.replayable import ReplayableSource
+from streamer.sdk.input.replayable import ReplayableSource, announce_pieces
 from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
@@ -87,7 +86,6 @@ _MAX_BATCH_BYTES = 16 << 20
 _Batches = Iterable[pa.RecordBatch]
 
 _MICRO_BATCH_PROPERTY: Final = "streamer.micro_batch"
-_PLANNED_PROPERTY: Final = "streamer.planned"
 _SAMPLES_PROPERTY: Final = "streamer.samples"
 _WINDOWS_PROPERTY: Final = "streamer.windows"
 _CRASHES_PROPERTY: Final = "streamer.crashes"
@@ -115,11 +113,16 @@ def _record_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, MicroBatchOffset]]:
-    """Return number, piece, and the offset at the micro-batch's end."""
+def _read_pieces(
+    batches: _Batches, source: ReplayableSource
+) -> Iterator[tuple[int, Any, MicroBatchOffset]]:
+    """Return number, piece (None for none), and the offset at the micro-batch's end."""
     for batch in batches:
-        for row in batch.to_pylist():
-            yield row["number"], row["piece"], _parse_offset(row["offset"])
+        rows = batch.to_pylist()
+        pieces = [None if row["piece"] is None else pickle.loads(row["piece"]) for row in rows]
+        announce_pieces(source, [piece for piece in pieces if piece is not None])
+        for row, piece in zip(rows, pieces, strict=True):
+            yield row["number"], piece, _parse_offset(row["offset"])
 
 
 @lru_cache(maxsize=1)
@@ -174,20 +177,18 @@ def make_pack_stage(
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = labels_of(plan)
         pack_stage = PackStage(task_plan)
-        for number, piece, offset in _read_pieces(batches):
+        for number, piece, offset in _read_pieces(batches, source):
             packed_rows: Iterator[PackRow] = iter(())
             if piece is not None:
-                content = pickle.loads(piece)
                 packed_rows = pack_stage.rows(
-                    SourcePiece(source, number, content, partition=source.partition_of(content)),
+                    SourcePiece(source, number, piece, partition=source.partition_of(piece)),
                     offset.batch_time,
                     offset.aggregates_from,
                 )
             for row in packed_rows:
                 yield row._replace(shard=names[row.shard])
             if number == 0:
-                planned = current_planned_batch()
-                ends = planned.ends if planned is not None else list_kafka_ends(offset.data)
+                ends = list_kafka_ends(offset.data)
                 sources = {
                     at: list_clock_sources(one, source, ends)
                     for at, one in split_task_plan(task_plan).items()
@@ -206,9 +207,9 @@ def make_direct_stage(
 
     def produce_frames(batches: _Batches) -> Iterator[Frame]:
         stage = StatelessStage(task_plan, micro_batch=current_micro_batch())
-        for number, piece, offset in _read_pieces(batches):
+        for number, piece, offset in _read_pieces(batches, source):
             if piece is not None:
-                yield from stage.frames(SourcePiece(source, number, pickle.loads(piece)))
+                yield from stage.frames(SourcePiece(source, number, piece))
             if number == 0:
                 yield stage.status(offset.ended, offset.batch_time)
         stage.finish()
@@ -349,7 +350,6 @@ def build_frames(
     plan: Plan,
     source: ReplayableSource,
     stream: DataFrame,
-    kafka_rows: Sequence[DataFrame] = (),
 ) -> DataFrame:
     """Return the frames of a stream, from the rows of its source.
 
@@ -357,14 +357,10 @@ def build_frames(
         plan: the stream's plan.
         source: reads the pieces that the rows name.
         stream: the rows.
-        kafka_rows: what stage 1 makes of other sources. They come after ours, which Spark so asks
-            first whether a micro-batch is worth it.
     """
     if plan.window is None:
-        staged = stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
-        return reduce(DataFrame.union, kafka_rows, staged)
-    staged = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
-    rows = reduce(DataFrame.union, kafka_rows, staged)
+        return stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
+    rows = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
     levels = level_count(plan)
     for level in range(levels):
         is_last = level == levels - 1
@@ -421,18 +417,6 @@ def current_micro_batch(part: str = "") -> MicroBatch | None:
         return None
     stream, number = text.split(" ")
     return MicroBatch(stream, int(number), part or str(context.partitionId()))
-
-
-def set_planned_batch(batch: DataFrame, planned: PlannedBatch) -> None:
-    """Pass the planned micro-batch of Spark's log to its tasks, as `set_micro_batch` does."""
-    batch.sparkSession.sparkContext.setLocalProperty(_PLANNED_PROPERTY, planned.to_json())
-
-
-def current_planned_batch() -> PlannedBatch | None:
-    """Return what Spark's log says of the task's micro-batch; None where no Kafka is read."""
-    context = TaskContext.get()
-    text = context.getLocalProperty(_PLANNED_PROPERTY) if context else None
-    return PlannedBatch.from_json(text) if text else None
 
 
 def set_tables(batch: DataFrame, text: str) -> None:

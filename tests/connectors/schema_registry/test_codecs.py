@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
+from streamer.connectors.protobuf.messages import ProtobufOptions
 from streamer.connectors.schema_registry.avro_schema import AvroMessageCodec
 from streamer.connectors.schema_registry.client import Schema, UnknownSchemaError
 from streamer.connectors.schema_registry.codecs import CodecCache
 from streamer.connectors.schema_registry.json_schema import JsonMessageCodec
-from streamer.connectors.schema_registry.protobuf_schema import (
-    ProtobufMessageCodec,
-    ProtobufOptions,
-)
+from streamer.connectors.schema_registry.protobuf_schema import ProtobufMessageCodec
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.message import Message
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from streamer.connectors.kafka.input.data_loss import DataLostError, SkippedMessages
-from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
+from streamer.connectors.kafka.input.opened_input import Backlog, Offsets
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 
 
 class Reading:
@@ -21,6 +22,7 @@ class Reading:
 
     group, lag_metric, lost_metric = "g", "kafka_lag", "kafka_lost"
     commit_period = lag_period = 0
+    starting: Mapping[tuple[str, int], int] = MappingProxyType({})
 
     def __init__(self) -> None:
         self.told: list[Offsets] = []
@@ -41,14 +43,14 @@ class Reading:
     def backlog(self, known: Offsets) -> Backlog:
         if not self.kept:
             raise DataLostError("t:0 stands at 20 and is gone")
-        return Backlog(0, False, {"t": {"0": known["t"]["0"] + self.newest}})
+        return Backlog(0, False, {"t": {"0": known.get("t", {"0": 0})["0"] + self.newest}})
 
     def close(self) -> None:
         pass
 
 
 def child_of(reading: Any) -> StreamKafkaInput:
-    return StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), reading)
+    return StreamKafkaInput(reading)
 
 
 class Kept:
@@ -87,6 +89,33 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     made = Kept(tmp_path)
     yield made
     made.keeper.close()
+
+
+def test_what_the_run_before_has_committed_is_told_and_measured_while_nothing_comes(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "commits").mkdir()
+    lines = ["v1", json.dumps({"batchTimestampMs": 0}), "{}", json.dumps({"t": {"0": 30}})]
+    (tmp_path / "offsets" / "4").write_text("\n".join(lines))
+    (tmp_path / "commits" / "4").touch()
+    reading, gauges = Reading(), dict[str, Any]()
+    keeper = KafkaOffsetCommitter(
+        [child_of(reading)],
+        tmp_path,
+        lambda name, labels, value: gauges.update({name: value}),
+        lambda *_: None,
+    )
+    soon(lambda: reading.told == [{"t": {"0": 30}}] and gauges.get("kafka_lag") == 7)
+    keeper.close()
+
+
+def test_before_the_first_micro_batch_the_lag_counts_from_where_the_stream_begins(
+    kept: Kept,
+) -> None:
+    kept.reading.starting = {("t", 0): 5, ("t", 1): -2}
+    soon(lambda: kept.gauges.get(("kafka_lag", "0")) == 7)
+    assert ("kafka_lag", "1") not in kept.gauges
 
 
 def soon(holds: Callable[[], bool]) -> None:

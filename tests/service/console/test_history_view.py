@@ -72,6 +72,7 @@ def test_charts_have_axes_values_gaps_and_markers(page: Page) -> None:
     # What is never known, or never anything but zero, has no chart.
     expect(page.get_by_role("heading", name="Kafka lag")).to_have_count(0)
     messages.get_by_text("Messages as a table").click()
+    expect(messages.locator("tbody tr").nth(1)).to_be_visible()
     assert steady(page.evaluate(COLUMN, "Messages"))
     # The stream began ten minutes ago: before, there is a gap, and no zero.
     assert page.evaluate(COLUMN, "Messages")[-1] == "–"
@@ -122,6 +123,7 @@ def test_ranges_and_another_stream_stay_in_the_address(page: Page, server: Askin
     expect(page.get_by_label("Compare with")).to_have_value("orders")
     expect(messages.locator(".chart-legend li")).to_have_count(4)
     messages.get_by_text("Messages as a table").click()
+    expect(messages.locator("tbody tr").nth(1)).to_be_visible()
     assert steady(page.evaluate(COLUMN, "Messages"))
     page.get_by_role("button", name="1 h").click()
     plot = page.get_by_role("slider", name="Messages by time", exact=True)
@@ -161,4 +163,16 @@ def test_the_page_is_named_can_be_read_and_fits(
         assert page.evaluate(LOOKS) == []
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0
+        assert complaints == []
+
+
+def test_a_stream_that_keeps_up_with_kafka_has_a_chart_of_its_lag(
+    browser: Browser, server: Asking
+) -> None:
+    figures = server.service.manager.registry.get("orders").figures
+    figures.history.note_gauges(figures.clock(), {"kafka_lag": 0, "kafka_lag:cars/1": 0})
+    with opened(browser, f"{server.url}/#/streams/orders/history") as (page, complaints):
+        lag = page.get_by_role("figure").filter(has_text="Kafka lag")
+        expect(lag.locator(".chart-legend li")).to_have_count(2)
+        expect(lag.locator(".chart-legend li").last).to_contain_text("cars/1")
         assert complaints == []

@@ -194,6 +194,26 @@ def test_a_blocked_output_holds_the_others_while_its_micro_batch_is_in_hand() ->
     assert 0 < (stream.figures.rates.rate("in") or 0) < 60
 
 
+def test_how_far_kafka_is_ahead_is_known_while_nothing_is_delivered() -> None:
+    stream = Generator(1.0)
+    lags = {("kafka_lag", (("partition", str(number)), ("topic", "t"))): 5.0 for number in (0, 1)}
+    for _ in range(30):
+        stream.clock.now += 0.5
+        stream.recorder.tick(is_in_hand=True, gauges=lags)
+    # One is measured anew, and the first micro-batch still runs.
+    lags[("kafka_lag", (("partition", "1"), ("topic", "t")))] = 8.0
+    stream.clock.now += 5
+    stream.recorder.tick(is_in_hand=True, gauges=lags)
+    values = stream.read()
+    assert known(values["kafka_lag"])[:2] == [10, 10] and known(values["kafka_lag"])[-1] == 13
+    assert known(values["kafka_lag:t/1"])[-1] == 8
+    # No broker answers: what was true before is not repeated.
+    for _ in range(40):
+        stream.clock.now += 0.5
+        stream.recorder.tick(is_in_hand=False)
+    assert stream.read()["kafka_lag"][-2:] == [None, None]
+
+
 def test_durations_gauges_and_the_largest_lags_are_kept() -> None:
     stream = Generator(2.0)
     stream.more = {LAG_METRIC_KEY: 1.5}

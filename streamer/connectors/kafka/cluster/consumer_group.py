@@ -14,13 +14,11 @@ from streamer.connectors.kafka.cluster.errors import (
     OutOfTimeError,
     RefusedError,
 )
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 
 if TYPE_CHECKING:
     from streamer.connectors.kafka.cluster.broker_client import BrokerClient
     from streamer.connectors.kafka.cluster.broker_session import Requests
-
-PartitionRef = tuple[str, int]
-"""A partition: its topic and number."""
 
 _RETRY_PAUSE_S: Final = 0.25
 

@@ -17,7 +17,6 @@ from kafka.protocol.consumer import ListOffsetsRequest, OffsetCommitRequest, Off
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from streamer.connectors.kafka.cluster.broker_session import Requests
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.errors import (
     COORDINATOR_MOVES,
     NO_LEADER,
@@ -30,6 +29,7 @@ from streamer.connectors.kafka.cluster.errors import (
     OutOfTimeError,
     RefusedError,
 )
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 
 _READ: Final = 3
 _WRITE: Final = 4

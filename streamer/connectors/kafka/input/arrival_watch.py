@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
-from streamer.connectors.kafka.input.partition_fetcher import (
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
+from streamer.connectors.kafka.input.fetch_requests import (
     BrokerAnswer,
     find_leaders,
     make_fetch_request,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
 from streamer.connectors.kafka.cluster.connection import Connection
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, TopicSelection
 from streamer.connectors.kafka.input.input_preflight import places_of
 

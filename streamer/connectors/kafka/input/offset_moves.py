@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST
 from streamer.core.errors import StreamerError
 

@@ -6,14 +6,13 @@ restarted before its first micro-batch begins at the same messages.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.cluster_client import ClusterClient
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
 from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, LATEST, TopicSelection
 from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import parse_rfc3339
@@ -118,11 +117,6 @@ def _offsets_by_rule(
         offset = selection.partitions.get(place[0], {}).get(place[1], start.number)
         begun[place] = ends.get(place, EARLIEST) if offset == LATEST else EARLIEST
     return begun
-
-
-def offsets_to_json(offsets: Mapping[PartitionRef, int]) -> str:
-    """Write offsets as Spark does, sorted."""
-    return json.dumps(nest_offsets(offsets), sort_keys=True)
 
 
 def nest_offsets(offsets: Mapping[PartitionRef, int]) -> dict[str, dict[str, int]]:

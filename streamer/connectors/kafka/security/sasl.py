@@ -1,14 +1,18 @@
 """SASL authentication, as `kafka` and as the components with `seed_brokers` write it.
 
-A mechanism becomes settings of librdkafka, and of Kafka's Java client, which Spark reads with.
+A mechanism becomes settings of kafka-python, which asks and reads, and of librdkafka, which writes.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from streamer.connectors.aws.fields import SESSION_FIELDS, session_problems
+from streamer.connectors.kafka.security.msk_token import MskToken
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields
 
@@ -17,22 +21,23 @@ MECHANISM: Final = "mechanism"
 ACCESS_TOKEN: Final = "access_token"
 TOKEN_CACHE: Final = "token_cache"
 TOKEN_KEY: Final = "token_key"
+AWS: Final = "aws"
 
 NONE: Final = "none"
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+AWS_MSK_IAM: Final = "AWS_MSK_IAM"
 _MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
 _UNAVAILABLE_MECHANISMS: Final = {
-    "AWS_MSK_IAM": (
-        "is AWS_MSK_IAM, which neither Spark's Kafka connector nor librdkafka can sign; use a user "
-        "with SCRAM-SHA-512, which MSK has too, or client_certs of tls"
-    ),
     "REDPANDA_CLOUD_SERVICE_ACCOUNT": (
         "is REDPANDA_CLOUD_SERVICE_ACCOUNT, whose tokens there are only within Redpanda Cloud; use "
         "a user of the cluster with SCRAM-SHA-512"
     ),
 }
+
+TokenSource = Callable[[], str]
+"""Returns a token of OAUTHBEARER that is good now. It can be pickled."""
 
 SASL_FIELD: Final = Field(
     SASL,
@@ -81,7 +86,7 @@ SASL_LIST_FIELD: Final = Field(
             MECHANISM,
             "string",
             "SASL mechanism.",
-            options=(*_MECHANISMS, *_UNAVAILABLE_MECHANISMS),
+            options=(*_MECHANISMS, AWS_MSK_IAM, *_UNAVAILABLE_MECHANISMS),
             check=_UNAVAILABLE_MECHANISMS.get,
         ),
         Field("username", "string", "The user.", default=""),
@@ -97,9 +102,9 @@ SASL_LIST_FIELD: Final = Field(
         Field(
             "aws",
             "object",
-            "Settings of AWS_MSK_IAM, which cannot be used.",
-            optional=True,
-            check=lambda _: "has no effect without AWS_MSK_IAM, which cannot be used; leave it out",
+            "Credentials of AWS_MSK_IAM.",
+            advanced=True,
+            children=SESSION_FIELDS,
         ),
     ),
     examples=([{"mechanism": "SCRAM-SHA-512", "username": "foo", "password": "${PASSWORD}"}],),
@@ -117,6 +122,7 @@ class Sasl:
         password: of the user.
         token: for OAUTHBEARER.
         extensions: what goes with the token.
+        tokens: returns the token whenever a client connects, in place of `token`; None for none.
     """
 
     mechanism: str
@@ -124,6 +130,48 @@ class Sasl:
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict)
+    tokens: TokenSource | None = field(default=None, repr=False)
+
+    @property
+    def wire_mechanism(self) -> str:
+        """The mechanism as brokers know it: MSK takes what IAM signs as a token, too."""
+        return OAUTHBEARER if self.mechanism == AWS_MSK_IAM else self.mechanism
+
+    def current_token(self) -> str:
+        """Return the token of now.
+
+        Raises:
+            StreamerError: it cannot be had.
+        """
+        return self.token if self.tokens is None else self.tokens()
+
+
+@dataclass(frozen=True)
+class CachedToken:
+    """The token of OAUTHBEARER in a cache. It can be pickled: each process asks the cache itself.
+
+    Attributes:
+        cache: builds the cache.
+        key: of the token in it.
+    """
+
+    cache: Callable[[], Any]
+    key: str
+
+    def __call__(self) -> str:
+        """Return the token of now.
+
+        Raises:
+            StreamerError: the cache has none, or does not answer.
+        """
+        try:
+            token: bytes = self.cache().get(self.key, Execution(time.time_ns))
+        except StreamerError as error:
+            raise StreamerError(
+                f"the token of OAUTHBEARER cannot be had: {error}; put it into sasl.token_cache "
+                "under sasl.token_key"
+            ) from None
+        return token.decode(errors="replace")
 
 
 def sasl_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
@@ -138,6 +186,15 @@ def sasl_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     for number, one in enumerate(value):
         for name, text in _missing_problems(one, "username", "token"):
             yield f"{SASL}.{number}.{name}", text
+        if one[MECHANISM] == AWS_MSK_IAM:
+            yield from session_problems(one[AWS], f"{SASL}.{number}.{AWS}")
+        elif one.is_given(AWS):
+            yield f"{SASL}.{number}.{AWS}", f"has no effect without mechanism: {AWS_MSK_IAM}"
+
+
+def uses_msk(sasl: Any) -> bool:
+    """Return whether a field `sasl` of the components with `seed_brokers` signs in by IAM."""
+    return any(one[MECHANISM] == AWS_MSK_IAM for one in sasl or ())
 
 
 def _mechanism_problems(sasl: ParsedFields) -> Iterator[tuple[str, str]]:
@@ -165,27 +222,30 @@ def sasl_references(parsed: ParsedFields) -> Iterator[tuple[str, Kind, str]]:
         yield f"{SASL}.{TOKEN_CACHE}", Kind.CACHE, sasl[TOKEN_CACHE]
 
 
-def read_sasl(parsed: ParsedFields) -> Sasl | None:
-    """Return what a field `sasl` says; None for no SASL. A cached token is not in it."""
+def read_sasl(parsed: ParsedFields, context: BuildContext | None = None) -> Sasl | None:
+    """Return what a field `sasl` says; None for no SASL.
+
+    Args:
+        parsed: the fields that have it.
+        context: has the cache of the token; without it, the token is not there.
+    """
     value = parsed[SASL]
     if isinstance(value, ParsedFields):
         if value[MECHANISM] in ("", NONE):
             return None
-        return Sasl(value[MECHANISM], value["user"], value["password"], value[ACCESS_TOKEN])
+        token, tokens = value[ACCESS_TOKEN], _read_cached_token(parsed, context)
+        return Sasl(value[MECHANISM], value["user"], value["password"], token, tokens=tokens)
     for one in value:
         if one[MECHANISM] != NONE:
             extensions = dict(one["extensions"] or {})
-            return Sasl(one[MECHANISM], one["username"], one["password"], one["token"], extensions)
+            signer = MskToken(one[AWS]) if one[MECHANISM] == AWS_MSK_IAM else None
+            who = one["username"], one["password"], one["token"]
+            return Sasl(one[MECHANISM], *who, extensions, signer)
     return None
 
 
-def token_source(parsed: ParsedFields, context: BuildContext) -> Callable[[Execution], str] | None:
-    """Return what reads the token of OAUTHBEARER from its cache; None when it is not in one.
-
-    What it returns raises `CacheError` when there is no token.
-    """
-    for _, kind, label in sasl_references(parsed):
-        cache: Any = context.resource(kind, label)
-        key: str = parsed[SASL][TOKEN_KEY]
-        return lambda ex: str(cache.get(key, ex).decode())
+def _read_cached_token(parsed: ParsedFields, context: BuildContext | None) -> CachedToken | None:
+    if context is not None:
+        for _, kind, label in sasl_references(parsed):
+            return CachedToken(context.deferred_resource(kind, label), parsed[SASL][TOKEN_KEY])
     return None

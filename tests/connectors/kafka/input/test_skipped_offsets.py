@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamer.connectors.kafka.cluster.consumer_group import PartitionRef
+from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.input.data_loss import SkippedMessages, skipped_messages
 
 P: PartitionRef = ("t", 0)

@@ -10,7 +10,7 @@ const percent = (share) => `${Math.round(share * 100)}%`;
 
 /**
  * A chart: its lines are figures by name, or made of the whole history by `made`.
- * @typedef {{title: string, about: string, format: (value: number) => string, most?: number,
+ * @typedef {{title: string, about: string, format: (value: number) => string, most?: number, zero?: boolean,
  *   lines?: [string, string][], made?: (history: object) => [string, (number | null)[]][]}} Chart
  */
 
@@ -45,6 +45,7 @@ export const charts = [
     title: "Kafka lag",
     about: "Messages that wait: in all, and per partition with the largest lag.",
     format: short,
+    zero: true,
     made: ({ figures, partitions }) => [
       ...(figures.kafka_lag ? [["all", figures.kafka_lag]] : []),
       ...Object.entries(partitions),
@@ -104,10 +105,10 @@ export function linesOf(chart, history, of = "", other = false) {
     .filter(({ values }) => values.some((one) => one !== null));
 }
 
-/** Return whether a chart says anything: of a figure that is always zero it does not, but for flows. */
+/** Return whether a chart says anything: of a figure that is always zero few do. */
 export function speaks(chart, lines) {
   if (!lines.length) return false;
-  return chart.format === rate || chart.most !== undefined || lines.some(({ values }) => values.some((one) => one));
+  return chart.zero || chart.format === rate || chart.most !== undefined || lines.some(({ values }) => values.some((one) => one));
 }
 
 /** Each component with the time in which it worked or waited, those that took most. */

@@ -32,7 +32,9 @@ export async function show(root, { params, api, onLeave }) {
     }
     figures.element.classList.toggle("earlier", Boolean(now.as_of));
     const waiting = now.kafka_lag ?? now.backlog;
-    const behind = waiting ? `${short(waiting)} messages wait` : "nothing waits";
+    const worst = waiting && now.kafka_lag_worst;
+    const where = worst ? `, ${short(worst.lag)} in ${worst.topic}/${worst.partition}` : "";
+    const behind = waiting ? `${short(waiting)} messages wait${where}` : "nothing waits";
     figures.show("Lag", lasting(now.event_time_lag), now.event_time_lag === null ? behind : `event time; ${behind}`);
     const due = now.next_close ? `${short(now.held)} messages; next closes ${clock(Date.parse(now.next_close))}` : "";
     const held = now.clock_waits_for ? `the clock waits for ${now.clock_waits_for.source}` : "";

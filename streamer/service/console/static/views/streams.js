@@ -177,6 +177,8 @@ function lag(cell, row) {
   if (row.event_time_lag !== null) words.push(lasting(row.event_time_lag));
   if (waiting) words.push(`${short(waiting)} waiting`);
   say(cell, words.join(", ") || "–");
+  const worst = row.kafka_lag_worst;
+  cell.title = waiting && worst ? `${whole(worst.lag)} of them in ${worst.topic}/${worst.partition}` : "";
 }
 
 function empty(create) {

@@ -1,0 +1,180 @@
+"""A client of a service over HTTP, whose requests the component makes and not the config."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from streamer.connectors.http_client.auth import AUTHORIZATION
+from streamer.connectors.http_client.auth_fields import BASIC_AUTH, JWT, OAUTH, OAUTH2
+from streamer.connectors.http_client.connection import Connection, ConnectionPool
+from streamer.connectors.http_client.errors import HttpError
+from streamer.connectors.http_client.fields import (
+    DISABLE_HTTP2,
+    FOLLOW_REDIRECTS,
+    PROXY_URL,
+    TIMEOUT,
+)
+from streamer.core.durations import SECOND
+from streamer.core.execution import Execution
+from streamer.core.redaction import redact_urls
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.spec import BuildContext, ParsedFields
+
+if TYPE_CHECKING:
+    import httpx2
+
+_BLOCK_BYTES: Final = 64 << 10
+_MAX_ANSWER_BYTES: Final = 64 << 20
+"""An answer that is longer is none of the services that are asked here."""
+
+
+class ServiceAnswer(NamedTuple):
+    """The answer of a service.
+
+    Attributes:
+        status: the code.
+        body: the body.
+    """
+
+    status: int
+    body: bytes
+
+
+class ServiceRequest(NamedTuple):
+    """A request to a service.
+
+    Attributes:
+        method: its verb.
+        path: the rest of its URL, behind that of the server.
+        headers: its headers.
+        body: its body; None for none.
+    """
+
+    method: str
+    path: str
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes | None = None
+
+
+class ServiceClient:
+    """Sends requests to one of several servers that are as good as each other.
+
+    Threads may share it. Any answer is returned, whatever its code: nothing is repeated but by
+    another server where one does not answer.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], parsed: ParsedFields, context: BuildContext, timeout: int
+    ) -> None:
+        """Set up; nothing is connected before the first request.
+
+        Args:
+            urls: where the servers are.
+            parsed: the fields of the component; those of TLS and of credentials are used.
+            context: keeps the connections, and is whose requests are counted.
+            timeout: how long a request may take with its answer, nanoseconds.
+        """
+        self._urls = [url.rstrip("/") for url in urls]
+        self._parsed = _client_settings(parsed, timeout)
+        self._context = context
+        self._origin = ComponentRef(context.component)
+        self._seconds = timeout / SECOND
+
+    def request(self, request: ServiceRequest, ex: Execution) -> ServiceAnswer:
+        """Return the answer of the first server that gives one; it is counted.
+
+        Raises:
+            HttpError: no server answers.
+        """
+        turns = self._context.worker_resource("turns", itertools.count)
+        first = next(turns)
+        for number in range(len(self._urls)):
+            url = self._urls[(first + number) % len(self._urls)]
+            began = ex.elapsed()
+            try:
+                answer = self._query(self._pool(), url, request)
+            except HttpError:
+                if number + 1 == len(self._urls):
+                    raise
+                continue
+            finally:
+                _, label, path = self._origin.key
+                ex.stats_of(("http_request", label, path)).add_latency(ex.elapsed() - began, 1)
+            ex.count(f"http_request_code_{answer.status // 100}xx", 1, **self._origin.fields)
+            return answer
+        raise HttpError("there is no URL to send to")
+
+    def probe(self, request: ServiceRequest) -> ServiceAnswer:
+        """Return the answer of the first server that gives one, over connections of its own.
+
+        Raises:
+            HttpError: no server answers.
+        """
+        pool = ConnectionPool(self._parsed)
+        failure = HttpError("there is no URL to send to")
+        for url in self._urls:
+            try:
+                return self._query(pool, url, request)
+            except HttpError as error:
+                failure = error
+        raise failure
+
+    def _pool(self) -> ConnectionPool:
+        return self._context.worker_resource("connections", lambda: ConnectionPool(self._parsed))
+
+    def _query(self, pool: ConnectionPool, url: str, request: ServiceRequest) -> ServiceAnswer:
+        import httpx2
+
+        target = url + request.path
+        connection = pool.acquire()
+        try:
+            return self._exchange(pool, connection, target, request)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            late = connection.deadline.has_expired or isinstance(error, httpx2.TimeoutException)
+            text = str(error) or type(error).__name__
+            if late:
+                text = f"timed out: there is no whole answer within {self._seconds:g} s"
+            raise HttpError(f"{redact_urls(url)}: {text}") from None
+        finally:
+            pool.release(connection)
+
+    def _exchange(
+        self, pool: ConnectionPool, connection: Connection, url: str, request: ServiceRequest
+    ) -> ServiceAnswer:
+        headers = list(request.headers)
+        if not any(name == AUTHORIZATION for name, _ in headers):
+            signed = pool.signer.header(request.method, url)
+            headers += [] if signed is None else [(AUTHORIZATION, signed)]
+        made = connection.client.build_request(
+            request.method, url, content=request.body, headers=headers
+        )
+        response = connection.client.send(made, stream=True)
+        try:
+            body = _read_body(response, connection)
+        finally:
+            response.close()
+        return ServiceAnswer(response.status_code, body)
+
+
+def _read_body(response: httpx2.Response, connection: Connection) -> bytes:
+    import httpx2
+
+    blocks, size = [], 0
+    for block in response.iter_bytes(_BLOCK_BYTES):
+        blocks.append(block)
+        size += len(block)
+        if size > _MAX_ANSWER_BYTES:
+            raise HttpError(f"the answer is longer than {_MAX_ANSWER_BYTES >> 20} MiB")
+        # What is inflated from little takes time too.
+        if connection.deadline.has_expired:
+            raise httpx2.ReadTimeout("timed out")
+    return b"".join(blocks)
+
+
+def _client_settings(parsed: ParsedFields, timeout: int) -> ParsedFields:
+    """Return the fields of a client: those of the component, and no others."""
+    absent = {OAUTH: None, OAUTH2: None, JWT: None, BASIC_AUTH: None}
+    fixed = {PROXY_URL: "", DISABLE_HTTP2: True, FOLLOW_REDIRECTS: False, TIMEOUT: timeout}
+    return ParsedFields({**absent, **parsed, **fixed})

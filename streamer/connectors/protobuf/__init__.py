@@ -1,0 +1,1 @@
+"""Protobuf without generated code: files compiled to descriptors, and messages read by these."""

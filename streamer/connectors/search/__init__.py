@@ -1,0 +1,1 @@
+"""Search engines with the bulk API of Elasticsearch: Elasticsearch itself, and OpenSearch."""

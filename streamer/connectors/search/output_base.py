@@ -1,0 +1,197 @@
+"""An output of the bulk API: a batch is one request, and each message is judged by itself."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from streamer.connectors.http_client.auth import AUTHORIZATION
+from streamer.connectors.http_client.errors import HttpError
+from streamer.connectors.http_client.service_client import (
+    ServiceAnswer,
+    ServiceClient,
+    ServiceRequest,
+)
+from streamer.connectors.search.bulk import (
+    PATH,
+    Actions,
+    BulkAnswerError,
+    BulkItem,
+    ItemMaker,
+    describe_error,
+    read_failures,
+)
+from streamer.connectors.search.fields import API_KEY, GZIP, TIMEOUT, URLS, split_urls
+from streamer.core.durations import SECOND
+from streamer.core.errors import MessageError, StreamerError
+from streamer.core.execution import Execution
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Batch
+from streamer.sdk.backoff import Backoff
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError
+from streamer.sdk.output.rejection import (
+    Reason,
+    Rejection,
+    is_rejection,
+    make_invalid_rejection,
+)
+from streamer.sdk.output.wait_budget import pause_own_try
+from streamer.sdk.processing.batching import output_policy
+from streamer.sdk.spec import BuildContext, ParsedFields
+
+_TIMEOUT: Final = 60 * SECOND
+"""The server waits so long itself for what it needs, such as a shard."""
+_MAX_REQUEST_BYTES: Final = 16 << 20
+"""A server takes 100 MB, or 10 where it is hired; what is much smaller is no faster either."""
+_DONE: Final = Rejection("", Reason.REFUSED)
+"""Of an action that has not failed: there is nothing to send again."""
+_TOO_LARGE: Final = 413
+# These blame the request, so that its halves tell which message is meant.
+_REQUEST_REFUSED: Final = (400, _TOO_LARGE)
+
+
+class SearchOutput(Output):
+    """Indexes, changes and deletes documents."""
+
+    def __init__(
+        self,
+        parsed: ParsedFields,
+        context: BuildContext,
+        actions: Actions,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Set up; nothing is connected yet.
+
+        Args:
+            parsed: the fields.
+            context: keeps the connections.
+            actions: those that there are.
+            backoff: the output's own tries; None leaves all further tries to the stream.
+        """
+        self.max_in_flight = parsed[MAX_IN_FLIGHT]
+        self.policy = output_policy(parsed, context)
+        self._maker = ItemMaker.of_fields(parsed, actions)
+        timeout = parsed.get(TIMEOUT) or _TIMEOUT
+        self._client = ServiceClient(split_urls(parsed[URLS]), parsed, context, timeout)
+        self._backoff = backoff
+        self._compresses = bool(parsed.get(GZIP))
+        key = parsed.get(API_KEY)
+        # As in Elasticsearch's own clients, a key stands before a password.
+        self._credentials = [(AUTHORIZATION, f"ApiKey {key}")] if key else []
+
+    def send(self, batch: Batch, ex: Execution) -> None:
+        """Send the actions of a batch; those that fail are named."""
+        failed: dict[int, str] = {}
+        items: list[BulkItem] = []
+        for index in range(len(batch)):
+            try:
+                items.append(self._maker.make(batch, index, ex))
+            except MessageError as error:
+                failed[index] = make_invalid_rejection(str(error))
+        refused, outage = self._send_with_retries(items, ex)
+        failed |= refused
+        if outage and len(failed) == len(batch) and all(text == outage for text in failed.values()):
+            raise SendError(outage)
+        if failed:
+            raise SendError(outage or next(iter(failed.values())), failed)
+
+    def _send_with_retries(
+        self, items: Sequence[BulkItem], ex: Execution
+    ) -> tuple[dict[int, str], str | None]:
+        """Send actions, and those that were not taken again; see `_send_items`."""
+        failed, outage = self._send_items(items, ex)
+        for pause in self._backoff.pauses(ex.elapsed) if self._backoff is not None else ():
+            again = [item for item in items if not is_rejection(failed.get(item.index, _DONE))]
+            if not again or not pause_own_try(ex, pause):
+                break
+            failed = {index: text for index, text in failed.items() if is_rejection(text)}
+            more, outage = self._send_items(again, ex)
+            failed |= more
+        return failed, outage
+
+    def _send_items(
+        self, items: Sequence[BulkItem], ex: Execution
+    ) -> tuple[dict[int, str], str | None]:
+        """Send actions, in as few requests as the server takes.
+
+        Returns:
+            Why some have failed, by the index of their message, and why no more was sent.
+        """
+        failed: dict[int, str] = {}
+        outage: str | None = None
+        waiting = [*_split_by_size(items)][::-1]
+        while waiting:
+            part = waiting.pop()
+            try:
+                # Behind what the server did not take, nothing is tried.
+                refused = {} if outage else self._send_request(part, ex)
+            except (HttpError, BulkAnswerError) as error:
+                outage = str(error)
+            if outage:
+                failed |= {item.index: outage for item in part}
+            elif refused is None:
+                middle = len(part) // 2
+                waiting += [part[middle:], part[:middle]]
+            else:
+                failed |= refused
+        return failed, outage
+
+    def _send_request(self, items: Sequence[BulkItem], ex: Execution) -> dict[int, str] | None:
+        """Send actions as one request.
+
+        Returns:
+            Why some have failed; None when the server refuses several for the sake of one.
+
+        Raises:
+            HttpError: the server does not answer, or cannot take them now.
+            BulkAnswerError: it does not tell of each of them.
+        """
+        answer = self._client.request(self._make_request(items), ex)
+        if answer.status in _REQUEST_REFUSED:
+            if len(items) > 1:
+                return None
+            reason = Reason.TOO_LARGE if answer.status == _TOO_LARGE else Reason.REFUSED
+            return {items[0].index: Rejection(_describe_answer(answer), reason)}
+        if not 200 <= answer.status <= 299:
+            raise HttpError(_describe_answer(answer), answer.status)
+        return read_failures(answer.body, items, self._maker.has_own_index)
+
+    def _make_request(self, items: Sequence[BulkItem]) -> ServiceRequest:
+        body = b"".join(item.lines for item in items)
+        headers = [("Content-Type", "application/x-ndjson"), *self._credentials]
+        if self._compresses:
+            body = gzip.compress(body, 1)
+            headers.append(("Content-Encoding", "gzip"))
+        return ServiceRequest("POST", PATH, headers, body)
+
+    def probe(self) -> str:
+        """Check that a server answers, and takes the credentials.
+
+        Raises:
+            StreamerError: it does not.
+        """
+        answer = self._client.probe(ServiceRequest("GET", "/", self._credentials))
+        if not 200 <= answer.status <= 299:
+            raise StreamerError(_describe_answer(answer))
+        return "the server answers"
+
+
+def _split_by_size(items: Sequence[BulkItem]) -> Iterator[Sequence[BulkItem]]:
+    start, size = 0, 0
+    for number, item in enumerate(items):
+        if size and size + len(item.lines) > _MAX_REQUEST_BYTES:
+            yield items[start:number]
+            start, size = number, 0
+        size += len(item.lines)
+    if start < len(items):
+        yield items[start:]
+
+
+def _describe_answer(answer: ServiceAnswer) -> str:
+    try:
+        document = parse_json(answer.body)
+        words = describe_error(document["error"])
+    except (ValueError, TypeError, KeyError):
+        words = " ".join(answer.body[:200].decode(errors="replace").split()) or "no reason is given"
+    return f"the server refuses the request with status {answer.status}: {words}"

@@ -107,7 +107,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
+    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "redpanda")},
 }
 """Components that make no sense on Spark: why, and what to use instead."""
 
@@ -121,7 +121,6 @@ _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc"),
     "oracledb_cdc",
 )
-_FUNCTIONS: Final = ("aws_lambda",)
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(
@@ -140,13 +139,12 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
-    **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(
         ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",
     ),
     **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
+        ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
         "use prometheus, which collectors of these systems read",
     ),
 }

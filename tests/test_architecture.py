@@ -70,14 +70,8 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ),
         ("spool", "http_client", "mqtt"),
         ("aws", "inproc", "nats"),
-<<<<<<< HEAD
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
-        ("delta", "iceberg"),
-        "schema_registry",
-=======
-        ("formats", "http_server", "kafka", "redis", "search", "sql"),
-        ("cdc", "schema_registry"),
->>>>>>> main
+        ("cdc", "delta", "iceberg", "schema_registry"),
         "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),

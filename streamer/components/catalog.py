@@ -38,6 +38,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "amqp_0_9",
         "batched",
         "broker",
         "csv",
@@ -149,6 +150,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "amqp_0_9",
         "broker",
         "cache",
         "drop",

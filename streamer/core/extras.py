@@ -15,6 +15,7 @@ DISTRIBUTION: Final = "spark-streamer"
 """The name by which pip knows this program; it is imported, and called, as `streamer`."""
 
 EXTRAS: Final = {
+    "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor `avro`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
@@ -38,6 +39,7 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "aiormq": "amqp",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",

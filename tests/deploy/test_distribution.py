@@ -34,6 +34,9 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CONFIGS = {
+    "amqp": """\
+output: { amqp_0_9: { urls: ['amqp://127.0.0.1:PORT'], exchange: cars } }
+""",
     "avro": """\
 pipeline:
   processors:

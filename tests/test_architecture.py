@@ -51,6 +51,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     ),
     "sdk": (
         ("spec", "worker_resources"),
+        "deferred_resource",
         ("regex_field", "component_ref", "mapping_query", "backoff", "sync_response"),
         ("metadata_filter", "rate_limit", "cache", "processing", "thread_pool", "window_buffer"),
         "lookup_table",
@@ -67,15 +68,16 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
         ),
         ("spool", "http_client", "kafka", "loop_thread", "mqtt"),
-        ("amqp", "nats"),
+        ("amqp", "aws", "inproc", "nats"),
         ("formats", "http_server", "redis", "search", "sql"),
         "schema_registry",
+        "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
-        *("jars", "kafka", "query", "fork_server", "session"),
+        *("jars", "query", "fork_server", "session"),
     ),
     "tools": (
         *(

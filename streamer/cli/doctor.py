@@ -26,8 +26,8 @@ _HELP: Final = """\
 Check this machine and installation for what streams need, and say what to do about the rest.
 
 Checked are Java, memory, cores, the disk, the HTTP server's port, the clock, time zones, versions
-of packages, the extras, and the jars with which Spark reads Kafka; with --checkpoint that
-directory; with a config what it needs: variables, packages, files, servers, its checkpoint.
+of packages, and the extras; with --checkpoint that directory; with a config what it needs:
+variables, packages, files, servers, its checkpoint.
 Nothing is started or changed. Exits with 1 for any error; warnings are none.
 
 \b
@@ -90,7 +90,7 @@ def _run_checks(config: Config | None, options: Options) -> Iterator[Diagnosis]:
     from streamer.tools.doctor.config import check_reachability
     from streamer.tools.doctor.diagnosis import Diagnosis, Severity, diagnose
 
-    directory, plan, jars = options.checkpoint, None, None
+    directory, plan = options.checkpoint, None
     address, is_named = _DEFAULT_ADDRESS, False
     if config is not None:
         from streamer.cli.run_stream import choose_checkpoint
@@ -99,7 +99,7 @@ def _run_checks(config: Config | None, options: Options) -> Iterator[Diagnosis]:
             plan = make_plan(config, "OFF")
         except StreamerError as e:
             yield Diagnosis("config", Severity.ERROR, str(e))
-        directory, jars = choose_checkpoint(config, options), config.spark["jars_directory"]
+        directory = choose_checkpoint(config, options)
         address, is_named = config.http["address"], config.http.is_given("address")
     yield from diagnose("streamer", packages.check_versions)
     yield from diagnose("java", partial(machine.check_java, os.environ))
@@ -118,16 +118,6 @@ def _run_checks(config: Config | None, options: Options) -> Iterator[Diagnosis]:
     if plan is not None:
         yield from diagnose("config", partial(check_reachability, plan))
     yield from diagnose("extras", packages.check_extras)
-    if _needs_kafka_jars(plan):
-        check_jars = partial(packages.check_kafka_jars, os.environ, jars)
-        yield from diagnose("kafka jars", check_jars)
-
-
-def _needs_kafka_jars(plan: Any) -> bool:
-    from streamer.engine.planner.kafka_inputs import JVM_READER
-    from streamer.spark.jars.kafka_jars import reads_kafka
-
-    return plan is not None and plan.kafka_reader == JVM_READER and reads_kafka(plan.input)
 
 
 def _find_local_directory(checkpoint: str | None) -> Path:

@@ -90,8 +90,6 @@ def _run_checks(config: Config, plan: Plan, options: Options, with_spark: bool) 
     directory = choose_checkpoint(config, options)
     yield run_check("checkpoint", lambda: environment_checks.check_checkpoint(plan, directory))
     yield run_check("java", lambda: environment_checks.check_java(os.environ))
-    if (jars := environment_checks.check_kafka_jars(plan, config.spark, os.environ)) is not None:
-        yield jars
     if with_spark:
         yield run_check(
             "spark", lambda: environment_checks.check_spark(plan, config.spark, os.environ)

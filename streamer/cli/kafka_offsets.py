@@ -146,15 +146,16 @@ def _run(config: Any, options: Options, own: OffsetOptions) -> int:
 def _show_positions(positioned: Sequence[PositionedInput], own: OffsetOptions) -> None:
     from streamer.connectors.kafka.input.message_times import read_message_times
     from streamer.connectors.kafka.input.offset_moves import select_places
+    from streamer.connectors.kafka.input.partition_fetcher import PartitionRange
 
     rows = []
     for one in positioned:
         places = select_places(one.states, own.topics)
-        waiting = {
-            place: max(state.offset, state.first)
+        waiting = [
+            PartitionRange(*place, max(state.offset, state.first), state.last)
             for place in places
             if (state := one.states[place]).lag
-        }
+        ]
         times = read_message_times(one.input.connection, waiting) if waiting else {}
         for place in places:
             state, ms = one.states[place], times.get(place)

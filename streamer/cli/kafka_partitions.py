@@ -86,10 +86,10 @@ def open_inputs(plan: Plan) -> Iterator[list[NamedInput]]:
     with ExitStack() as clients:
         inputs = []
         for name, built in inputs_by_name:
-            source = built.resolve_source()
-            cluster = ClusterClient(source.connection)
+            built.check_token()
+            cluster = ClusterClient(built.source.connection)
             clients.callback(cluster.close)
-            inputs.append(NamedInput(name, source, cluster))
+            inputs.append(NamedInput(name, built.source, cluster))
         yield inputs
 
 

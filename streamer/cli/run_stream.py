@@ -368,10 +368,10 @@ class SparkStart:
             StreamerError: there is no Java, or a jar is missing.
         """
         from streamer.spark.fork_server.fork_server import ForkServer, publish_fork_socket
-        from streamer.spark.jars.kafka_jars import stream_spark_settings
+        from streamer.spark.jars.spark_settings import stream_spark_settings
         from streamer.spark.session.session_start import SessionStart, SparkApplication
 
-        conf = {**more, **stream_spark_settings(plan, config.spark, os.environ, log, checkpoint)}
+        conf = {**more, **stream_spark_settings(config.spark, os.environ, log, checkpoint)}
         application = SparkApplication(
             f"streamer {plan.name}",
             plan.master,

@@ -307,14 +307,11 @@ class _Service:
         release_executors: bool = False,
     ) -> None:
         from streamer.spark.cluster.standby_executors import ExecutorRelease
-        from streamer.spark.jars.kafka_jars import service_spark_settings
+        from streamer.spark.jars.spark_settings import stream_spark_settings
         from streamer.spark.session.shared_spark import SharedSpark
 
         spark = self._root.spark
-        inputs = (config.input for config, _ in files.values())
-        conf = service_spark_settings(
-            spark, inputs, os.environ, self._log, checkpoints=self._place.url
-        )
+        conf = stream_spark_settings(spark, os.environ, self._log, self._place.url)
         local = spark["master"].startswith("local")
         executor_release, self._executor_release = self._executor_release, None
         if self._host is not None:

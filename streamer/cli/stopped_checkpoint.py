@@ -37,7 +37,7 @@ def open_stopped_checkpoint(
     from streamer.plan.plan import count_cores
     from streamer.spark.checkpoint.checkpoint import Checkpoint
     from streamer.spark.checkpoint.remote_checkpoint import file_manager_settings, start_and_acquire
-    from streamer.spark.jars.kafka_jars import with_s3_jars
+    from streamer.spark.jars.spark_settings import with_s3_jars
     from streamer.spark.session.session_start import start_session
 
     sessions: list[Any] = []

@@ -22,6 +22,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.deferred_resource import DeferredResource
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
@@ -39,6 +40,7 @@ _WINDOWING: Final = "Windowing"
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
+        "aws_sqs",
         "batched",
         "broker",
         "csv",
@@ -47,6 +49,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "generate",
         "http_client",
         "http_server",
+        "inproc",
         "kafka",
         "kafka_franz",
         "mqtt",
@@ -94,8 +97,12 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "cache",
         "cached",
         "catch",
+        "cohere_chat",
+        "cohere_embeddings",
+        "cohere_rerank",
         "command",
         "compress",
+        "crash",
         "decompress",
         "dedupe",
         "deduplicate",
@@ -118,6 +125,10 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_kv",
         "nats_request_reply",
         "noop",
+        "ollama_chat",
+        "ollama_embeddings",
+        "openai_chat_completion",
+        "openai_embeddings",
         "parallel",
         "parquet_decode",
         "parquet_encode",
@@ -140,6 +151,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "subprocess",
         "switch",
         "sync_response",
+        "text_chunker",
         "throttle",
         "try",
         "try_catch",
@@ -151,6 +163,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.OUTPUT: (
         "amqp_0_9",
+        "aws_sqs",
         "broker",
         "cache",
         "drop",
@@ -163,6 +176,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "file",
         "http_client",
         "http_server",
+        "inproc",
         "kafka",
         "kafka_franz",
         "mqtt",
@@ -368,12 +382,7 @@ class _Context:
     def resource(self, kind: Kind, label: str) -> Any:
         """Return a resource; see `BuildContext.resource`."""
         key = (kind, label)
-        if key not in self._resources:
-            known = sorted(name for of, name in self._resources if of == kind)
-            raise StreamerError(
-                f"there is no {kind} resource with the label {label!r}; "
-                f"{kind}_resources has {', '.join(known) if known else 'none'}"
-            )
+        self._check_resource(kind, label)
         if kind in _WORKER_RESOURCE_KINDS:
             return self._worker_resources.get(
                 key, lambda: self._build_worker_resource(self._resources[key], label)
@@ -381,6 +390,20 @@ class _Context:
         if key not in self._built:
             self._built[key] = self.build(self._resources[key])
         return self._built[key]
+
+    def deferred_resource(self, kind: Kind, label: str) -> DeferredResource:
+        """Return what builds a resource; see `BuildContext.deferred_resource`."""
+        self._check_resource(kind, label)
+        run = self._worker_resources.run
+        return DeferredResource(kind, label, self._resources, run, build_context)
+
+    def _check_resource(self, kind: Kind, label: str) -> None:
+        if (kind, label) not in self._resources:
+            known = sorted(name for of, name in self._resources if of == kind)
+            raise StreamerError(
+                f"there is no {kind} resource with the label {label!r}; "
+                f"{kind}_resources has {', '.join(known) if known else 'none'}"
+            )
 
     def _build_worker_resource(self, component: ParsedComponent, label: str) -> Any:
         cache_spec = find_spec(component.kind, component.name)

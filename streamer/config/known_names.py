@@ -97,25 +97,15 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
 }
 
 
-_INPROC_REASON: Final = (
-    "streams of this program do not share memory; make one stream of both, or let one write what "
-    "the other reads, such as a file, HTTP or redis_streams"
-)
 _TRACER_REASON: Final = (
     "traces go out by OpenTelemetry's protocol alone; use open_telemetry_collector, whose spans "
     "Jaeger takes as they are, and a collector passes on to all others"
 )
 
 REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
-    (Kind.INPUT, "inproc"): _INPROC_REASON,
-    (Kind.OUTPUT, "inproc"): _INPROC_REASON,
     (Kind.PROCESSOR, "awk"): (
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
-    ),
-    (Kind.PROCESSOR, "crash"): (
-        "a worker that ends is started again and reads the same messages, for ever; stop a stream "
-        "for a message with error_handling.strict"
     ),
     **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
 }
@@ -124,14 +114,14 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_1", "aws_kinesis", "aws_sqs", "azure_queue_storage"),
+    *("amqp_1", "aws_kinesis", "azure_queue_storage"),
     *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
     *("oracledb_cdc", "pg_stream", "postgres_cdc"),
 )
-_FUNCTIONS: Final = ("aws_lambda", "cohere_chat", "ollama_chat", "openai_chat_completion")
+_FUNCTIONS: Final = ("aws_lambda",)
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(

@@ -57,6 +57,16 @@ def _conf(settings: Mapping[str, Any]) -> str | None:
     )
 
 
+def _check_kafka(settings: Mapping[str, Any]) -> str | None:
+    if settings.get("reader", "workers") == "workers":
+        return None
+    return (
+        f"names the reader {settings['reader']!r}, which is not there since version 0.2: Spark's "
+        "workers read Kafka four times as fast, without jars, and go on from its checkpoint; "
+        "leave it out"
+    )
+
+
 def _check_master(text: str) -> str | None:
     if _MASTER_PATTERN.fullmatch(text):
         return None
@@ -174,18 +184,11 @@ _SPARK: Final = Field(
         Field(
             "kafka",
             "object",
-            "How Kafka is read.",
+            "Has no effect: Spark's workers read Kafka.",
+            default={},
+            deprecated=True,
             advanced=True,
-            children=(
-                Field(
-                    "reader",
-                    "string",
-                    "Who reads Kafka: `workers` fetch it themselves; `jvm` is Spark's own source, "
-                    "for which it needs jars.",
-                    default="workers",
-                    options=("workers", "jvm"),
-                ),
-            ),
+            check=_check_kafka,
         ),
         Field(
             "conf",
@@ -201,13 +204,13 @@ _SPARK: Final = Field(
         Field(
             "jars_directory",
             "string",
-            "Where the jars are for `kafka.reader: jvm`. When left out they are looked for "
-            "in `/opt/streamer/jars` and `~/.cache/streamer/jars`, and fetched into the latter "
-            "when they are in neither. The environment's `STREAMER_JARS` wins.",
+            "Where the jars are for a checkpoint in S3. When left out they are looked for in "
+            "`/opt/streamer/s3` and `~/.cache/streamer/jars/s3`, and fetched into the latter when "
+            "they are in neither. The environment's `STREAMER_JARS` wins.",
             access=Access.FILE,
             optional=True,
             advanced=True,
-            examples=("/opt/spark/kafka",),
+            examples=("/opt/spark/s3",),
         ),
     ),
 )

@@ -133,7 +133,7 @@ def tls_context(parsed: ParsedFields) -> ssl.SSLContext | None:
             )
         for cert in parsed[CLIENT_CERTS]:
             _load_client_cert(context, cert)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise StreamerError(f"the certificates of tls cannot be used: {error}") from None
     if parsed[SKIP_CERT_VERIFY]:
         context.check_hostname = False

@@ -64,6 +64,22 @@ class MessageError(StreamerError):
     """One message could not be processed; the message is marked with the text and goes on."""
 
 
+class StreamAbortedError(StreamerError):
+    """A processor ends the stream on purpose: no message is marked, and nothing is tried again.
+
+    Attributes:
+        label: the processor's label, or an empty string.
+        path: where it stands.
+    """
+
+    def __init__(self, text: str, label: str = "", path: str = "") -> None:
+        self.label, self.path = label, path
+        super().__init__(text)
+
+    def __reduce__(self) -> tuple[type[StreamAbortedError], tuple[str, str, str]]:
+        return StreamAbortedError, (str(self), self.label, self.path)
+
+
 def as_transient(error: StreamerError, transient: bool) -> StreamerError:
     """Return an error that says whether it may pass by itself; see `StreamerError.transient`."""
     error.transient = transient

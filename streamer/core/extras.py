@@ -17,6 +17,7 @@ DISTRIBUTION: Final = "spark-streamer"
 EXTRAS: Final = {
     "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor `avro`",
+    "aws": "everything whose name begins with `aws`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",
@@ -32,6 +33,7 @@ EXTRAS: Final = {
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`",
+    "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -40,6 +42,7 @@ ALL: Final = "all"
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",
+    "boto3": "aws",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",
@@ -61,6 +64,7 @@ EXTRA_OF: Final = {
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""
 

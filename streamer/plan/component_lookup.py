@@ -12,7 +12,7 @@ from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 from streamer.sdk.spec.component import Resources
 
-DRIVER_WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "stdout"})
+DRIVER_WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "inproc", "stdout"})
 """Outputs whose bytes return to the driver."""
 _DEDUPE: Final = "dedupe_headers"
 _FAILURE_HANDLERS: Final = frozenset({"drop_on", "fallback", "retry"})

@@ -84,7 +84,7 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
             f"results for queries, for {format_duration(plan.retention)} after the end of their "
             "window, exactly once, beside the checkpoint"
         )
-    for line in lines or ["nothing to write"]:
+    for line in (*(lines or ["nothing to write"]), *plan.event_topics):
         yield f"    {line}"
     for (kind, label), component in plan.resources.items():
         if kind == Kind.TABLE:
@@ -296,6 +296,8 @@ def _describe_writer(output: ParsedComponent, what: str) -> str:
             return f"{what} file: appends, exactly once"
         case "http_server":
             return f"{what} http_server: waits until all is fetched; a micro-batch may repeat"
+        case "inproc":
+            return f"{what} inproc: waits until an input of this program has all on its disk"
         case "dynamic":
             return f"{what} dynamic: sends to all outputs that there are, at least once"
         case "drop":

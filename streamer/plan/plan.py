@@ -16,7 +16,11 @@ from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
 from streamer.config.model import output_of
 from streamer.config.sections import LOG_LEVELS
-from streamer.connectors.kafka.redpanda_section import LOGS_LEVEL, LOGS_TOPIC
+from streamer.connectors.kafka.redpanda_section import (
+    LOGS_LEVEL,
+    LOGS_TOPIC,
+    explain_event_topics,
+)
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
@@ -82,13 +86,13 @@ class Plan:
         limits: the largest message.
         wait_budget: how long a task waits for outputs before what is unsent goes to the driver,
             which sends it again, ns; 0 for ever.
-        kafka_reader: who reads Kafka: `workers`, or Spark's own source in the `jvm`.
         initial_state_dir: the directory of what the shards begin with; empty where they begin with
             nothing.
         buffers: where there are several, all of them; what is said above of the buffer and what
             comes after it is then of the first.
         stream_outputs: of the plan of one of several buffers: the outputs of all of them.
         keyed_state: what the pipeline keeps of each key.
+        event_topics: where the log and the status of the stream go, in lines.
     """
 
     name: str
@@ -120,10 +124,10 @@ class Plan:
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
     limits: Limits = DEFAULT_LIMITS
     wait_budget: int = field(default=0, compare=False)
-    kafka_reader: str = "workers"
     buffers: tuple[StreamBuffer, ...] = ()
     stream_outputs: tuple[ParsedComponent, ...] = ()
     is_interval_fixed: bool = False
+    event_topics: tuple[str, ...] = field(default=(), compare=False)
     batching_period: int = 0
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
@@ -377,7 +381,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         keyed_state=_plan_keyed_state(config, windows, processors),
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
-        kafka_reader=spark["kafka"]["reader"],
+        event_topics=explain_event_topics(config.redpanda),
     )
 
 

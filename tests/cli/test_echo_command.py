@@ -73,7 +73,6 @@ def test_secrets_and_values_of_variables_are_not_shown(
         "master": "local[*]",
         "environment": "packed",
         "shards": "${SHARDS}",
-        "kafka": {"reader": "workers"},
         "spool_limit": 1 << 30,
         "conf": {"spark.x": scrubbed},
     }

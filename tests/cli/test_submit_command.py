@@ -50,8 +50,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def job_of(contents: DriverBundle, archive: str | None = None, jars: tuple[Path, ...] = ()) -> Job:
-    return write_job(contents, Path("checkpoint").absolute(), archive, list(jars))
+def job_of(contents: DriverBundle, archive: str | None = None) -> Job:
+    return write_job(contents, Path("checkpoint").absolute(), archive)
 
 
 def about(job: Job) -> dict[str, Any]:
@@ -62,12 +62,10 @@ def about(job: Job) -> dict[str, Any]:
 def test_a_job_holds_all_that_the_config_is_made_of_and_only_what_it_asks_for(
     folder: Path,
 ) -> None:
-    jar = folder / "kafka.jar"
-    jar.write_bytes(b"jar")
     options = Options(resources=("r.yaml",), sets=("spark.shards=2",), log_level="DEBUG")
     with install_templates(["t.yaml"]):
         config = load_config("c.yaml", resources=options.resources)
-        job = job_of(bundle_config(config, options, "cars"), "s3a://ours/env.tar.gz", (jar,))
+        job = job_of(bundle_config(config, options, "cars"), "s3a://ours/env.tar.gz")
     arguments = about(job)["arguments"]
     assert arguments[:6] == ["run", "cars.yaml", "-r", "r0-r.yaml", "-t", "t0-t.yaml"]
     assert {"spark.shards=2", "spark.environment=s3a://ours/env.tar.gz", "DEBUG"} <= set(arguments)
@@ -81,7 +79,6 @@ def test_a_job_holds_all_that_the_config_is_made_of_and_only_what_it_asks_for(
         "SUBMIT_A": "a-secret",
         "SUBMIT_B": "b",
     }
-    assert (Path(variables["STREAMER_JARS"]) / "kafka.jar").read_bytes() == b"jar"
     # Nobody but its owner reads what is below.
     assert job.directory.stat().st_mode & 0o077 == 0
     assert job.jar == f"file://{job.directory}/start.jar"

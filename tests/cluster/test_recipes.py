@@ -23,7 +23,6 @@ from tests.cluster.recipes import CLOCKED, KAFKA, NUMBER, POSTS, Recipe, recipes
 from tests.faults.service import Service, service
 from tests.servers.http import http_server
 from tests.servers.kafka.client import Kafka, Record
-from tests.servers.kafka.jars import needs_connector
 from tests.servers.spark_cluster import Cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -168,7 +167,6 @@ def has_all(kafka: Kafka, topic: str, expected: Lines) -> bool:
 def test_the_recipe_of_kafka_counts_each_light_on_a_cluster(
     tmp_path: Path, cluster: Cluster, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_connector()
     source = kafka.create("recipe-lights", partitions=4)
     kafka.produce(source, *map(record, CARS))
     expected: Lines = Counter()

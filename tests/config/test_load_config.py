@@ -78,9 +78,8 @@ def test_sections_have_their_defaults_filled_in() -> None:
     assert config.logger["file"]["rotate"] is False
     assert config.shutdown_timeout == 90 * SECOND
     assert config.shutdown_delay == 0
-    assert dict(config.spark["kafka"]) == {"reader": "workers"}
     assert dict(config.spark) == {
-        "kafka": config.spark["kafka"],
+        "kafka": {},
         "master": "local[*]",
         "environment": "packed",
         "shards": 3,
@@ -143,3 +142,9 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert reason(path) == "(1,1) the config is empty; write at least `input: …`"
     path.write_bytes(b"#" * 1_000_001)
     assert reason(path) == "(1,1) the file has 1,000,001 bytes; expected at most 1,000,000"
+
+
+def test_the_reader_that_is_gone_is_refused_with_the_reason() -> None:
+    with pytest.raises(ConfigError, match=r"is not there since version 0\.2: .* leave it out"):
+        parse_config("spark: {kafka: {reader: jvm}}")
+    parse_config("spark: {kafka: {reader: workers}}")

@@ -80,6 +80,7 @@ tests:
     input_batch: [{ content: '{}' }]
     output_batches: [[{ content_equals: '42' }]]
 """,
+    "aws": "output: { aws_sqs: { url: 'http://127.0.0.1:PORT/1/cars', region: eu-west-1 } }\n",
     "kafka": "output: { kafka: { addresses: ['127.0.0.1:PORT'], topic: cars } }\n",
     "memcached": """\
 cache_resources:
@@ -127,6 +128,7 @@ tests:
     input_batch: [{ content: '{}' }]
     output_batches: [[{ json_equals: [{ one: 1 }] }]]
 """,
+    "tokens": "pipeline: { processors: [text_chunker: { strategy: token }] }\n",
 }
 """A config for each extra that a component needs; PORT is one that nobody listens on."""
 

@@ -26,7 +26,6 @@ input: { redpanda: { seed_brokers: ["kafka:9092"], topics: [cars] } }
 output: { redpanda: { seed_brokers: ["kafka:9092"], topic: "${TOPIC}" } }
 spark:
   checkpoint: /data/checkpoint
-  kafka: { reader: jvm }
   conf:
     spark.kubernetes.namespace: traffic
     spark.kubernetes.container.image: streamer:0.2.0
@@ -138,7 +137,7 @@ def test_what_is_made_is_a_restricted_pod_that_runs_the_config(tmp_path: Path) -
     path.write_text(files["lights.yaml"].replace("${TOPIC}", "counts"))
     assert lint_config(str(path)) == ()
     properties = files["spark.properties"]
-    assert "-Xss4m" in properties and "/opt/streamer/jars/kafka-clients-" in properties
+    assert "-Xss4m" in properties
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import yaml
 
 from tests.docs.test_docs import ROOT, blocks
 from tests.servers import lasting_port, listens
-from tests.servers.kafka.jars import broker_jars, needs_connector
+from tests.servers.kafka.jars import broker_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -54,7 +54,6 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:
-    needs_connector()
     shell = Shell(tmp_path, lasting_port(), lasting_port())
     yield shell
     shell.run("deploy/dev/kafka.sh clean")

@@ -11,7 +11,6 @@ import pytest
 
 from tests.bench.process_tree import Sample, Tree
 from tests.servers.kafka import Broker, Kafka
-from tests.servers.kafka.jars import needs_connector
 
 from .program import Program, program
 
@@ -85,7 +84,6 @@ def _worked_off(running: Program, out: Path) -> tuple[Tree, float]:
 
 
 def test_a_backlog_is_worked_off_in_bounded_memory(tmp_path: Path) -> None:
-    needs_connector()
     out, config = tmp_path / "out.txt", tmp_path / "config.yaml"
     with Broker(tmp_path / "broker") as broker:
         kafka = broker.client()

@@ -21,7 +21,6 @@ import pytest
 
 from tests.servers import free_port
 from tests.servers.kafka import Broker, Kafka, Record
-from tests.servers.kafka.jars import needs_connector
 
 from .program import Program, program
 
@@ -212,7 +211,6 @@ def _away(running: Program, port: int, checkpoint: Path, seconds: float) -> None
 
 
 def test_every_message_comes_out_once_whatever_is_killed(tmp_path: Path) -> None:
-    needs_connector()
     print(f"STREAMER_SEED={SEED}")
     rng = random.Random(SEED)
     out, config, port = tmp_path / "out.txt", tmp_path / "kafka.yaml", free_port()
@@ -262,7 +260,6 @@ def test_every_message_comes_out_once_whatever_is_killed(tmp_path: Path) -> None
 def test_a_group_that_heard_nothing_before_a_kill_hears_it_from_the_next_start(
     kafka: Kafka, kafka_broker: Broker, tmp_path: Path
 ) -> None:
-    needs_connector()
     out, config, checkpoint = tmp_path / "out.txt", tmp_path / "a.yaml", tmp_path / "checkpoint"
     given = {"broker": kafka_broker.address(), "group": "late", "out": out, "port": free_port()}
     # It hears of the first micro-batch, then of nothing for a day.
@@ -286,7 +283,6 @@ def test_a_group_that_heard_nothing_before_a_kill_hears_it_from_the_next_start(
 def test_a_topic_that_is_deleted_or_cut_ends_the_stream_with_what_is_missing(
     tmp_path: Path,
 ) -> None:
-    needs_connector()
     out, config, port = tmp_path / "out.txt", tmp_path / "kafka.yaml", free_port()
     with Broker(tmp_path / "broker") as broker:
         kafka = broker.client()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.servers.kafka import Broker, Kafka, Record
-from tests.servers.kafka.jars import needs_connector
 
 from .program import program
 
@@ -103,7 +102,6 @@ def found(kafka: Kafka, topic: str) -> list[tuple[str, int, int | None, int | No
 def test_two_topics_are_joined_exactly_though_the_driver_is_killed(
     kafka: Kafka, kafka_broker: Broker, tmp_path: Path
 ) -> None:
-    needs_connector()
     rng = random.Random(42)
     left, right = Side(rng, 0.9, 6_000), Side(rng, 0.8, 12_000)
     expected = sorted(joined(left, right), key=str)

@@ -57,19 +57,3 @@ def test_the_first_stream_of_kafka_takes_no_jars_and_says_how_it_is(
     assert {"got a", "got b", "got c"} <= lines.keys()
     assert lines["got a"]["level"] == "DEBUG"
     assert lines["got a"]["path"] == "root.pipeline.processors.0"
-
-
-def test_where_there_are_no_jars_the_stream_is_refused_and_what_to_do_is_said(
-    tmp_path: Path, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source, results = kafka.create("no-jars-source"), kafka.create("no-jars-results")
-    body = CONFIG.format(broker=kafka.bootstrap, source=source, results=results)
-    body += "spark: { kafka: { reader: jvm } }\n"
-    monkeypatch.delenv("STREAMER_JARS", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    with service(tmp_path / "s") as running:
-        running.wait_running()
-        answer = running.ask("POST", "/streams/first", body)
-        assert answer.status_code == 502, answer.text
-        assert "Spark was started without the jars with which it reads Kafka" in answer.text
-        assert "start the program again when they are there" in answer.text

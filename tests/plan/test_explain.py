@@ -197,6 +197,19 @@ def test_a_driver_with_nothing_to_write_says_so() -> None:
     assert explain(make_plan(config), "/state").endswith("driver\n    nothing to write")
 
 
+def test_it_says_which_topics_get_the_log_and_the_status() -> None:
+    config = parse_config(
+        "output: { drop: {} }\n"
+        "redpanda: { seed_brokers: [ 'a:1', 'b:1' ], pipeline_id: cars, logs_topic: logs, "
+        "logs_level: warn, status_topic: status }\n"
+    )
+    assert explain(make_plan(config), "/state").splitlines()[-2:] == [
+        "    redpanda: lines of the log from WARN on go to the topic logs at a:1,b:1 "
+        "with the key 'cars'",
+        "    redpanda: the status goes to the topic status at a:1,b:1 with the key 'cars'",
+    ]
+
+
 def test_it_says_that_results_are_kept() -> None:
     text = "buffer: {system_window: {size: 10s, retention: 7d}}\noutput: {drop: {}}\n"
     shown = explain(make_plan(parse_config(text, "kept.yaml")), "/state").splitlines()

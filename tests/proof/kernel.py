@@ -23,7 +23,6 @@ from streamer.config import parse_config
 from streamer.core.message import NO_META
 from streamer.engine.report.result_frame import Frame, FrameKind, sort_frames
 from streamer.engine.report.stream_metrics import Snapshot
-from streamer.engine.stage.kafka_messages import FIRST_PIECE_NUMBER
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows
 from streamer.engine.stage.shard_stage import ShardStages
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
@@ -167,8 +166,8 @@ class Kernel:
         return sort_frames(frames)
 
     def _packed(self, partition: int, found: list[Event], t: int) -> Iterator[ShuffleRow]:
-        """Pack what a partition brings; the numbers are as those of Kafka's."""
-        first, piece = self._ends.get(partition, 0), FIRST_PIECE_NUMBER + partition
+        """Pack what a partition brings: a piece of the micro-batch for each."""
+        first, piece = self._ends.get(partition, 0), partition
         for offset, one in enumerate(found, first):
             self._sent[partition, offset] = one
         self._ends[partition] = first + len(found)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.proof.rows import ROWS, Row, prove
 from tests.proof.runner import LONG, SHORT
-from tests.servers.kafka.jars import needs_connector
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,6 +23,5 @@ SEED = int(os.environ.get("STREAMER_SEED", time.time_ns() // 10**9 % 100_000))
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_the_promise_holds(row: Row) -> None:
-    needs_connector()
     print(f"STREAMER_SEED={SEED}")
     print(prove(row, SEED, LENGTH))

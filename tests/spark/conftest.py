@@ -13,17 +13,16 @@ import pytest
 from streamer.config import parse_config
 from streamer.engine.report.stream_metrics import Counts, Snapshot
 from streamer.plan import make_plan
-from tests.servers.kafka.jars import connector_conf
 
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    from streamer.spark.jars.kafka_jars import with_s3_jars
+    from streamer.spark.jars.spark_settings import with_s3_jars
     from streamer.spark.session.session_start import start_session
 
     def log(*line: object) -> None: ...
 
-    conf = with_s3_jars(connector_conf(), os.environ, log, None, "s3a://of/tests")
+    conf = with_s3_jars({}, os.environ, log, None, "s3a://of/tests")
     spark = start_session("tests", "local[2]", conf, log, "INFO")
     yield spark
     spark.stop()

@@ -11,14 +11,8 @@ import pytest
 
 from streamer.core.durations import SECOND
 from tests.servers.kafka import Record
-from tests.servers.kafka.jars import needs_connector
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@pytest.fixture(autouse=True)
-def connector() -> None:
-    needs_connector()
 
 
 CONFIG = """

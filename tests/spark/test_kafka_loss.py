@@ -11,17 +11,11 @@ import pytest
 
 from streamer.core.errors import StreamerError
 from tests.servers.kafka import Kafka, Record
-from tests.servers.kafka.jars import needs_connector
 from tests.spark.conftest import Ran, Runner
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 BOUND = 20
-
-
-@pytest.fixture(autouse=True)
-def connector() -> None:
-    needs_connector()
 
 
 class Stream:

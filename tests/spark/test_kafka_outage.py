@@ -11,15 +11,9 @@ import pytest
 
 from streamer.core.errors import StreamerError
 from tests.servers.kafka import Broker, Kafka, Record
-from tests.servers.kafka.jars import needs_connector
 from tests.spark.conftest import Runner
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@pytest.fixture(autouse=True)
-def connector() -> None:
-    needs_connector()
 
 
 def reading(address: str, topic: str, out: Path, **fields: Any) -> str:

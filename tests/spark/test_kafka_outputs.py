@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tests.servers.kafka import Record
-from tests.servers.kafka.jars import needs_connector
 from tests.spark.test_kafka_stream import reading
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -19,7 +18,6 @@ EVERYTHING = ", metadata: {include_patterns: ['.*']}"
 
 
 def test_records_keep_key_value_time_and_headers_and_what_failed_goes_elsewhere(run_stream, kafka):
-    needs_connector()
     source, results = kafka.create("out-source", 2), kafka.create("out-results")
     letters = kafka.create("out-letters")
     kafka.produce(
@@ -66,7 +64,6 @@ output:
 def test_windows_write_once_with_their_largest_time_and_what_is_late_goes_elsewhere(
     run_stream, kafka
 ):
-    needs_connector()
     source, results = kafka.create("win-source"), kafka.create("win-results", 2)
     letters = kafka.create("win-letters")
     times = [100, 103, 109, 112, 131, 104, 161]

@@ -14,18 +14,12 @@ from streamer.cli.main import invoke
 from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
 from tests.servers.kafka import Record
-from tests.servers.kafka.jars import needs_connector
 from tests.spark.query.test_stream import soon, stamp
 
 # A million are for a run by hand: STREAMER_EVENTS=1000000 pytest tests/spark/test_kafka_stream.py
 EVENTS = int(os.environ.get("STREAMER_EVENTS", "200000"))
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-
-@pytest.fixture(autouse=True)
-def connector() -> None:
-    needs_connector()
 
 
 def reading(kafka, *topics: str, group: str = "", more: str = "") -> str:

@@ -23,7 +23,6 @@ from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.run.revision_switch import DeployError, OnReset, RevisionChange
 from streamer.service.run.stream_run import StreamRun
 from tests.servers.kafka import Kafka
-from tests.servers.kafka.jars import needs_connector
 
 pytestmark = pytest.mark.spark
 
@@ -316,7 +315,6 @@ def test_nobody_who_sends_notices_a_deploy(living, tmp_path) -> None:
 
 @pytest.mark.slow
 def test_kafka_is_read_on_from_where_windows_were_let_out(living, tmp_path, kafka: Kafka) -> None:
-    needs_connector()
     out = tmp_path / "out.jsonl"
     topic = kafka.create("deploys", partitions=2)
     begin, end = CONFIG.index("  generate"), CONFIG.index("buffer:")

@@ -121,8 +121,7 @@ def submit_cli(ctx: click.Context, /, file: str | None, **given: Any) -> int:
             named = _require_shared_checkpoint(config.spark, named)
         bundle = bundle_config(config, options, name)
         checkpoint = ("--checkpoint", named)
-        inputs = (plan.input,)
-        submission = Submission(bundle, checkpoint, config.spark, inputs, supervise, wait)
+        submission = Submission(bundle, checkpoint, config.spark, supervise, wait)
         return _submit_driver(submission, name)
 
 
@@ -177,8 +176,7 @@ def _submit_service(ctx: click.Context, options: Options, supervise: bool, wait:
                 parsed_options, root, files, [config for config, _ in configs.values()]
             )
             checkpoint = ("--checkpoints", directory)
-            inputs = tuple(config.input for config, _ in configs.values())
-            submission = Submission(bundle, checkpoint, root.spark, inputs, supervise, wait)
+            submission = Submission(bundle, checkpoint, root.spark, supervise, wait)
             return _submit_driver(
                 submission, ctx.params["name"] or Path(root.path or _SERVICE_COMMAND).stem
             )

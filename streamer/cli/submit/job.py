@@ -57,14 +57,13 @@ class Job:
         return _read_json(self.directory / driver.OUTCOME_FILE)
 
 
-def write_job(bundle: DriverBundle, checkpoint: Path, archive: str | None, jars: list[Path]) -> Job:
+def write_job(bundle: DriverBundle, checkpoint: Path, archive: str | None) -> Job:
     """Write a job.
 
     Args:
         bundle: what is to run.
         checkpoint: the directory of the checkpoint, an absolute path.
         archive: the workers' environment, a path or URL that they read; None for what they have.
-        jars: those for Kafka, on this machine.
 
     Raises:
         StreamerError: it cannot be written.
@@ -76,10 +75,7 @@ def write_job(bundle: DriverBundle, checkpoint: Path, archive: str | None, jars:
             *bundle.arguments,
             *(("-s", f"spark.environment={_locate_executor_archive(archive)}") if archive else ()),
         ],
-        "variables": {
-            **bundle.collect_variables(),
-            **({"STREAMER_JARS": str(path / "jars")} if jars else {}),
-        },
+        "variables": bundle.collect_variables(),
     }
     try:
         texts = {name: text.encode() for name, text in bundle.files.items()}
@@ -92,9 +88,6 @@ def write_job(bundle: DriverBundle, checkpoint: Path, archive: str | None, jars:
         shutil.copy(environment_cache.__file__, path)
         with zipfile.ZipFile(path / _JAR_FILE, "w") as jar_file:
             jar_file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n\n")
-        for jar in jars:
-            (path / "jars").mkdir(exist_ok=True)
-            shutil.copy(jar, path / "jars")
     except OSError as e:
         raise _make_write_error(path, e) from None
     return Job(path)

@@ -24,7 +24,6 @@ from streamer.plan import Plan
 _IMAGE_SETTING: Final = "spark.kubernetes.container.image"
 _NAMESPACE_SETTING: Final = "spark.kubernetes.namespace"
 _MAIN_FILE: Final = "local:///opt/streamer/share/main.py"
-_JARS_DIRECTORY: Final = "local:///opt/streamer/jars"
 _FILES_DIRECTORY: Final = "/opt/spark/conf"
 """Where Spark mounts the files that lie beside its own settings."""
 _INSTALLED_SETTING: Final = "spark.environment=installed"
@@ -78,7 +77,6 @@ def submit_to_kubernetes(
         conf |= {
             "spark.kubernetes.driver.pod.name": pod,
             "spark.kubernetes.submission.waitAppCompletion": "false",
-            **_add_jars(plan, conf),
         }
         program = [_MAIN_FILE, *bundle.arguments, *_format_checkpoint(options)]
         program += ["-s", f"spark.master={_API_MASTER}", "-s", _INSTALLED_SETTING]
@@ -146,16 +144,3 @@ def _check_submission(bundle: DriverBundle, conf: Mapping[str, str], name: str) 
             f"a mapping imports {path}, which a driver's pod does not have: put it into the image "
             "or a volume, and name it by its path there"
         )
-
-
-def _add_jars(plan: Plan, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the setting with the jars for Spark's own reader of Kafka, which an image may have."""
-    from streamer.engine.planner.kafka_inputs import JVM_READER
-    from streamer.spark.jars.kafka_jars import KAFKA_JARS, reads_kafka
-
-    own = conf.get("spark.jars", "")
-    by_jvm = plan.kafka_reader == JVM_READER and reads_kafka(plan.input)
-    if not by_jvm or "spark-sql-kafka" in own:
-        return {}
-    brought = [f"{_JARS_DIRECTORY}/{jar}-{version}.jar" for jar, (_, version) in KAFKA_JARS.items()]
-    return {"spark.jars": ",".join(filter(None, [own, *brought]))}

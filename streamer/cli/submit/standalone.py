@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -16,7 +15,7 @@ from streamer.cli.submit.driver_status import follow_driver, print_notice, show_
 from streamer.cli.submit.job import Job, delete_ended_jobs, share_archive, write_job
 from streamer.core.errors import StreamerError
 from streamer.plan.checkpoint_dir import is_remote
-from streamer.sdk.spec import ParsedComponent, ParsedFields
+from streamer.sdk.spec import ParsedFields
 
 if TYPE_CHECKING:
     from streamer.spark.cluster.standalone_master import DriverStatus, StandaloneMaster
@@ -34,7 +33,6 @@ class Submission:
         bundle: what the driver runs.
         checkpoint: its option for that, and where it is.
         spark: the `spark` section.
-        inputs: of the streams that are known.
         supervise: whether the driver is started again when it fails.
         wait: whether to wait for its end.
     """
@@ -42,7 +40,6 @@ class Submission:
     bundle: DriverBundle
     checkpoint: tuple[str, str]
     spark: ParsedFields
-    inputs: tuple[ParsedComponent, ...]
     supervise: bool
     wait: bool
 
@@ -147,12 +144,8 @@ def _submit_to_master(submission: Submission, master: StandaloneMaster) -> int:
 
 def _make_job(submission: Submission) -> Job:
     from streamer.spark.cluster.worker_setup import cache_directory
-    from streamer.spark.jars.kafka_jars import jars_to_ship
     from streamer.spark.worker_archive import find_or_pack
     from streamer.spark.worker_archive.archive import LOCAL_SCHEME
-
-    def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
-        print_notice(text)
 
     option, named = submission.checkpoint
     directory = Path(named)
@@ -163,9 +156,8 @@ def _make_job(submission: Submission) -> Job:
         archive = None
     elif "://" not in archive:
         archive = str(Path(archive.removeprefix(LOCAL_SCHEME)).expanduser().absolute())
-    jars = jars_to_ship(submission.inputs, submission.spark, os.environ, log)
     arguments = (*submission.bundle.arguments, option, named)
-    return write_job(replace(submission.bundle, arguments=arguments), directory, archive, jars)
+    return write_job(replace(submission.bundle, arguments=arguments), directory, archive)
 
 
 def _check_outcome(status: DriverStatus, job: Job) -> int:

@@ -108,23 +108,14 @@ def show_or_stop_yarn(spark: ParsedFields, id: str, stop: bool) -> int:
 def _submit_application(submission: Submission, name: str, job: Job | None) -> str:
     """Have Spark's client submit a driver; return the application's id."""
     from streamer.spark.cluster.yarn import MASTER, SETTINGS
-    from streamer.spark.jars.kafka_jars import needs_connector, settings_with_jars
-    from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS
+    from streamer.spark.jars.spark_settings import stream_spark_settings
     from streamer.spark.worker_archive.archive import ARCHIVE_PYTHON, ENVIRONMENT_DIRECTORY
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         print_notice(text)
 
     archive = _find_archive(submission.spark)
-    own = dict(
-        settings_with_jars(
-            submission.inputs, submission.spark, os.environ, log, submission.checkpoint[1]
-        )
-    )
-    if needs_connector(submission.spark, submission.inputs):
-        own[_JAVA_OPTIONS_SETTING] = (
-            f"{EXECUTOR_OPTIONS} {own.get(_JAVA_OPTIONS_SETTING, '')}".strip()
-        )
+    own = dict(stream_spark_settings(submission.spark, os.environ, log, submission.checkpoint[1]))
     jars = own.get("spark.jars") != submission.spark["conf"].get("spark.jars")
     python = ARCHIVE_PYTHON if archive else own.get("spark.pyspark.python", "python3")
     driver_python = ARCHIVE_PYTHON if archive else own.get("spark.pyspark.driver.python", python)

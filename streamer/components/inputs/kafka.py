@@ -48,7 +48,7 @@ from streamer.connectors.kafka.input.kafka_input import KafkaInput
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.start_offsets import StartRule
-from streamer.connectors.kafka.security.sasl import sasl_references, token_source
+from streamer.connectors.kafka.security.sasl import sasl_references
 from streamer.sdk.input.batch_chunks import (
     INPUT_BATCHING,
     input_batching,
@@ -139,13 +139,13 @@ def _start_rule(parsed: ParsedFields) -> StartRule:
     return StartRule("earliest" if parsed[START_FROM_OLDEST] else "latest")
 
 
-def _make_source(parsed: ParsedFields) -> KafkaSource:
+def _make_source(parsed: ParsedFields, context: BuildContext | None = None) -> KafkaSource:
     start = _start_rule(parsed)
     topics, partitions = parse_topics(parsed[TOPICS], start.number, False)
     settings: dict[str, Any] = own_settings(parsed, read_limit(parsed))
     return KafkaSource(
         name=NAME,
-        connection=read_connection(parsed),
+        connection=read_connection(parsed, context),
         selection=TopicSelection(topics=topics, partitions=partitions),
         start=start,
         group=parsed[GROUP],
@@ -159,4 +159,4 @@ def _make_source(parsed: ParsedFields) -> KafkaSource:
 
 def build(parsed: ParsedFields, context: BuildContext) -> KafkaInput:
     """Take the fields; brokers are asked once it is opened."""
-    return KafkaInput(_make_source(parsed), token_source(parsed, context))
+    return KafkaInput(_make_source(parsed, context))

@@ -280,4 +280,4 @@ def build(parsed: ParsedFields, context: BuildContext) -> KafkaOutput:
         retries=RetrySettings(read_backoff(parsed), parsed[RETRY_AS_BATCH]),
         new_topics=(new["partitions"], new["replication_factor"]) if new["enabled"] else None,
     )
-    return make_output(parsed, context, read_connection(parsed), maker, settings)
+    return make_output(parsed, context, read_connection(parsed, context), maker, settings)

@@ -68,7 +68,7 @@ SPEC: Final = Spec(
     "Converts messages between Protobuf and JSON.",
     description=(
         "`to_json` makes JSON of bytes; `from_json` the other way round; `decode` makes values in "
-        "which 64-bit numbers, bytes and times stay what they are, which is faster. A document "
+        "which 64-bit numbers, bytes and times stay what they are. A document "
         "that does not fit marks its message as failed, and so do bytes that are no message.\n\n"
         "Each worker reads and compiles the files once, by Google's compiler. Names in `import` "
         "are relative to the directories. Files whose name begins with a dot are left out. All "

@@ -8,6 +8,7 @@ from streamer.connectors.kafka.cluster.connection_fields import (
     SEED_BROKERS,
     TCP_FIELD,
     connection_problems,
+    read_connection,
     seed_connection,
 )
 from streamer.connectors.kafka.output.producer_fields import PRODUCER_FIELDS, producer_problems
@@ -39,6 +40,26 @@ def _check(parsed: ParsedFields) -> str | None:
     if topics and not parsed[SEED_BROKERS]:
         return f"has {topics[0]} and no seed_brokers; expected the brokers of that topic"
     return None
+
+
+def explain_event_topics(section: ParsedFields | None) -> tuple[str, ...]:
+    """Return which topics the log and the status of a stream go to, in lines.
+
+    Args:
+        section: the section; None without one.
+    """
+    if section is None:
+        return ()
+    lines = []
+    if section[LOGS_TOPIC]:
+        level = section[LOGS_LEVEL].upper()
+        lines.append(f"lines of the log from {level} on go to the topic {section[LOGS_TOPIC]}")
+    if section[STATUS_TOPIC]:
+        lines.append(f"the status goes to the topic {section[STATUS_TOPIC]}")
+    brokers = ",".join(read_connection(section).brokers)
+    key = section[PIPELINE_ID]
+    keyed = f" with the key {key!r}" if key else ""
+    return tuple(f"redpanda: {line} at {brokers}{keyed}" for line in lines)
 
 
 REDPANDA_SECTION: Final = Field(

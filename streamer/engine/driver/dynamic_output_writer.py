@@ -157,7 +157,7 @@ class DynamicOutputWriter:
         output = resolve_resource(component, self._plan.resources)
         leaves = [output, *find_driver_outputs([output], self._plan.resources)]
         for leaf in leaves:
-            if leaf.name in ("http_server", _TEMPLATE):
+            if leaf.name in ("http_server", "inproc", _TEMPLATE):
                 raise StreamerError(f"output {name!r}: a {leaf.name} cannot be inside of a dynamic")
         journal = quote(name, safe="")
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)

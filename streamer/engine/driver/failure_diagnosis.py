@@ -75,6 +75,7 @@ class Diagnosis(NamedTuple):
             memory.
         worker_ended: whether a worker has ended, perhaps by the message that it had in hand.
         is_overloaded: whether the machine was too busy to begin, which says nothing about messages.
+        is_abort: whether a processor has ended the stream on purpose.
     """
 
     text: str
@@ -83,6 +84,7 @@ class Diagnosis(NamedTuple):
     is_transient: bool = False
     worker_ended: bool = False
     is_overloaded: bool = False
+    is_abort: bool = False
 
 
 NO_DIAGNOSIS: Final = Diagnosis("")
@@ -123,6 +125,8 @@ def diagnose(error: str, labels: EndpointLabels, checkpoint: str) -> Diagnosis:
         # A message that takes all memory ends its worker, or is told so in good time.
         worker_ended = failure.text.startswith("MemoryError")
         place = {"label": failure.label, "path": failure.path}
+        if failure.is_abort:
+            return Diagnosis(failure.text, place, is_abort=True)
         return Diagnosis(strip_crash_data(failure.text), place, worker_ended=worker_ended)
     if _NO_DESCRIPTORS.search(error):
         text = "the machine or the process has no file descriptors left: raise ulimit -n"

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from streamer.connectors.spool.store import CAPACITY_BYTES
-from streamer.core.errors import StreamerError
+from streamer.core.errors import StreamAbortedError, StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, stream_limits
 from streamer.core.log_format import LogLine
 from streamer.plan.component_text import parse_component, redact_component
@@ -95,6 +95,7 @@ class InputHost:
         self.planner_waker = PlannerWaker()
         self.save: Callable[[Mapping[str, Any]], None] = lambda remembered: None
         self.threads: list[threading.Thread] = []
+        self.aborts: list[StreamAbortedError] = []
         self._waits: dict[str, tuple[str, float]] = {}
         self._claimed: set[str] = set()
         self._stops: list[Callable[[], None]] = []
@@ -155,6 +156,8 @@ class InputHost:
             try:
                 with stream_limits(self.limits):
                     run()
+            except StreamAbortedError as e:
+                self.aborts.append(e)
             except Exception as e:
                 text = f"The receiver {what} broke down: {type(e).__name__}: {e}"
                 self.log("ERROR", text, {})

@@ -14,6 +14,7 @@ from streamer.core.permissions import ALL, Permissions
 from streamer.engine.driver.dynamic_output_writer import DynamicOutputWriter
 from streamer.engine.driver.file_routes import RefusedRoutesError, draft_path, explain_unusable
 from streamer.engine.driver.http_output_writer import HttpOutputWriter
+from streamer.engine.driver.inproc_writer import InprocWriter
 from streamer.engine.driver.journal import FileJournal
 from streamer.engine.report.result_frame import Frame
 from streamer.plan import Plan
@@ -170,6 +171,9 @@ def make_writers(
             writers.append(HttpOutputWriter(output.config, output.file))
         elif output.name == "dynamic":
             writers.append(DynamicOutputWriter(plan, output, local, directory / f"dynamic-{name}"))
+        elif output.name == "inproc":
+            # A run that has finished takes its `files*.json` with it.
+            writers.append(InprocWriter(output.config, directory / f"files-inproc-{name}.json"))
         else:
             writers.append(local(output, directory / f"files{f'-{name}' if number else ''}.json"))
     return writers
@@ -182,7 +186,7 @@ def open_writers(writers: Sequence[Writer], context: InputContext) -> None:
         StreamerError: one of them cannot.
     """
     for writer in writers:
-        if isinstance(writer, HttpOutputWriter | DynamicOutputWriter):
+        if isinstance(writer, HttpOutputWriter | DynamicOutputWriter | InprocWriter):
             writer.open(context)
 
 

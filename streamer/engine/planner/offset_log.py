@@ -25,23 +25,13 @@ class PlannedBatch(NamedTuple):
 
     Attributes:
         number: the micro-batch's.
-        offset: where our source's part of it ends.
+        offset: where it ends, without what Spark's own source of Kafka has read.
         ends: where it ends in Kafka, for each of the inputs.
     """
 
     number: int
     offset: MicroBatchOffset
     ends: Sequence[Offsets]
-
-    def to_json(self) -> str:
-        """Return the micro-batch as JSON, for tasks."""
-        return json.dumps([self.number, self.offset.to_fields(), self.ends])
-
-    @classmethod
-    def from_json(cls, text: str) -> PlannedBatch:
-        """Return the micro-batch that `to_json` has written."""
-        number, fields, ends = json.loads(text)
-        return cls(number, MicroBatchOffset.from_fields(fields), ends)
 
 
 def read_planned(spark: Location, number: int, has_kafka: bool = True) -> PlannedBatch:

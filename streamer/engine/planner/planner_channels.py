@@ -17,7 +17,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
@@ -69,7 +69,7 @@ def next_aggregates_from(
 
 @dataclass(frozen=True, slots=True)
 class MicroBatchOffset:
-    """End of our source's part of a micro-batch, and the decisions made when it was planned.
+    """End of a micro-batch, and the decisions made when it was planned.
 
     Not to be confused with the position in one input (`streamer.sdk.input.replayable.Offset`),
     which is its `data`. It is planned before Spark writes it, and never decided again.
@@ -86,8 +86,6 @@ class MicroBatchOffset:
         requested_at: when a micro-batch was requested last, Unix ns; 0 for never.
         pressure: what the micro-batch before took of the stream's own time, where that may be long.
         suspended: by how much time went on by itself since the micro-batch before, ns.
-        step: counts micro-batches beside Kafka, whose offsets must differ; 0 without.
-        ends: where Kafka's partitions end, for each input, where tasks need that.
         backlog_ends: where Kafka ended at the start, until all before it is planned.
     """
 
@@ -102,8 +100,6 @@ class MicroBatchOffset:
     requested_at: int = 0
     pressure: BackPressure | None = None
     suspended: int = 0
-    step: int = 0
-    ends: Sequence[Offsets] = ()
     backlog_ends: Sequence[Offsets] = ()
 
     def to_fields(self) -> dict[str, Any]:
@@ -112,8 +108,6 @@ class MicroBatchOffset:
             "woken": self.requested_at,
             "pressure": self.pressure and self.pressure.to_fields(),
             "stood": self.suspended,
-            "step": self.step,
-            "ends": self.ends,
             "backlog_ends": self.backlog_ends,
         }
         return {
@@ -155,8 +149,6 @@ class MicroBatchOffset:
                     requested_at=fields.get("woken", 0),
                     pressure=None if pressure is None else BackPressure.from_fields(pressure),
                     suspended=fields.get("stood", 0),
-                    step=fields.get("step", 0),
-                    ends=fields.get("ends", ()),
                     backlog_ends=fields.get("backlog_ends", ()),
                 )
         except (AttributeError, TypeError) as e:
@@ -236,8 +228,6 @@ class DriverHints:
         has_newest_end: whether the newest end of the windows is known in this start.
         newest_end: the newest end of the windows when this start began, ns; None when there is
             none.
-        planned_ends: where the newest planned micro-batch ends in each Kafka input; none before the
-            first.
         min_interval: the shortest time between two micro-batches where cores are few, ns.
         event_lag: how far event times are behind the time of micro-batches, ns.
         requested_at: when a micro-batch was requested last though there may be no message, Unix
@@ -251,7 +241,6 @@ class DriverHints:
     due: int | None = None
     has_newest_end: bool = False
     newest_end: int | None = None
-    planned_ends: Sequence[Mapping[str, Any]] = field(default_factory=list)
     min_interval: int = 0
     event_lag: int = 0
     requested_at: int = 0

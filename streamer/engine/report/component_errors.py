@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NamedTuple, TypeVar
 
-from streamer.core.errors import StreamerError
+from streamer.core.errors import StreamAbortedError, StreamerError
 from streamer.core.json.dump import dump_json
 
 Item = TypeVar("Item")
@@ -29,11 +29,13 @@ class ComponentFailure(NamedTuple):
         text: what went wrong.
         label: the component's label, or an empty string.
         path: where it stands (`root.output`).
+        is_abort: whether the component has ended the stream on purpose.
     """
 
     text: str
     label: str
     path: str
+    is_abort: bool = False
 
     @classmethod
     def from_error_text(cls, error: str) -> ComponentFailure | None:
@@ -72,6 +74,9 @@ def attribute_errors(place: Mapping[str, str]) -> Iterator[None]:
         yield
     except ComponentFailedError:
         raise
+    except StreamAbortedError as e:
+        text = " ".join(str(e).split())[:_MAX_TEXT_CHARACTERS]
+        raise ComponentFailedError(ComponentFailure(text, e.label, e.path, is_abort=True)) from e
     except Exception as e:
         message = " ".join(str(e).split())[:_MAX_TEXT_CHARACTERS]
         # What we say ourselves is a sentence; of all else its type says most.

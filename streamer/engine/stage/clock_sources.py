@@ -8,7 +8,7 @@ from typing import Any
 
 from streamer.connectors.kafka.input.opened_input import Offsets
 from streamer.connectors.merged_source import MergedSource, source_path_of
-from streamer.engine.planner.kafka_inputs import EmptySource, is_range_source
+from streamer.engine.planner.kafka_inputs import is_range_source
 from streamer.engine.stage.task_input import PieceInput, SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
@@ -52,7 +52,7 @@ def list_clock_sources(
 
     Args:
         task_plan: of the stream.
-        source: the input; empty sources stand where Spark reads Kafka.
+        source: the input.
         ends: where the micro-batch ends in Kafka, for each of the inputs.
     """
     scope = _scope_of(task_plan.plan)
@@ -74,7 +74,7 @@ def _walk(
     numbers: Iterator[int],
     ends: Sequence[Offsets],
 ) -> Iterator[str]:
-    if isinstance(source, EmptySource) or is_range_source(source):
+    if is_range_source(source):
         number = next(numbers)
         for topic, partitions in (ends[number] if number < len(ends) else {}).items():
             yield from (":".join((*names, f"{topic}/{partition}")) for partition in partitions)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from streamer.core.errors import StreamAbortedError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.core.portions import cut_portions
@@ -286,7 +287,7 @@ class Sender(Composition):
                     if losses > 1 and budget.is_ended:
                         return [SendError(error.text, not_tried=True)] * len(batches)
                 continue
-            except (MemoryError, SendAbortedError):
+            except (MemoryError, SendAbortedError, StreamAbortedError):
                 raise
             except Exception as raised:
                 send_error = (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from streamer.core.component_stats import FINE_SHIFT, MAX_FINE_STEPS, ComponentStats
+from streamer.core.errors import StreamAbortedError
 from streamer.core.execution import Execution
 from streamer.core.limits import current_limits
 from streamer.core.message import Batch, Message
@@ -156,7 +157,7 @@ def run_processor(
 def _process_guarded(processor: Processor, batch: Batch, ex: Execution) -> list[Batch]:
     try:
         return processor.process(batch, ex)
-    except MemoryError:
+    except (MemoryError, StreamAbortedError):
         raise
     except Exception as error:
         return [_mark_failed(processor, batch, error, ex)]
@@ -173,7 +174,7 @@ def _process_each(
 ) -> list[Message]:
     try:
         return processor.process_each(messages, ex)
-    except MemoryError:
+    except (MemoryError, StreamAbortedError):
         raise
     except Exception:
         # Which message it was is not known: one by one, only that one is marked.
@@ -183,7 +184,7 @@ def _process_each(
 def _process_one(processor: BulkProcessor, message: Message, ex: Execution) -> list[Message]:
     try:
         return processor.process_each([message], ex)
-    except MemoryError:
+    except (MemoryError, StreamAbortedError):
         raise
     except Exception as error:
         return _mark_failed(processor, [message], error, ex)

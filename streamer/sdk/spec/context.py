@@ -37,6 +37,16 @@ class BuildContext(Protocol):
             StreamerError: there is no such resource; the text names those that there are.
         """
 
+    def deferred_resource(self, kind: Kind, label: str) -> Callable[[], Any]:
+        """Return what builds a cache or a rate limit where it is called: it can be pickled.
+
+        For what goes to other processes as it is, such as an opened input. Each process builds the
+        resource once for a run. It is equal to another one of the same resource.
+
+        Raises:
+            StreamerError: there is no such resource; the text names those that there are.
+        """
+
     def worker_resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what outlives the context: a pool of connections, a process that was started.
 

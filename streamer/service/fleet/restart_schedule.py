@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from streamer.core.errors import is_transient
+from streamer.core.errors import StreamAbortedError, is_transient
 from streamer.service.fleet.lifecycle import LifecycleState
 
 _MAX_WAIT_PAUSE_S: Final = 30.0
@@ -87,6 +87,9 @@ class RestartSchedule:
             self.failing_since = None
         if self.failing_since is None:
             self.failing_since = time.time()
+        if isinstance(error, StreamAbortedError):
+            self.failures += 1
+            return FailureOutcome(LifecycleState.FAILED, text)
         if is_transient(error, returned=self.waits > 0 and batch < 0):
             return self._wait_and_retry(text)
         self.failures += 1

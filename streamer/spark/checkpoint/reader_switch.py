@@ -1,6 +1,6 @@
-"""A checkpoint goes on with the other reader of Kafka: positions change their place in Spark's log.
+"""A checkpoint of Spark's own source of Kafka, as earlier versions have it, goes on with workers.
 
-Where Spark reads Kafka, its log has a line of offsets for each input behind ours; where workers do,
+Where Spark read Kafka, its log has a line of offsets for each input behind ours; where workers do,
 they are in ours, in the position of the stream. Spark starts from the newest micro-batch and the
 one before it, so these two are written anew. State, and all else of a checkpoint, is the same.
 """
@@ -21,12 +21,7 @@ from streamer.connectors.merged_source import MergedSource
 from streamer.core.errors import StreamerError
 from streamer.core.json.checksums import add_checksum
 from streamer.engine.planner.checkpoint_path import CheckpointPath, remove_file, replace_file
-from streamer.engine.planner.kafka_inputs import (
-    WORKER_READER,
-    EmptySource,
-    StreamKafkaInput,
-    is_range_source,
-)
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput, is_range_source
 from streamer.engine.planner.offset_log import (
     PlannedBatch,
     is_committed,
@@ -37,10 +32,10 @@ from streamer.plan import Plan
 from streamer.plan.component_lookup import is_transactional
 
 
-def switch_kafka_reader(
+def take_over_kafka(
     spark: CheckpointPath, plan: Plan, source: Any, inputs: Sequence[StreamKafkaInput]
 ) -> bool:
-    """Let the log of a checkpoint be that of the reader that the plan names.
+    """Let the log of a checkpoint be that of workers that read Kafka.
 
     Args:
         spark: Spark's checkpoint directory; no query runs on it.
@@ -49,38 +44,31 @@ def switch_kafka_reader(
         inputs: its Kafka inputs.
 
     Returns:
-        Whether it was the other reader's.
+        Whether it was that of Spark's own source.
 
     Raises:
-        StreamerError: a micro-batch that was begun can be ended by the other reader only; or a
-            broker does not tell where partitions begin.
+        StreamerError: a micro-batch that was begun can be ended by that source only; or a broker
+            does not tell where partitions begin.
     """
     newest = newest_number(spark / "offsets")
-    if newest is None or not inputs:
-        return False
-    to_workers = plan.kafka_reader == WORKER_READER
-    if _is_by_workers(spark, newest) == to_workers:
+    if newest is None or not inputs or _is_by_workers(spark, newest):
         return False
     is_replayed = not is_committed(spark, newest)
     in_transactions = any(is_transactional(one, plan.resources) for one in plan.outputs)
     if is_replayed and plan.window is None and in_transactions:
-        other = "jvm" if to_workers else "workers"
         raise StreamerError(
-            f"micro-batch {newest} was begun by the other reader of Kafka, whose tasks' "
-            "transactions this one cannot tell from its own; start the stream once with "
-            f"spark.kafka.reader: {other}, stop it when it has caught up, and start it again"
+            f"micro-batch {newest} was begun by Spark's own source of Kafka, whose tasks' "
+            "transactions this version cannot tell from its own; start the stream once with the "
+            "streamer that began it, stop it when it has caught up, and start it again"
         )
     before = _read_before(spark, newest)
     for planned in filter(None, (before, read_planned(spark, newest))):
         since = before.ends if before is not None and planned is not before else None
-        if to_workers:
-            begun = [
-                _first_offsets(one, ends, since[number] if since else one.start_offsets)
-                for number, (one, ends) in enumerate(zip(inputs, planned.ends, strict=True))
-            ]
-            _write(spark, _for_workers(planned, source, begun))
-        else:
-            _write(spark, _for_spark(planned, source), planned.ends)
+        begun = [
+            _first_offsets(one, ends, since[number] if since else one.start_offsets)
+            for number, (one, ends) in enumerate(zip(inputs, planned.ends, strict=True))
+        ]
+        _write(spark, _for_workers(planned, source, begun))
     return True
 
 
@@ -114,17 +102,12 @@ def _for_workers(
         for ends, first in zip(planned.ends, begun, strict=True)
     )
     data = _replace_positions(source, planned.offset.data, lambda _: next(positions))
-    return planned._replace(offset=replace(planned.offset, data=data, step=0, ends=()))
-
-
-def _for_spark(planned: PlannedBatch, source: Any) -> PlannedBatch:
-    data = _replace_positions(source, planned.offset.data, lambda _: {})
-    return planned._replace(offset=replace(planned.offset, data=data, step=planned.number + 1))
+    return planned._replace(offset=replace(planned.offset, data=data))
 
 
 def _replace_positions(source: Any, data: Any, position: Callable[[Any], Any]) -> Any:
     """Return the position of a stream with those of its Kafka inputs replaced, in their order."""
-    if isinstance(source, EmptySource) or is_range_source(source):
+    if is_range_source(source):
         return position(data)
     if not isinstance(source, MergedSource):
         return data
@@ -140,12 +123,12 @@ def _replace_inside(
             yield name, after
 
 
-def _write(spark: CheckpointPath, planned: PlannedBatch, ends: Sequence[Offsets] = ()) -> None:
+def _write(spark: CheckpointPath, planned: PlannedBatch) -> None:
     """Write where a micro-batch ends into Spark's log."""
     path = spark / "offsets" / str(planned.number)
     version, settings, *_ = path.read_bytes().decode().split("\n")
     ours = add_checksum(planned.offset.to_fields())
-    lines = [version, settings, *(json.dumps(one) for one in (ours, *ends))]
+    lines = [version, settings, json.dumps(ours)]
     if isinstance(path, Path):
         # The check sum is that of the former text, and is not asked for where there is none.
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

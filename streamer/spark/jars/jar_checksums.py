@@ -1,6 +1,6 @@
 """The SHA-256 of the jars that are fetched from repositories: nobody can put another one there.
 
-`deploy/jars/SHA256SUMS` and `deploy/image/s3-SHA256SUMS` have the same ones, for the image.
+`deploy/image/s3-SHA256SUMS` has the same ones, for the image.
 """
 
 # ruff: noqa: E501 - a sum is as long as it is.
@@ -11,10 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 JAR_SHA256: Final[Mapping[str, str]] = {
-    "commons-pool2-2.13.1.jar": "f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f",
-    "kafka-clients-3.9.2.jar": "014b4ef36884478a932641818b080c36a8f8e2e92dc771e800c9d2694f4f83d8",
-    "spark-sql-kafka-0-10_2.13-4.2.0.jar": "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705",
-    "spark-token-provider-kafka-0-10_2.13-4.0.0.jar": "f2be3b76f9e6cbe63379d4e4e0dc14f59dbf056ae2ad16ff15ac108004c86767",
     "analyticsaccelerator-s3-1.3.1.jar": "4959a9747cbb479c73c3ffbcd479bee5b014f8b2880994585a8693fb9d24675e",
     "annotations-2.35.4.jar": "6f36bd87155d1dd85d6efbdd29e532e3759a022211feb71affebee1aa34f04b8",
     "apache-client-2.35.4.jar": "6eade21b482724ed0a4613eaa95d20e47e7a81304bd28538ac427fece94a7740",

@@ -115,7 +115,7 @@ class InputSession:
         self._split(plan)
 
     def _split(self, plan: Plan) -> None:
-        self.source, self.kafka_inputs = split_kafka_inputs(self._source, plan.kafka_reader)
+        self.source, self.kafka_inputs = split_kafka_inputs(self._source)
 
     def bind(self, plan: Plan) -> None:
         """Serve the stream of a plan: the checkpoint keeps what the input remembers by it.

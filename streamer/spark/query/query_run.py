@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -54,11 +54,11 @@ from streamer.spark.checkpoint.checkpoint_diagnosis import diagnose_failure
 from streamer.spark.checkpoint.initial_state import ship_seed
 from streamer.spark.cluster.parallelism import ParallelismReporter
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
-from streamer.spark.kafka.kafka_driver import InputReport, KafkaDriver
 from streamer.spark.query.batch_callback import FrameCollection, call_for_each_batch
 from streamer.spark.query.drain_source import DrainLimit
 from streamer.spark.query.idle_worker_monitors import interrupt_monitors
 from streamer.spark.query.input_session import InputSession
+from streamer.spark.query.kafka_driver import InputReport, KafkaDriver
 from streamer.spark.query.redelivery import WAIT_BUDGET_NS, Redelivery
 from streamer.spark.query.replay import make_rejections, replay_in_worker
 from streamer.spark.query.source import SourcePlan, stream_source
@@ -93,7 +93,6 @@ def start_query(
     plan: Plan,
     source: ReplayableSource,
     source_plan: SourcePlan,
-    kafka_rows: Sequence[DataFrame],
     checkpoint: Location,
     deliver: Deliver,
 ) -> StreamingQuery:
@@ -102,9 +101,8 @@ def start_query(
     Args:
         session: the stream's own.
         plan: what runs.
-        source: the part of the input that is no source of Spark's.
-        source_plan: how that part is read.
-        kafka_rows: what Spark's own sources give.
+        source: the input.
+        source_plan: how it is read.
         checkpoint: Spark's.
         deliver: a method that takes the frames of each micro-batch; it does not keep its object.
     """
@@ -114,7 +112,7 @@ def start_query(
     session.conf.set("spark.sql.shuffle.partitions", str(max(plan.shards, 1)))
     stream = session.readStream.format("streamer").load()
     writer = (
-        build_frames(plan, source, stream, kafka_rows=kafka_rows)
+        build_frames(plan, source, stream)
         .writeStream.queryName(plan.name)
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=_TRIGGER_INTERVAL)
@@ -338,7 +336,6 @@ class QueryRun:
     def _start_query(self, session: SparkSession) -> StreamingQuery:
         kafka = self.kafka
         source = self._input.source if kafka is None else kafka.prepare_source(self._input.source)
-        by_spark = kafka is not None and not kafka.is_read_by_workers
         source_plan = SourcePlan(
             source=source if self._drain_limit is None else self._drain_limit.apply_to(source),
             windows=self.plan.windows,
@@ -349,11 +346,10 @@ class QueryRun:
             pieces=count_cores(self.plan.master),
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
-            kafka=kafka.children if kafka is not None and by_spark else (),
             limits=self.plan.limits,
-            reports_lag=kafka is not None and by_spark and kafka.needed_columns.needs("kafka_lag"),
         )
-        kafka_rows = kafka.stage_rows(session, self.plan) if kafka else []
+        if kafka is not None:
+            kafka.begin_query()
         spark_checkpoint = self._checkpoint.spark
         ship_seed(session, self._checkpoint)
         return start_query(
@@ -361,7 +357,6 @@ class QueryRun:
             self.plan,
             source,
             source_plan,
-            kafka_rows,
             spark_checkpoint,
             self._deliver,
         )
@@ -372,7 +367,7 @@ class QueryRun:
         at = self._checkpoint.global_batch_number(number)
         self.batch_meter.begin(at)
         if self.kafka is not None:
-            self.kafka.batch_started(batch, number)
+            self.kafka.batch_started(number)
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
         samples, windows = self._input.tap.per_task, self._input.window_questions.take()

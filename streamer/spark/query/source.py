@@ -23,8 +23,7 @@ from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
-from streamer.engine.planner.kafka_admission import KafkaAdmission, TotalBacklog
-from streamer.engine.planner.kafka_inputs import StreamKafkaInput, list_range_sources
+from streamer.engine.planner.kafka_inputs import list_range_sources
 from streamer.engine.planner.kafka_outage import KafkaOutage
 from streamer.engine.planner.pacing import PacingPolicy, PacingSettings, PendingData
 from streamer.engine.planner.planner_channels import (
@@ -42,7 +41,6 @@ from streamer.engine.planner.trigger import (
 )
 from streamer.engine.planner.wake_ups import MAX_WAIT_S, WakeUpReceiver
 from streamer.sdk.input.replayable import (
-    POLL_INTERVAL,
     LatestOffset,
     Limit,
     MeasurableSource,
@@ -57,7 +55,6 @@ from streamer.window.settings.back_pressure import BackPressure
 from streamer.window.settings.window import Window
 
 SOURCE_SCHEMA = "number int, piece binary, offset string"
-_NO_KAFKA_BACKLOG = TotalBacklog(0, False, [])
 _FIRST_BATCH_LIMIT = Limit(messages=100_000, size=16 << 20)
 """What the first micro-batch of a start takes at most: about a second's work, so that results come
 soon, and what cannot work shows at once. Its end is in Spark's log, like any other's.
@@ -92,8 +89,6 @@ class SourcePlan:
         pacing: how long data may wait.
         pieces: how many tasks share a micro-batch, as long as the driver has not said otherwise.
         aggregation_id: the identity of the mapping that windows fold for; empty when they do not.
-        kafka: the inputs that Spark reads with its own source.
-        reports_lag: whether tasks are told where Kafka's partitions end.
         limits: what one message may come to.
         start_offset: the offset that a fresh checkpoint goes on from; None for the input's
             beginning.
@@ -107,8 +102,6 @@ class SourcePlan:
     pacing: PacingSettings
     pieces: int
     aggregation_id: str = ""
-    kafka: tuple[StreamKafkaInput, ...] = ()
-    reports_lag: bool = False
     limits: Limits = DEFAULT_LIMITS
     start_offset: MicroBatchOffset | None = None
 
@@ -122,8 +115,8 @@ class _Poll:
         steady: by the clock that never runs backwards, ns.
         is_first: it is the first of a start.
         hints: those of the driver.
-        latest: the end of our source.
-        kafka: the messages that wait in Kafka.
+        latest: the end of the input.
+        ends: where Kafka ends now, for each of the inputs.
     """
 
     time: int
@@ -131,17 +124,17 @@ class _Poll:
     is_first: bool
     hints: DriverHints
     latest: LatestOffset
-    kafka: TotalBacklog
+    ends: Sequence[Offsets]
 
     @property
     def waiting(self) -> int:
         """Number of messages that wait."""
-        return self.latest.waiting + self.kafka.messages
+        return self.latest.waiting
 
     @property
     def has_more(self) -> bool:
         """Whether more waits than one micro-batch takes."""
-        return self.latest.has_more or self.kafka.more
+        return self.latest.has_more
 
 
 class StreamReader(_SimpleStreamReaderWrapper):
@@ -175,13 +168,6 @@ class StreamReader(_SimpleStreamReaderWrapper):
         self._clock = clock or BatchClock()
         # Spark makes readers in tasks too, which wait for nothing.
         self._wake_ups: WakeUpReceiver | None = None
-        self._kafka_admission = (
-            KafkaAdmission(
-                plan.kafka, plan.signals, sleep=self._wait_for_wake_up, clock=self._clock.now
-            )
-            if plan.kafka
-            else None
-        )
         self._kafka_sources = list_range_sources(plan.source)
         self._outage = KafkaOutage(plan.signals)
         # The newest micro-batch's time, and what the steady clock said then.
@@ -199,9 +185,7 @@ class StreamReader(_SimpleStreamReaderWrapper):
         """Return where a micro-batch goes to, as soon as one is worth it; `start` where none is.
 
         Spark would ask again and again: this waits in its place until there is data, a window is
-        due, or the driver requests something, and answers now and then all the same. Beside Kafka
-        inputs it returns only when a micro-batch is worth it
-        (`streamer.engine.planner.kafka_admission`).
+        due, or the driver requests something, and answers now and then all the same.
         """
         before = MicroBatchOffset.from_fields(start)
         self._clock.continue_from(before.batch_time)
@@ -213,7 +197,7 @@ class StreamReader(_SimpleStreamReaderWrapper):
             if end is not None:
                 return add_checksum(end.to_fields())
             is_over = self._clock.steady() >= until or self._plan.signals.driver.read().is_stopping
-            if is_over and self._kafka_admission is None:
+            if is_over:
                 return start
             self._wait_for_poll(before)
 
@@ -241,8 +225,6 @@ class StreamReader(_SimpleStreamReaderWrapper):
             time.sleep(max(rest, MILLISECOND) / SECOND)
             return
         polls = [due, next_poll_of(self._plan.source, before.data, now)]
-        if self._kafka_admission is not None:
-            polls.append(now + POLL_INTERVAL)
         at = earliest_poll(polls)
         # What has been due for long is nothing that this poll could have found.
         ns = MAX_WAIT_S * SECOND if at is None else at - now if at > now else _REST_STEP
@@ -252,18 +234,13 @@ class StreamReader(_SimpleStreamReaderWrapper):
         """Return where a micro-batch goes to, if one is worth it now."""
         plan = self._plan
         hints = plan.signals.driver.read()
-        if self._kafka_admission is None and hints.is_stopping:
+        if hints.is_stopping:
             return None
         # Spark asks when the micro-batch that ended here is written, and commits it with the next
         # one: where a spool is full there would be none.
         if before.data != self._committed:
             self._commit_input(before.data)
-        kafka = _NO_KAFKA_BACKLOG
-        if self._kafka_admission is not None:
-            kafka = self._kafka_admission.read_backlog()
-            # While no broker answers, time passes.
-            hints = plan.signals.driver.read()
-        poll = self._poll(before, hints, kafka)
+        poll = self._poll(before, hints)
         if poll is None:
             return None
         plan.signals.planner.update(backlog=poll.waiting, is_behind=poll.has_more)
@@ -302,15 +279,10 @@ class StreamReader(_SimpleStreamReaderWrapper):
             requested_at=requested_at,
             pressure=pressure,
             suspended=suspended,
-            # An offset that is not new would bring no clock.
-            step=0 if self._kafka_admission is None else before.step + 1,
-            ends=kafka.ends if plan.reports_lag else (),
             backlog_ends=self._backlog_ends(before, poll),
         )
 
-    def _poll(
-        self, before: MicroBatchOffset, hints: DriverHints, kafka: TotalBacklog
-    ) -> _Poll | None:
+    def _poll(self, before: MicroBatchOffset, hints: DriverHints) -> _Poll | None:
         """Poll the input; return None when no broker of it answers: the driver is notified."""
         plan = self._plan
         # This, not when Spark has written the micro-batch down, is its time: a window that ends in
@@ -326,12 +298,12 @@ class StreamReader(_SimpleStreamReaderWrapper):
             limit = limit.share_of(hints.tasks)
         if not self._kafka_sources:
             latest = plan.source.latest_offset(before.data, now, limit)
-            return _Poll(now, steady, is_first, hints, latest, kafka)
+            return _Poll(now, steady, is_first, hints, latest, ())
         polled = self._outage.watch(lambda: plan.source.latest_offset(before.data, now, limit))
         if polled is None:
             return None
         ends = [one.newest_ends for one in self._kafka_sources]
-        return _Poll(now, steady, is_first, hints, polled, TotalBacklog(0, False, ends))
+        return _Poll(now, steady, is_first, hints, polled, ends)
 
     def _measure_last_batch(
         self, before: MicroBatchOffset, poll: _Poll
@@ -360,10 +332,9 @@ class StreamReader(_SimpleStreamReaderWrapper):
         if not self._plan.windows or not poll.waiting:
             return ()
         if poll.is_first:
-            return poll.kafka.ends
+            return poll.ends
         ends = before.backlog_ends
-        planned = list_kafka_ends(before.data) if self._kafka_sources else poll.hints.planned_ends
-        return ends if is_before(planned, ends) else ()
+        return ends if is_before(list_kafka_ends(before.data), ends) else ()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return the pieces of a micro-batch; the first brings the clock with it."""

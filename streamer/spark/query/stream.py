@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from streamer.core.durations import SECOND
-from streamer.core.errors import StreamerError, as_transient
+from streamer.core.errors import StreamAbortedError, StreamerError, as_transient
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.failure_diagnosis import Diagnosis, WaitingInputs
 from streamer.engine.report.batch_progress import BatchMeter
@@ -155,6 +155,8 @@ class Stream:
         """
         assert self.run.query is not None
         self._checkpoint.check_lease()
+        for abort in self.input.host.aborts:
+            raise abort_stream(str(abort), abort.path)
         self.run.rejections.tick()
         FALLBACKS.log_new(self._log)
         try:
@@ -249,6 +251,8 @@ class Stream:
         self.meters.count("input_connection_lost", self.run.labels.input)
         # All that Spark says, traces and all, is for who looks for a fault in the program.
         self._log("DEBUG", error, {"micro_batch": self.run.delivery.batch + 1})
+        if trouble.is_abort:
+            raise abort_stream(trouble.text, trouble.place["path"])
         reason = trouble.text + (f" (at {trouble.place['path']})" if trouble.place else "")
         is_last = retries.is_exhausted or self.run.stopping.is_set()
         self.run.trouble_tracker.note_failure(
@@ -268,3 +272,13 @@ class Stream:
             except NotStartedError as e:
                 # What starts the query can be killed as well: it is one more failure.
                 self._start_error = e.spark_error
+
+
+def abort_stream(text: str, path: str) -> StreamAbortedError:
+    """Return the error that ends a stream because a processor wants it.
+
+    Args:
+        text: what the processor says.
+        path: where it stands.
+    """
+    return StreamAbortedError(f"the processor at {path} ended the stream: {text}", path=path)

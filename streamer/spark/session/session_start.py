@@ -54,7 +54,6 @@ from streamer.spark.jvm.gateway import (
 )
 from streamer.spark.jvm.java import find_java
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
-from streamer.spark.jvm.jvm_options import EXECUTOR_OPTIONS_SETTING
 from streamer.spark.jvm.launchers import write_launcher
 from streamer.spark.jvm.local_files import use_unforked_files
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
@@ -139,6 +138,7 @@ LOCAL_SETTINGS: Mapping[str, str] = {
 }
 
 _GC_OPTION = "-XX:+UseSerialGC"
+_EXECUTOR_OPTIONS_SETTING: Final = "spark.executor.extraJavaOptions"
 
 _CRASH_EXIT_CODES: Final = tuple(
     -number for number in (signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV)
@@ -481,13 +481,13 @@ def _build_settings(name: str, master: str, conf: Mapping[str, str], level: str)
     merged["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
     if not local:
         # Each executor compiles for itself: optimising cost four of them more than their work.
-        users = merged.get(EXECUTOR_OPTIONS_SETTING, "")
+        users = merged.get(_EXECUTOR_OPTIONS_SETTING, "")
         # Java does not start with two collectors.
         other = re.search(r"-XX:\+Use\w*GC\b", users)
         default_options = [
             option for option in JAVA_OPTIONS if not (other and option == _GC_OPTION)
         ]
-        merged[EXECUTOR_OPTIONS_SETTING] = " ".join(filter(None, (*default_options, users)))
+        merged[_EXECUTOR_OPTIONS_SETTING] = " ".join(filter(None, (*default_options, users)))
     settings = SparkConf(loadDefaults=False).setAppName(name).setMaster(with_task_retries(master))
     for key, value in merged.items():
         settings.set(key, value)

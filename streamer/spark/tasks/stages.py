@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache, reduce
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,6 @@ from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.execution import MicroBatch
 from streamer.core.lookup_tables import set_process_tables
 from streamer.core.time_limit import end_process_when_overdue
-from streamer.engine.planner.offset_log import PlannedBatch
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.frame_compression import compress_frames
@@ -81,7 +80,6 @@ _MAX_BATCH_BYTES = 16 << 20
 _Batches = Iterable[pa.RecordBatch]
 
 _MICRO_BATCH_PROPERTY: Final = "streamer.micro_batch"
-_PLANNED_PROPERTY: Final = "streamer.planned"
 _SAMPLES_PROPERTY: Final = "streamer.samples"
 _WINDOWS_PROPERTY: Final = "streamer.windows"
 _CRASHES_PROPERTY: Final = "streamer.crashes"
@@ -180,8 +178,7 @@ def make_pack_stage(
             for row in packed_rows:
                 yield row._replace(shard=names[row.shard])
             if number == 0:
-                planned = current_planned_batch()
-                ends = planned.ends if planned is not None else list_kafka_ends(offset.data)
+                ends = list_kafka_ends(offset.data)
                 sources = {
                     at: list_clock_sources(one, source, ends)
                     for at, one in split_task_plan(task_plan).items()
@@ -343,7 +340,6 @@ def build_frames(
     plan: Plan,
     source: ReplayableSource,
     stream: DataFrame,
-    kafka_rows: Sequence[DataFrame] = (),
 ) -> DataFrame:
     """Return the frames of a stream, from the rows of its source.
 
@@ -351,14 +347,10 @@ def build_frames(
         plan: the stream's plan.
         source: reads the pieces that the rows name.
         stream: the rows.
-        kafka_rows: what stage 1 makes of other sources. They come after ours, which Spark so asks
-            first whether a micro-batch is worth it.
     """
     if plan.window is None:
-        staged = stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
-        return reduce(DataFrame.union, kafka_rows, staged)
-    staged = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
-    rows = reduce(DataFrame.union, kafka_rows, staged)
+        return stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
+    rows = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
     levels = level_count(plan)
     for level in range(levels):
         is_last = level == levels - 1
@@ -415,18 +407,6 @@ def current_micro_batch(part: str = "") -> MicroBatch | None:
         return None
     stream, number = text.split(" ")
     return MicroBatch(stream, int(number), part or str(context.partitionId()))
-
-
-def set_planned_batch(batch: DataFrame, planned: PlannedBatch) -> None:
-    """Pass the planned micro-batch of Spark's log to its tasks, as `set_micro_batch` does."""
-    batch.sparkSession.sparkContext.setLocalProperty(_PLANNED_PROPERTY, planned.to_json())
-
-
-def current_planned_batch() -> PlannedBatch | None:
-    """Return what Spark's log says of the task's micro-batch; None where no Kafka is read."""
-    context = TaskContext.get()
-    text = context.getLocalProperty(_PLANNED_PROPERTY) if context else None
-    return PlannedBatch.from_json(text) if text else None
 
 
 def set_tables(batch: DataFrame, text: str) -> None:

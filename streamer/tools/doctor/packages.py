@@ -103,24 +103,3 @@ def check_extras(has: Callable[[str], bool] = is_installed) -> Iterator[Diagnosi
             yield Diagnosis(name, Severity.NONE, text, install_command(extra))
         else:
             yield Diagnosis(name, Severity.OK, ", ".join(packages))
-
-
-def check_kafka_jars(env: Mapping[str, str], directory: str | None) -> Iterator[Diagnosis]:
-    """Find the jars with which Spark's own source reads Kafka.
-
-    Args:
-        env: the environment; `STREAMER_JARS` names a directory.
-        directory: the one that a config names.
-
-    Raises:
-        StreamerError: a directory that was named lacks one.
-    """
-    from streamer.spark.jars.kafka_jars import find_connector_jars
-
-    jars = find_connector_jars(env, directory)
-    if jars:
-        yield Diagnosis("kafka jars", Severity.OK, str(jars[0].parent))
-        return
-    detail = "not on this machine: the first start of a stream that reads Kafka fetches them"
-    remedy = "where Maven Central cannot be reached, STREAMER_JARS names a directory that has them"
-    yield Diagnosis("kafka jars", Severity.WARNING, detail, remedy)

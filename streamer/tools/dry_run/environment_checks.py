@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from streamer.connectors.files.writable import check_writable_file
 from streamer.core.durations import format_duration
@@ -14,9 +14,6 @@ from streamer.core.errors import StreamerError
 from streamer.plan import Plan
 from streamer.plan.checkpoint_dir import is_remote
 from streamer.sdk.spec import ParsedFields
-from streamer.tools.dry_run.check import CheckResult
-
-_KAFKA_JARS: Final = "kafka jars"
 
 
 def check_java(env: Mapping[str, str]) -> str:
@@ -73,48 +70,19 @@ def check_checkpoint(plan: Plan, directory: str) -> str:
         existing.close()
 
 
-def check_kafka_jars(
-    plan: Plan, section: ParsedFields, env: Mapping[str, str]
-) -> CheckResult | None:
-    """Check for the jars with which Spark reads Kafka; None for an input that takes none.
-
-    Nothing is fetched: where they are not there, whether a start can fetch them is not known.
-    """
-    from streamer.spark.jars.kafka_jars import (
-        find_connector_jars,
-        has_user_connector,
-        needs_connector,
-    )
-
-    if not needs_connector(section, (plan.input,)):
-        return None
-    if has_user_connector(section["conf"]):
-        return CheckResult(
-            _KAFKA_JARS, None, "spark.conf names them: Spark finds them when it starts"
-        )
-    try:
-        jars = find_connector_jars(env, section["jars_directory"])
-    except StreamerError as e:
-        return CheckResult(_KAFKA_JARS, False, str(e))
-    if jars:
-        return CheckResult(_KAFKA_JARS, True, str(jars[0].parent))
-    text = "not on this machine: a start fetches them from Maven Central, and ends where it cannot"
-    return CheckResult(_KAFKA_JARS, None, f"{text}; STREAMER_JARS names a directory that has them")
-
-
 def check_spark(plan: Plan, section: ParsedFields, env: Mapping[str, str]) -> str:
     """Start a Spark session as the config's `spark` section says, and stop it.
 
     Raises:
         StreamerError: it does not start; the text has its last words.
     """
-    from streamer.spark.jars.kafka_jars import stream_spark_settings
+    from streamer.spark.jars.spark_settings import stream_spark_settings
     from streamer.spark.session.session_start import start_session
 
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         pass
 
-    conf = stream_spark_settings(plan, section, env, log)
+    conf = stream_spark_settings(section, env, log)
     began = time.monotonic_ns()
     session = start_session(f"streamer dry-run {plan.name}", plan.master, conf, log, "OFF")
     elapsed = time.monotonic_ns() - began

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from streamer.components.catalog import find_input_batching
 from streamer.config.partial import PartialConfig
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
-_KAFKA_INPUTS: Final = frozenset({"kafka", "kafka_franz", "redpanda"})
+_KAFKA_INPUTS: Final = frozenset({"kafka", "kafka_franz", "redpanda", "redpanda_common"})
 _FILE_INPUTS: Final = frozenset({"file", "csv"})
 _REPLAYABLE_INPUTS: Final = _KAFKA_INPUTS | _FILE_INPUTS | {"generate", "sql_select"}
 """Inputs whose messages a restart reads again by their position."""
@@ -48,6 +49,14 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "On a cluster, each machine has a rate limit local of its own.",
         "Use redis where machines share it.",
     ),
+    **{
+        (Kind.PROCESSOR, name): (
+            "ollama_server",
+            f"The processor {name} starts no server, and gets a model only when it is missing.",
+            "Run `ollama serve`, and set server_address where it is elsewhere.",
+        )
+        for name in ("ollama_chat", "ollama_embeddings")
+    },
     (Kind.OUTPUT, "switch"): (
         "switch_order",
         "The output switch keeps the order among its cases; Benthos does not.",
@@ -185,6 +194,16 @@ def _compare_batching(config: PartialConfig) -> Iterator[Difference]:
                     f"The field batching.period of {one.name} is the least distance of two "
                     "micro-batches, and each micro-batch ends a batch.",
                 )
+    for one in _inputs(config):
+        batching = find_input_batching(one)
+        if batching is not None and batching.get("period"):
+            yield Difference(
+                "input_batching_period",
+                one.line,
+                f"The field batching.period of {one.name} is the least distance of two "
+                "micro-batches; Connect waits for so long until a batch is full.",
+                "A batch has messages of one partition, and the end of a micro-batch closes it.",
+            )
 
 
 def _compare_components(config: PartialConfig) -> Iterator[Difference]:

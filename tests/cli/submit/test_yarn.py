@@ -17,7 +17,6 @@ import pytest
 from streamer.cli.main import invoke
 from streamer.cli.submit import driver
 from streamer.spark.cluster.standalone_master import DriverStatus
-from streamer.spark.jars.kafka_jars import KAFKA_JARS
 
 CONFIG = """\
 input: { generate: { mapping: 'root = env("SUBMIT_A")', count: 1 } }
@@ -122,23 +121,6 @@ def test_a_checkpoint_may_be_elsewhere_and_a_driver_supervised(
     assert url in sent["job"]["arguments"] and sent["job"]["outcome"] is None
     assert "spark.yarn.maxAppAttempts" not in sent["conf"]
     assert "STREAMER_JARS" not in sent["job"]["beside"] and "spark.jars" not in sent["conf"]
-
-
-def test_the_jars_for_kafka_lie_where_the_driver_looks_for_them(
-    folder: Path, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jars = [folder / f"{name}-1.0.jar" for name in KAFKA_JARS]
-    for jar in jars:
-        jar.write_bytes(b"jar")
-    monkeypatch.setenv("STREAMER_JARS", str(folder))
-    (folder / "kafka.yaml").write_text(
-        "input: {redpanda: {seed_brokers: ['kafka:9092'], topics: [cars]}}\noutput: {drop: {}}\n"
-        "spark: {kafka: {reader: jvm}, environment: installed, conf: {spark.jars: /opt/own.jar}}\n"
-    )
-    assert invoke(["submit", "kafka.yaml", "--master", "yarn", "--checkpoint", "ck"]) == 0
-    assert sent["conf"]["spark.jars"].split(",") == ["/opt/own.jar", *map(str, jars)]
-    # YARN puts a link to each into the container's directory.
-    assert sent["job"]["beside"]["STREAMER_JARS"] == "."
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from types import SimpleNamespace
 
@@ -139,54 +138,32 @@ def test_a_micro_batch_is_bounded_by_what_is_not_the_default():
     assert source(f"{REDPANDA}, {limit}, enabled: true}}").bound == 7
 
 
-def test_spark_is_told_all_of_it():
-    fields = (
-        "kafka_franz: {seed_brokers: ['a:1', 'b:2'], topics: [t, u], rack_id: r, client_id: me, "
-        "min_partitions: 6, fail_on_data_loss: false, fetch_min_bytes: 1kB, fetch_max_wait: 2s, "
-        "transaction_isolation_level: read_committed"
-    )
-    assert source(fields).spark_options(1000) == {
-        "kafka.bootstrap.servers": "a:1,b:2",
-        "kafka.security.protocol": "PLAINTEXT",
-        "kafka.client.id": "me",
-        "kafka.client.rack": "r",
-        "kafka.connections.max.idle.ms": "20000",
-        "kafka.metadata.max.age.ms": "300000",
-        # What the broker may wait for is added.
-        "kafka.request.timeout.ms": "12000",
-        "kafka.fetch.max.bytes": "52428800",
-        "kafka.fetch.max.wait.ms": "2000",
-        "kafka.fetch.min.bytes": "1000",
-        "kafka.max.partition.fetch.bytes": "1048576",
-        "kafka.allow.auto.create.topics": "false",
-        "kafka.isolation.level": "read_committed",
-        "subscribe": "t,u",
-        "startingOffsets": "earliest",
-        "failOnDataLoss": "false",
-        "includeHeaders": "true",
-        "maxOffsetsPerTrigger": "1000",
-        "minPartitions": "6",
-    }
-    assert (
-        source(f"{KAFKA}, max_messages_per_trigger: 10").spark_options(1000)["maxOffsetsPerTrigger"]
-        == "10"
-    )
-    assigned = source("kafka: {addresses: [a], topics: ['t:0-1']").spark_options(5)
-    assert json.loads(assigned["assign"]) == {"t": [0, 1]}
-
-
 def test_a_token_is_read_from_its_cache_when_the_stream_starts():
     text = f"""
 cache_resources: [{{label: tokens, memory: {{init_values: {{kafka: opaque}}}}}}]
 input: {{{KAFKA}, sasl: {{mechanism: OAUTHBEARER, token_cache: tokens, token_key: KEY}}}}}}
 """
     found = built(text.replace("KEY", "kafka"))
-    assert found.source.connection.sasl.token == ""
-    # It is had, and is none that Java reads.
-    with pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"):
-        found.open(SimpleNamespace(is_local=True))
+    found.check_token()
+    # Workers and the planner ask the cache themselves.
+    sasl = pickle.loads(pickle.dumps(found.source)).connection.sasl
+    assert sasl.token == "" and sasl.current_token() == "opaque"
+    assert sasl == found.source.connection.sasl and "opaque" not in repr(found)
     with pytest.raises(StreamerError, match="cannot be had: key does not exist; put it into"):
         built(text.replace("KEY", "other")).open(SimpleNamespace(is_local=True))
+
+
+def test_a_token_that_is_replaced_in_its_cache_is_the_next_that_is_sent(tmp_path):
+    text = f"""
+cache_resources: [{{label: tokens, file: {{directory: {tmp_path}}}}}]
+input: {{{KAFKA}, sasl: {{mechanism: OAUTHBEARER, token_cache: tokens, token_key: kafka}}}}}}
+"""
+    (tmp_path / "kafka").write_text("one")
+    connection = built(text).source.connection
+    assert connection.sasl.current_token() == "one"
+    (tmp_path / "kafka").write_text("two")
+    assert connection.sasl.current_token() == "two"
+    assert connection.librdkafka_settings()["oauth_cb"]("")[0] == "two"
 
 
 def test_secrets_are_not_shown():

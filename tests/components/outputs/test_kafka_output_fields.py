@@ -163,7 +163,7 @@ def meaning(name: str, more: Mapping[str, Any]) -> tuple[Any, ...]:
     message = Message(b"a", {"m": "1", "window_end_timestamp": "2026-01-01T00:00:00Z"})
     return (
         worker.connection,
-        None if worker.token is None else worker.token(),
+        worker.connection.sasl and worker.connection.sasl.current_token(),
         settings(worker.producer._settings),
         None if worker.transactions is None else settings(worker.transactions._producer_settings),
         type(worker.chooser),

@@ -14,6 +14,8 @@ from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
 from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.message_size import mean_message_size
+from streamer.connectors.kafka.input.message_times import read_message_times
 from streamer.connectors.kafka.input.partition_fetcher import (
     FetchSettings,
     PartitionFetcher,
@@ -108,12 +110,9 @@ def test_what_is_gone_is_an_error_or_left_out(fetcher: Any, kafka: Kafka) -> Non
         read(fetcher(), topic, 20, 30)
 
 
-def test_a_topic_that_is_not_there_is_waited_for_and_not_made(
-    fetcher: Any, kafka: Kafka, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streamer.connectors.kafka.input.partition_fetcher.READ_TIMEOUT_S", 1.0)
+def test_a_topic_that_is_not_there_is_waited_for_and_not_made(fetcher: Any, kafka: Kafka) -> None:
     with pytest.raises(KafkaError, match="never-made:0 has given nothing from offset 0 on"):
-        read(fetcher(), "never-made", 0, 1)
+        read(fetcher(progress_timeout_s=1.0), "never-made", 0, 1)
     assert "never-made" not in kafka.topics()
 
 
@@ -151,3 +150,25 @@ def test_the_planner_is_woken_for_what_comes_and_for_nothing_else(kafka: Kafka) 
         watch.note_poll({(topic, 0): 1, (topic, 1): 1 + number})
     time.sleep(0.3)
     assert len(woken) == 2
+
+
+@pytest.mark.parametrize("codec", ["snappy", "zstd"])
+def test_sizes_and_times_are_sampled(kafka: Kafka, codec: str) -> None:
+    topic = kafka.create(f"sampled-{codec}", partitions=2)
+    records = [Record(b"v" * 90, b"key", (("h", b"123456"),), 0, timestamp=n) for n in range(80)]
+    kafka.produce(topic, *records, compression_type=codec)
+    kafka.produce(topic, Record(b"", None, (), 1), transaction=f"sampling-{codec}")  # 0, mark 1
+    kafka.produce(topic, Record(b"", None, (), 1, timestamp=7_000))
+    connection = Connection((kafka.bootstrap,))
+    begins = {(topic, 0): 0, (topic, 1): 0}
+    assert mean_message_size(connection, begins, {(topic, 0): 80}) == 100
+    assert mean_message_size(connection, begins, {(topic, 0): 0}) is None
+    ranges = [
+        PartitionRange(topic, 0, 41, 80),
+        PartitionRange(topic, 1, 1, 3),
+        # What is not there is not waited for.
+        PartitionRange("nowhere", 0, 0, 9),
+    ]
+    began = time.monotonic()
+    assert read_message_times(connection, ranges) == {(topic, 0): 41, (topic, 1): 7_000}
+    assert time.monotonic() - began < 30

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.engine.driver.kafka_connection import KafkaConnections
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 
 
 class Reading:
@@ -22,7 +21,7 @@ class Reading:
 
 
 def child_of(reading: Any) -> StreamKafkaInput:
-    return StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), reading)
+    return StreamKafkaInput(reading)
 
 
 def soon(holds: Callable[[], bool]) -> None:

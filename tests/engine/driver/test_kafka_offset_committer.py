@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from streamer.connectors.kafka.input.data_loss import DataLostError, SkippedMessages
-from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
+from streamer.connectors.kafka.input.opened_input import Backlog, Offsets
 from streamer.engine.driver.kafka_offset_committer import KafkaOffsetCommitter
-from streamer.engine.planner.kafka_inputs import KafkaInputRef, StreamKafkaInput
+from streamer.engine.planner.kafka_inputs import StreamKafkaInput
 
 
 class Reading:
@@ -50,7 +50,7 @@ class Reading:
 
 
 def child_of(reading: Any) -> StreamKafkaInput:
-    return StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), reading)
+    return StreamKafkaInput(reading)
 
 
 class Kept:

@@ -23,8 +23,6 @@ WHOLE = MicroBatchOffset(
     requested_at=3,
     pressure=BackPressure(((1, 2), (4, 5)), 1, 2),
     suspended=8,
-    step=4,
-    ends=[{"cars": {"0": 7}}],
     backlog_ends=[{"cars": {"0": 9}}],
 )
 PLAIN_JSON = (
@@ -34,8 +32,7 @@ PLAIN_JSON = (
 WHOLE_JSON = (
     '{"version": 1, "data": {"pos": 20}, "tick": 7, "start": "a", "ended": true, '
     '"folded": ["m", 9], "lag": true, "time": 5, "pieces": 2, "woken": 3, '
-    '"pressure": [[[1, 2], [4, 5]], 1, 2], "stood": 8, "step": 4, "ends": [{"cars": {"0": 7}}], '
-    '"backlog_ends": [{"cars": {"0": 9}}]}'
+    '"pressure": [[[1, 2], [4, 5]], 1, 2], "stood": 8, "backlog_ends": [{"cars": {"0": 9}}]}'
 )
 
 
@@ -50,6 +47,7 @@ def test_what_spark_writes_keeps_its_keys_and_is_read_again(offset, text):
 def test_an_offset_of_a_former_version_is_read_without_a_version():
     fields = json.loads(WHOLE_JSON)
     del fields["version"]
+    fields |= {"step": 4, "ends": [{"cars": {"0": 7}}]}  # beside Spark's own source of Kafka
     assert MicroBatchOffset.from_fields(fields) == WHOLE
     assert MicroBatchOffset.from_fields({"data": {"pos": 20}}) == MicroBatchOffset({"pos": 20})
     before_times = {"data": {}, "tick": 7, "start": "a", "ended": False, "floor": 5}

@@ -10,7 +10,7 @@ from streamer.engine.planner.planner_channels import DriverHints, PlannerChannel
 from streamer.engine.report.batch_work import BatchWork
 from streamer.sdk.input.replayable import FileExtent
 
-DRIVER = DriverHints(7, True, 5, [{"a": {"0": 1}}], 2, 3, 9, 4, BatchWork(1, 2, 3, 4, 5), True)
+DRIVER = DriverHints(7, True, 5, 2, 3, 9, 4, BatchWork(1, 2, 3, 4, 5), True)
 PLANNER = PlannerHints("no broker answers", True, 40, True, FileExtent("2 files", 0, 8, 10), 7)
 
 

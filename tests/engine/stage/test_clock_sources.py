@@ -11,7 +11,6 @@ from streamer.connectors.merged_source import ChildPiece, MergedSource
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
-from streamer.engine.planner.kafka_inputs import EmptySource
 from streamer.engine.stage.clock_sources import list_clock_sources, name_clock_source
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import make_plan
@@ -41,8 +40,8 @@ def task_plan(more: str, text: str = CONFIG) -> TaskPlan:
 
 
 def sources() -> Any:
-    inner = MergedSource({"files": object(), "1": EmptySource()})  # type: ignore[dict-item]
-    return MergedSource({"orders": EmptySource(), "1": inner})  # type: ignore[dict-item]
+    inner = MergedSource({"files": object(), "1": Partitioned()})  # type: ignore[dict-item]
+    return MergedSource({"orders": Partitioned(), "1": inner})  # type: ignore[dict-item]
 
 
 ENDS = [{"orders": {"0": 5, "1": 0}}, {"a": {"0": 1}, "b": {"3": 0}}]

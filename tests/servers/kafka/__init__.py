@@ -1,12 +1,9 @@
 """A real Kafka broker for tests: one JVM, from jars that Maven fetched.
 
-They are in STREAMER_BROKER_JARS, or else in `~/.cache/streamer/broker`; the jars with which Spark
-reads Kafka where a stream finds them: STREAMER_JARS or `~/.cache/streamer/jars`. To fetch both:
+They are in STREAMER_BROKER_JARS, or else in `~/.cache/streamer/broker`. To fetch them:
 
     mvn -f deploy/dev/broker-pom.xml dependency:copy-dependencies \\
         -DoutputDirectory="$HOME/.cache/streamer/broker"
-    mvn -f deploy/jars/pom.xml dependency:copy-dependencies \\
-        -DoutputDirectory="$HOME/.cache/streamer/jars"
 
 as `.ci/run` does; where they are not, tests are skipped and say so.
 

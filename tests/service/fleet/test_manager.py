@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from streamer.core.errors import StreamerError
+from streamer.core.errors import StreamAbortedError, StreamerError
 from streamer.service.fleet.deploys import ChangeOptions
 from streamer.service.fleet.errors import (
     BadConfigError,
@@ -84,9 +84,12 @@ def test_what_does_not_start_leaves_what_was_there(tmp_path: Path) -> None:
         assert [one.number for one in service.manager.revisions("a")] == [2, 1]
 
 
-@pytest.mark.parametrize("error", [StreamerError, ValueError, SystemExit])
+@pytest.mark.parametrize(
+    ("error", "starts"),
+    [(StreamerError, 3), (ValueError, 3), (SystemExit, 3), (StreamAbortedError, 1)],
+)
 def test_a_stream_that_fails_is_started_again_a_few_times_and_others_see_nothing(
-    tmp_path: Path, error: type[Exception]
+    tmp_path: Path, error: type[Exception], starts: int
 ) -> None:
     stage = Stage(breaks={"broken"}, error=error)
     with pretended(tmp_path, stage=stage) as service:
@@ -94,7 +97,7 @@ def test_a_stream_that_fails_is_started_again_a_few_times_and_others_see_nothing
         deploys.create("good", config_text("one"), WISH)
         deploys.create("a", config_text("broken"), WISH)
         service.wait_for("a", "failed")
-        assert [name for name, _ in stage.started] == ["good", "a", "a", "a"]
+        assert [name for name, _ in stage.started] == ["good", *["a"] * starts]
         status = service.manager.registry.get("a").status()
         assert status["active"] is False and "it broke" in status["reason"]
         assert service.state("good") == "running"

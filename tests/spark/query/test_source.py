@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from streamer.config import parse_config
-from streamer.connectors.kafka.input.opened_input import Backlog, MetadataSettings, Offsets
+from streamer.connectors.kafka.input.opened_input import Offsets
+from streamer.connectors.kafka.input.positions import KafkaPosition, list_kafka_ends
 from streamer.core.durations import SECOND
-from streamer.engine.planner.kafka_inputs import EmptySource, KafkaInputRef, StreamKafkaInput
 from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import MicroBatchOffset, PlannerChannel
 from streamer.engine.planner.trigger import BatchClock
@@ -30,6 +30,7 @@ from streamer.spark.query.source import SourcePlan, StreamReader
 from streamer.window import MicroBatchInfo, SystemWindow
 from streamer.window.settings.back_pressure import BackPressure
 from tests.components.inputs.reading import built
+from tests.spark.query.empty_source import EmptySource
 
 PACING = PacingSettings(0)
 
@@ -315,15 +316,24 @@ def test_an_offset_says_how_long_the_stream_itself_had_the_micro_batch_before_in
         assert info_of(other.latestOffset(third, None)).pressure is None  # type: ignore[arg-type]
 
 
-class Topic:
+class Topic(EmptySource):
     """A Kafka input of one partition that ends where it is told to."""
+
+    has_partitions = True
 
     def __init__(self, end: int) -> None:
         self.end = end
+        self.most = 100
 
-    def backlog(self, known: Offsets) -> Backlog:
-        waiting = self.end - (known["cars"]["0"] if known else 0)
-        return Backlog(waiting, waiting > 100, {"cars": {"0": self.end}})
+    @property
+    def newest_ends(self) -> Offsets:
+        return {"cars": {"0": self.end}}
+
+    def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
+        at = list_kafka_ends(start)[0]["cars"]["0"] if start else 0
+        until = min(self.end, at + self.most)
+        position = KafkaPosition({("cars", 0): until}).to_offset()
+        return LatestOffset(position, self.end - at, has_more=self.end > until)
 
 
 def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
@@ -331,35 +341,30 @@ def test_where_kafka_ended_at_the_start_stands_in_offsets_until_it_is_reached(
 ) -> None:
     signals, topic = PlannerChannel(tmp_path / "signals"), Topic(250)
     signals.clear()
-    child = StreamKafkaInput(KafkaInputRef(0, (), (), MetadataSettings()), topic)  # type: ignore[arg-type]
 
     def look(start: dict[str, Any], name: str, window: SystemWindow | None) -> dict[str, Any]:
         windows = () if window is None else (window,)
-        plan = SourcePlan(EmptySource(), windows, name, signals, Limit(), PACING, 2, kafka=(child,))
+        plan = SourcePlan(topic, windows, name, signals, Limit(), PACING, 2)
         return StreamReader(plan).latestOffset(start, None)  # type: ignore[arg-type]
-
-    def taken(end: int) -> None:
-        signals.driver.update(planned_ends=[{"cars": {"0": end}}])
 
     window = SystemWindow(size=10 * SECOND)
     first: dict[str, Any] = {"data": {}, "tick": 0, "start": "", "ended": False}
     stood = [{"cars": {"0": 250}}]
     assert "backlog_ends" not in look(first, "a", None), "nothing closes"
     at = look(first, "a", window)
-    assert at["backlog_ends"] == stood
+    assert at["backlog_ends"] == stood and list_kafka_ends(at["data"]) == [{"cars": {"0": 100}}]
     # What comes meanwhile is not of the backlog.
-    taken(100)
-    topic.end = 400
+    topic.end = 600
     at = look(at, "a", window)
     assert at["backlog_ends"] == stood
-    taken(200)
     # The process that plans may be another one now: what it needs is in the log.
     at = look(at, "a", window)
     assert at["backlog_ends"] == stood
-    taken(300)
     at = look(at, "a", window)
     assert "backlog_ends" not in at
     # Another start has its own, unless nothing waits.
-    assert look(at, "b", window)["backlog_ends"] == [{"cars": {"0": 400}}]
-    taken(400)
+    assert look(at, "b", window)["backlog_ends"] == [{"cars": {"0": 600}}]
+    topic.most = 1000
+    at = look(at, "b", window)
+    signals.driver.update(due=1)
     assert "backlog_ends" not in look(at, "c", window)

@@ -17,7 +17,6 @@ from streamer.connectors.spool.processed_source import ProcessedSource
 from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import MILLISECOND, SECOND
-from streamer.engine.planner.kafka_inputs import EmptySource
 from streamer.engine.planner.pacing import PacingSettings
 from streamer.engine.planner.planner_channels import PlannerChannel
 from streamer.engine.planner.trigger import BatchClock
@@ -28,6 +27,7 @@ from streamer.spark.query.source import SourcePlan, StreamReader
 from streamer.window import SystemWindow
 from tests.components.inputs.reading import built
 from tests.slowness import wall_slowness
+from tests.spark.query.empty_source import EmptySource
 
 _TURNS = 200
 _FOREVER = 3600 * SECOND

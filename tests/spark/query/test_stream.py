@@ -3,11 +3,12 @@
 import json
 import random
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from streamer.core.errors import StreamerError
+from streamer.core.errors import StreamAbortedError, StreamerError
 from tests.bench.jobs import GROUPS
 from tests.bench.traffic import chunks
 from tests.processes import children, command
@@ -320,3 +321,44 @@ def test_workers_of_both_stages_are_forked_by_one_daemon(run_stream, session, tm
     commands = map(command, children(java))
     # Each imports all that workers need.
     assert len([one for one in commands if "streamer.spark.fork_server.worker_daemon" in one]) == 1
+
+
+def test_a_crash_ends_the_stream_and_another_config_goes_on_from_there(run_stream, tmp_path):
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"{n}\n" for n in range(10)))
+    text = f"""
+input: {{ file: {{ paths: [ {source} ] }} }}
+output:
+  fallback:
+    - broker: {{ outputs: [ {{ file: {{ path: {target} }} }} ] }}
+    - drop: {{}}
+"""
+    crash = """
+  processors:
+    - switch: [ { check: this == 5, processors: [ { crash: 'it is ${! content() }' } ] } ]
+"""
+    with pytest.raises(StreamAbortedError, match=r"\.0 ended the stream: it is 5$"):
+        run_stream(text + crash, seconds=60)
+    assert not target.exists() or not target.read_text()
+    run_stream(text)
+    assert target.read_text().split() == [str(n) for n in range(10)]
+
+
+def test_streams_of_one_program_pass_messages_on(run_stream, tmp_path):
+    source, target = tmp_path / "in", tmp_path / "out"
+    source.write_text("".join(f"{n}\n" for n in range(10_000)))
+    first = f"""
+input: {{ file: {{ paths: [ {source} ] }} }}
+pipeline: {{ processors: [ {{ mapping: 'meta n = this' }} ] }}
+output: {{ inproc: numbers }}
+"""
+    second = f"""
+input: {{ inproc: numbers }}
+pipeline: {{ processors: [ {{ mapping: 'root = @n * 2' }} ] }}
+output: {{ file: {{ path: {target} }} }}
+"""
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(run_stream, first, checkpoint="first", seconds=60)
+        run_stream(second, checkpoint="second", until=lambda now: now.messages == 10_000)
+        assert sent.result().last.messages == 10_000
+    assert target.read_text().split() == [str(2 * n) for n in range(10_000)]

@@ -203,14 +203,6 @@ def test_an_extra_that_is_missing_says_what_it_is_for() -> None:
     assert found["extra redis"].severity == Severity.OK
 
 
-def test_jars_that_a_config_needs_are_a_warning_where_they_are_missing(tmp_path: Path) -> None:
-    env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
-    found = only(packages.check_kafka_jars(env, None))
-    assert (found.severity, "STREAMER_JARS" in found.remedy) == ("warning", True)
-    wrong = diagnose("kafka jars", lambda: packages.check_kafka_jars(env, str(tmp_path)))
-    assert only(wrong).severity == Severity.ERROR
-
-
 def test_a_check_that_fails_is_a_diagnosis() -> None:
     def fail() -> Iterator[Diagnosis]:
         raise StreamerError("no such thing")

@@ -179,24 +179,3 @@ def test_a_checkpoint_that_cannot_be_made_is_named(place: str, directory: Path) 
 
 
 KAFKA = "input: { redpanda: { seed_brokers: [ 'a:1' ], topics: [ t ] } }\n"
-
-
-def test_kafkas_jars_are_looked_for_and_not_fetched(tmp_path: Path) -> None:
-    def looked(text: str, **env: str) -> CheckResult | None:
-        config = parse_config(text, env={})
-        given = {"XDG_CACHE_HOME": str(tmp_path / "cache"), **env}
-        return environment_checks.check_kafka_jars(make_plan(config, "OFF"), config.spark, given)
-
-    assert looked("input: { stdin: {} }") is None is looked(KAFKA)
-    by_jvm = KAFKA + "spark: { kafka: { reader: jvm } }"
-    empty = looked(by_jvm, STREAMER_JARS=str(tmp_path))
-    assert empty is not None and empty.ok is False
-    assert f"STREAMER_JARS names {tmp_path}, which" in empty.detail
-    named = looked(
-        by_jvm.replace("jvm } }", "jvm }, conf: { spark.jars: /x/spark-sql-kafka.jar } }")
-    )
-    assert named is not None and named.ok is None and "spark.conf names them" in named.detail
-    absent = looked(by_jvm)
-    assert absent is not None
-    assert absent.ok or absent.detail.startswith("not on this machine: a start fetches them")
-    assert not (tmp_path / "cache").exists()

@@ -70,6 +70,16 @@ class TestFindDifferences:
             text = f"{SILENT}output:\n  {output % given}\n"
             assert list(subjects(tmp_path, text)) == found
 
+    @pytest.mark.parametrize("name", ["kafka_franz", "kafka"])
+    def test_a_period_of_a_kafka_input_is_a_distance_of_micro_batches(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        brokers = "addresses" if name == "kafka" else "seed_brokers"
+        kafka = f"{name}: {{{brokers}: [a], topics: [b], batching: {{%s}}}}"
+        for given, found in (("period: 1s", ["input_batching_period"]), ("count: 9", [])):
+            text = SILENT.replace("generate: {mapping: root = 1}", kafka % given)
+            assert [*subjects(tmp_path, text)][1:] == found
+
     def test_one_for_each_subject(self, tmp_path: Path) -> None:
         given = "broker: {inputs: [{file: {paths: [a]}}, {csv: {paths: [b]}}]}"
         text = SILENT.replace("generate: {mapping: root = 1}", given)

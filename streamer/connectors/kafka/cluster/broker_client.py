@@ -34,15 +34,13 @@ class BrokerClient:
     does not come back by itself, and brokers may have moved.
     """
 
-    def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
+    def __init__(self, connection: Connection) -> None:
         """Take how brokers are reached; nothing is imported or connected before the first question.
 
         Args:
             connection: how they are reached.
-            token: returns the token of OAUTHBEARER when one is needed; otherwise the connection's.
         """
         self._connection = connection
-        self._token = token
         self._lock = threading.Lock()
         self._session: BrokerSession | None = None
         self._process = 0
@@ -101,7 +99,7 @@ class BrokerClient:
             if self._session is None or self._process != os.getpid():
                 from streamer.connectors.kafka.cluster.broker_session import BrokerSession
 
-                self._session = BrokerSession(self._connection, self._token)
+                self._session = BrokerSession(self._connection)
                 self._process = os.getpid()
             session = self._session
             session.users += 1

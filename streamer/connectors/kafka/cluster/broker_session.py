@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections import deque
@@ -19,15 +20,17 @@ from typing import Any, Final, TypeVar
 
 import kafka.errors as kafka_errors
 from kafka.future import Future
+from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafka.net.selector import NetworkSelector
-from kafka.net.transport import KafkaTCPTransport
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.connection_errors import ConnectionFailure
 from streamer.connectors.kafka.cluster.errors import OutOfTimeError
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
+from streamer.connectors.kafka.security.sasl import Sasl
 
 T = TypeVar("T")
 
@@ -56,7 +59,7 @@ class BrokerSession:
         users: questions that use it now, counted by its owner.
     """
 
-    def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
+    def __init__(self, connection: Connection) -> None:
         """Begin; it is connected when it is asked first.
 
         Raises:
@@ -64,8 +67,7 @@ class BrokerSession:
         """
         settings = connection.kafka_python_settings()
         if connection.sasl is not None:
-            source = token or (lambda: connection.sasl.token if connection.sasl else "")
-            settings["sasl_oauth_token_provider"] = _Token(source, connection.sasl.extensions)
+            settings["sasl_oauth_token_provider"] = _Token(connection.sasl)
         _LOG.setLevel(logging.CRITICAL + 1)
         self.leaders: dict[PartitionRef, int] = {}
         self.coordinators: dict[str, int] = {}
@@ -194,8 +196,6 @@ class _Manager(KafkaConnectionManager):
             node = self.cluster.broker_metadata(node_id)
             address = f"{node.host}:{node.port}"
             conn.close_future.add_errback(lambda error: self._note(address, error))
-            limit_ms = self.socket_connection_setup_timeout_ms(node_id)
-            self._net.call_later(limit_ms * 1.2 / 1000, lambda: _give_up(conn))
         return conn
 
     def connections(self) -> list[Any]:
@@ -203,7 +203,22 @@ class _Manager(KafkaConnectionManager):
         return list(self._watched.values())
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        transport = await super()._build_transport(node, timeout_at=timeout_at)
+        options = self.config["socket_options"]
+        net, place = self._net, (node.host, node.port)
+        sock = await create_connection(
+            net, *place, options, proxy_url=_ClosingSocket.URL, timeout_at=timeout_at
+        )
+        try:
+            transport = self._wrap(sock, node.host)
+            sock = transport._sock  # with TLS another object has it
+            await _shake_hands(self._net, transport, timeout_at)
+        except BaseException as error:
+            # kafka-python would leave it to the garbage collector, and an error that is kept
+            # keeps it open.
+            sock.close()
+            if not isinstance(error, Exception) or isinstance(error, kafka_errors.KafkaError):
+                raise
+            raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from None
         receive = transport._sock_recv
         if type(transport) is KafkaTCPTransport:
             # It would receive 4 KiB at once: 10 to 20 % of what a small record costs.
@@ -218,8 +233,40 @@ class _Manager(KafkaConnectionManager):
         transport._sock_recv = receive_all
         return transport
 
+    def _wrap(self, sock: socket.socket, host: str) -> Any:
+        if not self.ssl_enabled:
+            return KafkaTCPTransport(self._net, sock, host=host)
+        settings = {name: value for name, value in self.config.items() if name.startswith("ssl_")}
+        return KafkaSSLTransport(self._net, sock, host=host, **settings)
+
     def _note(self, address: str, error: Exception) -> None:
         self._on_failure(ConnectionFailure(time.monotonic(), address, error, self.bootstrapped))
+
+
+async def _shake_hands(net: Any, transport: Any, timeout_at: float | None) -> None:
+    """Begin TLS, where there is TLS; kafka-python would wait for a silent broker for ever."""
+    while isinstance(transport, KafkaSSLTransport):
+        try:
+            transport._sock.do_handshake()
+            return
+        except ssl.SSLWantReadError:
+            await net.wait_read(transport._sock, timeout_at=timeout_at)
+        except ssl.SSLWantWriteError:
+            await net.wait_write(transport._sock, timeout_at=timeout_at)
+
+
+class _ClosingSocket(KafkaNetSocket):
+    """Connects as kafka-python does where there is no proxy, and closes what does not connect."""
+
+    SCHEMES = ("streamer-direct",)
+    URL: Final = "streamer-direct://"
+
+    async def sock_connect(self, net: Any, sock: socket.socket, *args: Any, **more: Any) -> Any:
+        try:
+            return await super().sock_connect(net, sock, *args, **more)
+        except BaseException:
+            sock.close()
+            raise
 
 
 def _receive(sock: socket.socket) -> tuple[bytes, Exception | None]:
@@ -233,22 +280,15 @@ def _receive(sock: socket.socket) -> tuple[bytes, Exception | None]:
     return data, None if data else kafka_errors.KafkaConnectionError("socket disconnected")
 
 
-def _give_up(conn: Any) -> None:
-    """End a connection whose TLS handshake nobody answers: kafka-python waits without a limit."""
-    if conn.initializing and conn.transport is None:
-        conn.close(kafka_errors.KafkaTimeoutError("no handshake"))
-
-
 class _Token(AbstractTokenProvider):
     """Hands kafka-python the token of OAUTHBEARER."""
 
-    def __init__(self, source: Callable[[], str], extensions: Mapping[str, str]) -> None:
+    def __init__(self, sasl: Sasl) -> None:
         super().__init__()
-        self._source = source
-        self._extensions = dict(extensions)
+        self._sasl = sasl
 
     def token(self) -> str:
-        return self._source()
+        return self._sasl.current_token()
 
     def extensions(self) -> dict[str, str]:
-        return self._extensions
+        return dict(self._sasl.extensions)

@@ -54,16 +54,14 @@ class Topic(NamedTuple):
 class ClusterClient:
     """A client of a cluster. Errors are raised as `KafkaError`."""
 
-    def __init__(self, connection: Connection, token: Callable[[], str] | None = None) -> None:
+    def __init__(self, connection: Connection) -> None:
         """Take how it is reached; it is connected when it is asked first.
 
         Args:
             connection: how it is reached.
-            token: returns the token of OAUTHBEARER when one is needed; otherwise the connection's.
         """
         self._connection = connection
-        self._token = token
-        self._client = BrokerClient(connection, token)
+        self._client = BrokerClient(connection)
         self._lock = threading.Lock()
         self._groups: dict[str, GroupClient] = {}
 
@@ -78,10 +76,6 @@ class ClusterClient:
     def cluster_id(self, timeout_s: float) -> str:
         """Return the cluster's id, which its brokers share; empty when they have none."""
         return self._fetch_metadata((), timeout_s).cluster
-
-    def broker_addresses(self, timeout_s: float) -> list[str]:
-        """Return the addresses of all brokers, as they tell them themselves."""
-        return self._fetch_metadata((), timeout_s).brokers
 
     def ping(self, topic: str | None, timeout: float) -> None:
         """Send one request, to check that brokers answer and lead what is read.
@@ -259,7 +253,7 @@ class ClusterClient:
     def _group_client(self, group: str) -> GroupClient:
         with self._lock:
             if group not in self._groups:
-                client = BrokerClient(self._connection, self._token)
+                client = BrokerClient(self._connection)
                 self._groups[group] = GroupClient(group, client)
             return self._groups[group]
 

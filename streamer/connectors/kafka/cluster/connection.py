@@ -1,16 +1,14 @@
-"""Settings of a connection to Kafka, for its clients: kafka-python, librdkafka and Java's."""
+"""Settings of a connection to Kafka, for its clients: kafka-python and librdkafka."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from streamer import __version__
 from streamer.connectors.kafka.security.encryption import Encryption
-from streamer.connectors.kafka.security.jaas import jaas_line
-from streamer.connectors.kafka.security.oauth_tokens import JAVA_LOGIN, token_end, write_token
+from streamer.connectors.kafka.security.oauth_tokens import token_end
 from streamer.connectors.kafka.security.sasl import OAUTHBEARER, Sasl
 from streamer.core.durations import MILLISECOND
 
@@ -68,16 +66,17 @@ class Connection:
         """Seconds that an answer is waited for."""
         return (self.request_timeout or _REQUEST_TIMEOUT_NS) / 1e9
 
-    def with_token(self, token: str) -> Connection:
-        """Return the connection with a token of OAUTHBEARER, such as a cache has it."""
-        assert self.sasl is not None
-        return replace(self, sasl=replace(self.sasl, token=token))
+    def check_token(self) -> None:
+        """Check that a token can be had, where one comes from elsewhere.
 
-    def librdkafka_settings(self, token: Callable[[], str] | None = None) -> dict[str, Any]:
+        Raises:
+            StreamerError: it cannot.
+        """
+        if self.sasl is not None and self.sasl.tokens is not None:
+            self.sasl.current_token()
+
+    def librdkafka_settings(self) -> dict[str, Any]:
         """Return the settings of librdkafka, whose own log is silent. They hold secrets.
-
-        Args:
-            token: returns the token of OAUTHBEARER, whenever one is needed.
 
         Raises:
             StreamerError: a file of the certificates cannot be read.
@@ -99,7 +98,7 @@ class Connection:
         if self.encryption:
             settings |= self.encryption.librdkafka_settings()
         if self.sasl:
-            settings |= _librdkafka_sasl(self.sasl, token)
+            settings |= _librdkafka_sasl(self.sasl)
         if self.metadata_max_age is not None:
             age = _clamp_ms(self.metadata_max_age, _METADATA_AGE_MS)
             settings |= {"metadata.max.age.ms": age, "topic.metadata.refresh.interval.ms": age}
@@ -150,56 +149,19 @@ class Connection:
         settings["socket_connection_setup_timeout_max_ms"] = connect_ms
         return settings
 
-    def java_properties(self, brokers: Iterable[str] = ()) -> dict[str, str]:
-        """Return the properties of Java's client: `kafka.` and each is an option of Spark's.
-
-        They hold secrets. Without `root_cas` Java trusts the authorities that come with it.
-
-        Args:
-            brokers: further brokers of the cluster, of which certificates are trusted too when none
-                are verified.
-
-        Raises:
-            StreamerError: a file or a key of the certificates cannot be read, or a broker that is
-                not verified shows no certificate.
-        """
-        properties = {
-            "bootstrap.servers": ",".join(self.brokers),
-            "security.protocol": self.protocol,
-        }
-        if self.client_id:
-            properties["client.id"] = self.client_id
-        if self.encryption:
-            properties |= self.encryption.java_properties(dict.fromkeys((*self.brokers, *brokers)))
-        if self.sasl:
-            properties["sasl.mechanism"] = self.sasl.mechanism
-            properties["sasl.jaas.config"] = jaas_line(self.sasl)
-            if self.sasl.mechanism == OAUTHBEARER:
-                properties["sasl.login.callback.handler.class"] = JAVA_LOGIN
-                properties["sasl.oauthbearer.token.endpoint.url"] = write_token(self.sasl.token)
-        for name, ns in (
-            ("metadata.max.age.ms", self.metadata_max_age),
-            ("request.timeout.ms", self.request_timeout),
-            ("connections.max.idle.ms", self.idle_timeout),
-            ("socket.connection.setup.timeout.ms", self.connect_timeout),
-        ):
-            if ns is not None:
-                properties[name] = str(_clamp_ms(ns, (1, 2**31 - 1)))
-        return properties
-
 
 def _clamp_ms(ns: int, allowed: tuple[int, int]) -> int:
     low, high = allowed
     return max(low, min(high, ns // MILLISECOND))
 
 
-def _librdkafka_sasl(sasl: Sasl, token: Callable[[], str] | None) -> dict[str, Any]:
+def _librdkafka_sasl(sasl: Sasl) -> dict[str, Any]:
     settings: dict[str, Any] = {"sasl.mechanisms": sasl.mechanism}
     if sasl.mechanism != OAUTHBEARER:
         return {**settings, "sasl.username": sasl.user, "sasl.password": sasl.password}
 
     def current_token(_: Any) -> tuple[str, float, str, dict[str, str]]:
-        text = token() if token else sasl.token
+        text = sasl.current_token()
         return text, token_end(text), "", dict(sasl.extensions)
 
     return {**settings, "oauth_cb": current_token}

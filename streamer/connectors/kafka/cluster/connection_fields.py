@@ -19,7 +19,7 @@ from streamer.connectors.kafka.security.sasl import (
 )
 from streamer.connectors.tls import TLS_FIELD
 from streamer.core.urls import address_problem, host_problem
-from streamer.sdk.spec import Access, Field, Package, ParsedFields, duration_field
+from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields, duration_field
 
 ADDRESSES: Final = "addresses"
 SEED_BROKERS: Final = "seed_brokers"
@@ -203,14 +203,19 @@ def connection_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from sasl_problems(parsed)
 
 
-def read_connection(parsed: ParsedFields) -> Connection:
-    """Return the connection that these fields describe; nothing is connected, no file is read."""
+def read_connection(parsed: ParsedFields, context: BuildContext | None = None) -> Connection:
+    """Return the connection that these fields describe; nothing is connected, no file is read.
+
+    Args:
+        parsed: the fields.
+        context: has the cache of a token; without it, the connection is only described.
+    """
     tcp = parsed.get(TCP)
     return Connection(
         brokers=brokers_of(parsed.get(ADDRESSES) or parsed.get(SEED_BROKERS) or ()),
         client_id=parsed[CLIENT_ID],
         encryption=read_encryption(parsed),
-        sasl=read_sasl(parsed),
+        sasl=read_sasl(parsed, context),
         metadata_max_age=parsed.get(METADATA_MAX_AGE),
         request_timeout=parsed.get(REQUEST_TIMEOUT),
         idle_timeout=parsed.get(IDLE_TIMEOUT),

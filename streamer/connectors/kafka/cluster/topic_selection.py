@@ -5,9 +5,8 @@ Rules and examples are those of Redpanda Connect's fields `topics` and `regexp_t
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,14 +27,6 @@ _MAX_RANGE: Final = 100_000
 _COMMA: Final = re.compile(r",(?![^{]*\})")
 _NUMBER: Final = re.compile(r"[0-9]+")
 _OFFSET: Final = re.compile(r"[+-]?[0-9]+")
-# What Java, in which Spark matches, reads in another way than RE2 does, or not at all.
-_RE2_ONLY_SYNTAX: Final = (
-    (re.compile(r"\(\?P<"), "(?P<name>"),
-    (re.compile(r"\(\?[a-z]*U"), "the flag U"),
-    (re.compile(r"\[\[|\[[^\]]*\["), "a bracket within brackets"),
-    (re.compile(r"\[[^\]]*&&"), "&& within brackets"),
-    (re.compile(r"\\C"), r"\C"),
-)
 
 
 @dataclass(frozen=True)
@@ -80,26 +71,6 @@ class TopicSelection:
             and not any(pattern.search(topic) for pattern in unwanted)
         )
 
-    def spark_options(self) -> dict[str, str]:
-        """Return the option of Spark's source that says the same."""
-        if self.partitions:
-            assigned = {topic: sorted(numbers) for topic, numbers in self.partitions.items()}
-            return {"assign": json.dumps(assigned, sort_keys=True)}
-        if self.topics:
-            return {"subscribe": ",".join(self.topics)}
-        return {"subscribePattern": to_java_pattern(self.include, self.exclude)}
-
-
-def to_java_pattern(include: Sequence[str], exclude: Sequence[str]) -> str:
-    """Return one Java expression that matches names which have one of these, and none of those.
-
-    `find` of RE2 becomes a look ahead from the name's beginning, where `^` and `$` mean the same.
-    """
-    included = "|".join(f"(?:{text})" for text in include)
-    unwanted = "|".join(f"(?:{text})" for text in exclude)
-    not_these = f"(?!.*?(?:{unwanted}))" if unwanted else ""
-    return f"(?=.*?(?:{included})){not_these}.*"
-
 
 def split_patterns(items: Iterable[str]) -> tuple[str, ...]:
     """Return the expressions of a list, whose items may hold several, separated by commas."""
@@ -114,9 +85,6 @@ def pattern_problem(items: Iterable[str]) -> str | None:
             compile_pattern(text)
         except ValueError as error:
             return f"has {error}"
-        for pattern, named in _RE2_ONLY_SYNTAX:
-            if pattern.search(text):
-                return f"has {text!r}: {named} means something else to Spark; write it without"
     return None
 
 

@@ -20,5 +20,4 @@ waits for unavailable brokers. Messages that are deleted before they are read en
 an error that names them, unless `fail_on_data_loss` is false, and so does a recreated topic. A
 checkpoint belongs to one cluster: with another one the stream does not start.
 
-The user needs READ and DESCRIBE on the topics, and READ on the group. OAUTHBEARER needs a JWT and
-a local master; the token is read once, at the start."""
+The user needs READ and DESCRIBE on the topics, and READ on the group."""

@@ -15,8 +15,6 @@ from streamer.connectors.kafka.cluster.errors import TOPIC_REFUSED, KafkaError
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.cluster.topic_selection import TopicSelection
 from streamer.connectors.kafka.input.data_loss import check_topics
-from streamer.connectors.kafka.security.oauth_tokens import java_token_problem
-from streamer.connectors.kafka.security.sasl import OAUTHBEARER
 from streamer.core.errors import StreamerError
 
 _MAX_NAMED: Final = 5
@@ -121,32 +119,6 @@ def _check_partitions(topics: dict[str, Topic], selection: TopicSelection) -> No
                 f"{there[-1]}, correct the field topics",
                 is_final=True,
             )
-
-
-def check_token(name: str, connection: Connection, local: bool) -> None:
-    """Check that Spark's Kafka client can get the token of OAUTHBEARER, if there is one.
-
-    Args:
-        name: of the component.
-        connection: how the cluster is reached.
-        local: whether the workers see this machine's files.
-
-    Raises:
-        StreamerError: it cannot.
-    """
-    sasl = connection.sasl
-    if sasl is None or sasl.mechanism != OAUTHBEARER:
-        return
-    if problem := java_token_problem(sasl.token):
-        raise StreamerError(
-            f"input {name}: the token of OAUTHBEARER {problem}; Spark's Kafka client reads JWTs "
-            "with sub and exp only, use one, or SCRAM-SHA-512"
-        )
-    if not local:
-        raise StreamerError(
-            f"input {name}: OAUTHBEARER hands Spark its token in a file of this machine, which the "
-            "machines of a cluster do not see; use SCRAM-SHA-512, PLAIN or client_certs of tls"
-        )
 
 
 def check_same_cluster(

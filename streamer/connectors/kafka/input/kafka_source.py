@@ -1,7 +1,4 @@
-"""An opened Kafka input: what the engine asks of its brokers, and the options of Spark's source.
-
-Workers read the messages (`range_source`), or Spark's own source does.
-"""
+"""An opened Kafka input: what the engine asks of its brokers. Workers read it (`range_source`)."""
 
 from __future__ import annotations
 
@@ -25,7 +22,6 @@ from streamer.connectors.kafka.input.data_loss import (
 from streamer.connectors.kafka.input.input_preflight import (
     ClusterState,
     check_same_cluster,
-    check_token,
     places_of,
     preflight_input,
 )
@@ -41,10 +37,7 @@ from streamer.connectors.kafka.input.start_offsets import (
     choose_start_offsets,
     flatten_offsets,
     nest_offsets,
-    offsets_to_json,
 )
-from streamer.connectors.kafka.security.oauth_tokens import ALLOWED_URLS, write_token
-from streamer.connectors.kafka.security.sasl import OAUTHBEARER
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 
@@ -116,7 +109,6 @@ class KafkaSource(OpenKafkaInput):
 
     def open(self, context: InputContext) -> KafkaSource:
         """Check that the topics can be read, and choose where to begin; see `OpenableInput`."""
-        check_token(self.name, self.connection, context.is_local)
         deadline = Deadline()
         try:
             state = self._preflight(deadline)
@@ -172,42 +164,6 @@ class KafkaSource(OpenKafkaInput):
         )
         of_group = f" for the group {self.group!r}" if self.group else ""
         return f"{topics}, {partitions}, {_count_text(behind_, 'message')}{of_group}"
-
-    def spark_options(self, max_messages: int) -> dict[str, str]:
-        """Return the options of `spark.readStream.format("kafka")`. They hold secrets.
-
-        Args:
-            max_messages: messages of a micro-batch at most, when the config does not say fewer.
-        """
-        connection, brokers = self.connection, list[str]()
-        if connection.encryption and not connection.encryption.verifies_brokers:
-            brokers = self.cluster_view.cluster.broker_addresses(connection.answer_timeout_s)
-        options = {
-            f"kafka.{name}": value for name, value in connection.java_properties(brokers).items()
-        }
-        options |= {f"kafka.{name}": value for name, value in self.consumer.items()}
-        # A reader must not make the topic that it misses; see `Connection.librdkafka_settings`.
-        options["kafka.allow.auto.create.topics"] = "false"
-        if self.read_committed:
-            options["kafka.isolation.level"] = "read_committed"
-        options |= self.selection.spark_options()
-        options |= {
-            "includeHeaders": "true",
-            "failOnDataLoss": "true" if self.fail_on_data_loss else "false",
-            "maxOffsetsPerTrigger": str(min(max_messages, self.bound or max_messages)),
-            # Without any topic yet, those that come are read from their beginning.
-            "startingOffsets": offsets_to_json(self.starting) if self.starting else "earliest",
-        }
-        if self.min_partitions is not None:
-            options["minPartitions"] = str(self.min_partitions)
-        return options
-
-    def jvm_properties(self) -> dict[str, str]:
-        """Return the system properties that the JVM must have before the source is made."""
-        sasl = self.connection.sasl
-        if sasl is None or sasl.mechanism != OAUTHBEARER:
-            return {}
-        return {ALLOWED_URLS: write_token(sasl.token)}
 
     def backlog(self, known: Offsets) -> Backlog:
         """Return how much waits beyond the newest micro-batch; made to be called often.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 Offsets = Mapping[str, Mapping[str, int]]
-"""Positions as Spark's Kafka source writes them, `{"topic": {"0": 123}}`: the next to be read."""
+"""Positions, `{"topic": {"0": 123}}`: the next to be read."""
 
 
 class OpenKafkaInput:

@@ -26,7 +26,7 @@ from streamer.connectors.kafka.input.record_batches import (
 if TYPE_CHECKING:
     from streamer.connectors.kafka.cluster.broker_session import BrokerSession
 
-READ_TIMEOUT_S: Final = 60.0
+_READ_TIMEOUT_S: Final = 60.0
 """Seconds without a record or an empty answer after which a task gives up."""
 
 _RETRY_PAUSE_S: Final = 0.1
@@ -53,6 +53,7 @@ class FetchSettings(NamedTuple):
         is_committed: whether records of open and aborted transactions are left out.
         rack: where the client is; empty for nowhere.
         skips_lost: whether records that are gone are left out, rather than an error.
+        progress_timeout_s: seconds without a record or an empty answer after which reading ends.
     """
 
     size: int = 1 << 20
@@ -62,6 +63,7 @@ class FetchSettings(NamedTuple):
     is_committed: bool = False
     rack: str = ""
     skips_lost: bool = False
+    progress_timeout_s: float = _READ_TIMEOUT_S
 
 
 class PartitionRange(NamedTuple):
@@ -284,6 +286,7 @@ class _RangeRead:
         self._needed = needed
         self._at = target.begin
         self._pause = _RETRY_PAUSE_S
+        self._progress_timeout_s = fetcher.settings.progress_timeout_s
         self._empty_answers = 0
         self._reason = ""
 
@@ -294,7 +297,7 @@ class _RangeRead:
         while pending is not None:
             decoded = self._take(pending)
             if decoded is None:
-                if self._at < target.end and fetcher.now() - progress_at > READ_TIMEOUT_S:
+                if self._at < target.end and fetcher.now() - progress_at > self._progress_timeout_s:
                     raise KafkaError(self._waited_text())
                 pending = fetcher.begin(target, self._at) if self._at < target.end else None
                 continue
@@ -389,7 +392,7 @@ class _RangeRead:
         target = self._target
         return (
             f"{target.topic}:{target.partition} has given nothing from offset {self._at} on for "
-            f"{READ_TIMEOUT_S:.0f} s, though it is to be read up to {target.end}"
+            f"{self._progress_timeout_s:.0f} s, though it is to be read up to {target.end}"
             f"{f': {self._reason}' if self._reason else ''}; check the brokers of the topic"
         )
 

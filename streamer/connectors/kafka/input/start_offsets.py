@@ -6,7 +6,6 @@ restarted before its first micro-batch begins at the same messages.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -118,11 +117,6 @@ def _offsets_by_rule(
         offset = selection.partitions.get(place[0], {}).get(place[1], start.number)
         begun[place] = ends.get(place, EARLIEST) if offset == LATEST else EARLIEST
     return begun
-
-
-def offsets_to_json(offsets: Mapping[PartitionRef, int]) -> str:
-    """Write offsets as Spark does, sorted."""
-    return json.dumps(nest_offsets(offsets), sort_keys=True)
 
 
 def nest_offsets(offsets: Mapping[PartitionRef, int]) -> dict[str, dict[str, int]]:

@@ -74,7 +74,7 @@ class EventProducer:
         self._lock = threading.Lock()
         self._producer = make(
             {
-                **read_connection(section).librdkafka_settings(None),
+                **read_connection(section).librdkafka_settings(),
                 **producer_settings(section),
                 "partitioner": librdkafka_partitioner(section[PARTITIONER] or MURMUR2),
                 "allow.auto.create.topics": section[ALLOW_CREATION],

@@ -178,4 +178,4 @@ def franz_output(parsed: ParsedFields, context: BuildContext) -> KafkaOutput:
         parsed[PARTITIONER] or MURMUR2,
         creates_topics=parsed[ALLOW_CREATION],
     )
-    return make_output(parsed, context, read_connection(parsed), maker, settings)
+    return make_output(parsed, context, read_connection(parsed, context), maker, settings)

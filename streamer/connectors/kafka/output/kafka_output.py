@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -37,7 +37,6 @@ class WorkerClients:
 
     Attributes:
         connection: how Kafka is reached.
-        token: returns the token of OAUTHBEARER; None for the connection's own.
         producer: the producer.
         transactions: the producers of transactions; None without them.
         chooser: chooses partitions; None to leave it to librdkafka.
@@ -45,7 +44,6 @@ class WorkerClients:
     """
 
     connection: Connection
-    token: Callable[[], str] | None
     producer: WorkerProducer
     transactions: Transactions | None
     chooser: PartitionChooser | None
@@ -223,7 +221,7 @@ class KafkaOutput(BulkOutput):
 
     def _check_writable(self, stream: str) -> str:
         worker, topic = self._worker, self._maker.topic.static
-        cluster = ClusterClient(worker.connection, worker.token)
+        cluster = ClusterClient(worker.connection)
         deadline = Deadline()
         try:
             summary = check_writable(cluster, worker.connection, topic, self._creates, deadline)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,9 +25,7 @@ from streamer.connectors.kafka.output.producer import WorkerProducer
 from streamer.connectors.kafka.output.record import RecordMaker
 from streamer.connectors.kafka.output.topic_creation import TopicCreator
 from streamer.connectors.kafka.output.transactions import Transactions
-from streamer.connectors.kafka.security.sasl import token_source
 from streamer.core.durations import MILLISECOND
-from streamer.core.execution import Execution
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT
 from streamer.sdk.processing.batching import output_policy
 from streamer.sdk.spec import BuildContext, ParsedFields
@@ -66,11 +63,7 @@ def make_output(
     """Make an output; its clients are made when something is sent."""
     if parsed[DEDUPE_HEADERS]:
         maker = replace(maker, dedupe_headers=DedupeHeaders())
-    source = token_source(parsed, context)
-    token = None if source is None else lambda: source(Execution(time.time_ns))
-    worker = context.worker_resource(
-        "kafka", lambda: _make_worker(parsed, connection, settings, token)
-    )
+    worker = context.worker_resource("kafka", lambda: _make_worker(parsed, connection, settings))
     return KafkaOutput(
         worker,
         maker,
@@ -85,10 +78,9 @@ def _make_worker(
     parsed: ParsedFields,
     connection: Connection,
     output_settings: OutputSettings,
-    token: Callable[[], str] | None,
 ) -> WorkerClients:
     def connection_settings() -> dict[str, Any]:
-        return connection.librdkafka_settings(token)
+        return connection.librdkafka_settings()
 
     def producer_settings() -> dict[str, Any]:
         return {
@@ -124,6 +116,6 @@ def _make_worker(
     )
     creating = None
     if output_settings.new_topics is not None:
-        creating = TopicCreator(ClusterClient(connection, token), *output_settings.new_topics)
+        creating = TopicCreator(ClusterClient(connection), *output_settings.new_topics)
     choosing = make_chooser(output_settings.partitioner, partitions.count)
-    return WorkerClients(connection, token, producing, transactions, choosing, creating)
+    return WorkerClients(connection, producing, transactions, choosing, creating)

@@ -1,17 +1,14 @@
 """TLS of Kafka's clients, as the field `tls` says it.
 
 kafka-python takes Python's own context, as all other components do. librdkafka takes files and
-texts as they are. Java's client takes PEM since Kafka 2.7, but keys in PKCS #8 only, and has no way
-to leave a certificate unchecked: with `skip_cert_verify` it is told to trust exactly the
-certificates that the brokers show when the stream starts.
+texts as they are.
 """
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from streamer.connectors.tls import (
     CLIENT_CERTS,
@@ -28,8 +25,6 @@ from streamer.sdk.spec import ParsedFields
 
 if TYPE_CHECKING:
     import ssl
-
-_CONNECT_TIMEOUT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -76,54 +71,11 @@ class Encryption:
             settings["ssl.endpoint.identification.algorithm"] = "none"
         return settings
 
-    def java_properties(self, brokers: Iterable[str]) -> dict[str, str]:
-        """Return the properties of Java's client.
-
-        Args:
-            brokers: who is asked for a certificate, when none are verified.
-
-        Raises:
-            StreamerError: a file or a key cannot be read, or no broker shows a certificate.
-        """
-        properties: dict[str, str] = {}
-        authorities = (
-            self._authorities() if self.verifies_brokers else self._fetch_certificates(brokers)
-        )
-        if authorities:
-            properties |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": authorities}
-        if not self.verifies_brokers:
-            properties["ssl.endpoint.identification.algorithm"] = ""
-        for cert in self.parsed[CLIENT_CERTS]:
-            chain, key = _read_client_cert(cert)
-            properties |= {
-                "ssl.keystore.type": "PEM",
-                "ssl.keystore.certificate.chain": chain,
-                "ssl.keystore.key": _to_pkcs8(key, cert["password"]),
-            }
-        return properties
-
     def _authorities(self) -> str:
         if self.parsed[ROOT_CAS_FILE]:
             return _read_file(self.parsed, ROOT_CAS_FILE, TLS)
         text: str = self.parsed[ROOT_CAS]
         return text
-
-    def _fetch_certificates(self, brokers: Iterable[str]) -> str:
-        context = self.ssl_context()
-        shown: dict[str, None] = {}
-        why = ""
-        for broker in brokers:
-            try:
-                shown[_fetch_certificate(broker, context)] = None
-            except (OSError, ValueError) as error:
-                why = f"{broker}: {error}"
-        if not shown:
-            raise StreamerError(
-                f"tls.skip_cert_verify: no broker shows a certificate ({why}); Spark trusts what "
-                "they show when the stream starts, check that the addresses are of listeners with "
-                "TLS"
-            )
-        return "".join(shown)
 
 
 def encryption_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
@@ -151,21 +103,6 @@ def address_of(broker: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _fetch_certificate(broker: str, context: ssl.SSLContext) -> str:
-    host, port = address_of(broker)
-    with (
-        socket.create_connection((host, port), _CONNECT_TIMEOUT_S) as plain,
-        context.wrap_socket(plain, server_hostname=host) as encrypted,
-    ):
-        shown = encrypted.getpeercert(binary_form=True)
-    if not shown:
-        raise OSError("no certificate")
-    # Imported here: every command knows the fields, and few connect.
-    import ssl
-
-    return ssl.DER_cert_to_PEM_cert(shown)
-
-
 def _read_client_cert(cert: ParsedFields) -> tuple[str, str]:
     """Return the chain and the key of a client certificate."""
     if cert["cert_file"]:
@@ -184,24 +121,3 @@ def _read_file(parsed: ParsedFields, field: str, place: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise StreamerError(f"{place}.{field}: {name!r} cannot be read: {reason}") from None
-
-
-def _to_pkcs8(key: str, password: str) -> str:
-    """Return a key as Java reads it, not encrypted."""
-    from cryptography.hazmat.primitives import serialization
-
-    try:
-        read = serialization.load_pem_private_key(
-            key.encode(), password.encode() if password else None
-        )
-    except (ValueError, TypeError) as error:
-        # What is wrong with a key may quote it.
-        wrong = "its password is not right" if "password" in str(error).lower() else "it is no key"
-        raise StreamerError(
-            f"{TLS}.{CLIENT_CERTS}: the key cannot be used: {wrong}; expected PEM"
-        ) from None
-    return read.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    ).decode()

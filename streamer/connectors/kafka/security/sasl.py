@@ -1,14 +1,16 @@
 """SASL authentication, as `kafka` and as the components with `seed_brokers` write it.
 
-A mechanism becomes settings of librdkafka, and of Kafka's Java client, which Spark reads with.
+A mechanism becomes settings of kafka-python, which asks and reads, and of librdkafka, which writes.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields
 
@@ -25,7 +27,7 @@ SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
 _UNAVAILABLE_MECHANISMS: Final = {
     "AWS_MSK_IAM": (
-        "is AWS_MSK_IAM, which neither Spark's Kafka connector nor librdkafka can sign; use a user "
+        "is AWS_MSK_IAM, which librdkafka cannot sign; use a user "
         "with SCRAM-SHA-512, which MSK has too, or client_certs of tls"
     ),
     "REDPANDA_CLOUD_SERVICE_ACCOUNT": (
@@ -33,6 +35,9 @@ _UNAVAILABLE_MECHANISMS: Final = {
         "a user of the cluster with SCRAM-SHA-512"
     ),
 }
+
+TokenSource = Callable[[], str]
+"""Returns a token of OAUTHBEARER that is good now. It can be pickled."""
 
 SASL_FIELD: Final = Field(
     SASL,
@@ -117,6 +122,7 @@ class Sasl:
         password: of the user.
         token: for OAUTHBEARER.
         extensions: what goes with the token.
+        tokens: returns the token whenever a client connects, in place of `token`; None for none.
     """
 
     mechanism: str
@@ -124,6 +130,43 @@ class Sasl:
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict)
+    tokens: TokenSource | None = field(default=None, repr=False)
+
+    def current_token(self) -> str:
+        """Return the token of now.
+
+        Raises:
+            StreamerError: it cannot be had.
+        """
+        return self.token if self.tokens is None else self.tokens()
+
+
+@dataclass(frozen=True)
+class CachedToken:
+    """The token of OAUTHBEARER in a cache. It can be pickled: each process asks the cache itself.
+
+    Attributes:
+        cache: builds the cache.
+        key: of the token in it.
+    """
+
+    cache: Callable[[], Any]
+    key: str
+
+    def __call__(self) -> str:
+        """Return the token of now.
+
+        Raises:
+            StreamerError: the cache has none, or does not answer.
+        """
+        try:
+            token: bytes = self.cache().get(self.key, Execution(time.time_ns))
+        except StreamerError as error:
+            raise StreamerError(
+                f"the token of OAUTHBEARER cannot be had: {error}; put it into sasl.token_cache "
+                "under sasl.token_key"
+            ) from None
+        return token.decode(errors="replace")
 
 
 def sasl_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
@@ -165,13 +208,19 @@ def sasl_references(parsed: ParsedFields) -> Iterator[tuple[str, Kind, str]]:
         yield f"{SASL}.{TOKEN_CACHE}", Kind.CACHE, sasl[TOKEN_CACHE]
 
 
-def read_sasl(parsed: ParsedFields) -> Sasl | None:
-    """Return what a field `sasl` says; None for no SASL. A cached token is not in it."""
+def read_sasl(parsed: ParsedFields, context: BuildContext | None = None) -> Sasl | None:
+    """Return what a field `sasl` says; None for no SASL.
+
+    Args:
+        parsed: the fields that have it.
+        context: has the cache of the token; without it, the token is not there.
+    """
     value = parsed[SASL]
     if isinstance(value, ParsedFields):
         if value[MECHANISM] in ("", NONE):
             return None
-        return Sasl(value[MECHANISM], value["user"], value["password"], value[ACCESS_TOKEN])
+        token, tokens = value[ACCESS_TOKEN], _read_cached_token(parsed, context)
+        return Sasl(value[MECHANISM], value["user"], value["password"], token, tokens=tokens)
     for one in value:
         if one[MECHANISM] != NONE:
             extensions = dict(one["extensions"] or {})
@@ -179,13 +228,8 @@ def read_sasl(parsed: ParsedFields) -> Sasl | None:
     return None
 
 
-def token_source(parsed: ParsedFields, context: BuildContext) -> Callable[[Execution], str] | None:
-    """Return what reads the token of OAUTHBEARER from its cache; None when it is not in one.
-
-    What it returns raises `CacheError` when there is no token.
-    """
-    for _, kind, label in sasl_references(parsed):
-        cache: Any = context.resource(kind, label)
-        key: str = parsed[SASL][TOKEN_KEY]
-        return lambda ex: str(cache.get(key, ex).decode())
+def _read_cached_token(parsed: ParsedFields, context: BuildContext | None) -> CachedToken | None:
+    if context is not None:
+        for _, kind, label in sasl_references(parsed):
+            return CachedToken(context.deferred_resource(kind, label), parsed[SASL][TOKEN_KEY])
     return None

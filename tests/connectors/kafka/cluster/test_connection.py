@@ -5,12 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import os
 import pickle
 import ssl
-import stat
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -18,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from streamer import __version__
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.connection_fields import read_connection
-from streamer.connectors.kafka.security.oauth_tokens import java_token_problem, token_end
+from streamer.connectors.kafka.security.oauth_tokens import token_end
 from streamer.core.errors import StreamerError
 from tests.connectors.kafka.parsing import connection_fields, problems
 from tests.servers.certificates import certificate
@@ -42,19 +38,6 @@ def test_brokers_may_be_divided_by_commas_in_both_spellings():
 def test_the_defaults_of_each_component_are_connects():
     kafka, seed = connection("{addresses: [a]}"), connection("{seed_brokers: [a]}")
     assert (kafka.client_id, seed.client_id) == ("benthos", "redpanda-connect")
-    assert kafka.java_properties() == {
-        "bootstrap.servers": "a",
-        "security.protocol": "PLAINTEXT",
-        "client.id": "benthos",
-    }
-    assert seed.java_properties() == {
-        "bootstrap.servers": "a",
-        "security.protocol": "PLAINTEXT",
-        "client.id": "redpanda-connect",
-        "metadata.max.age.ms": "60000",
-        "request.timeout.ms": "10000",
-        "connections.max.idle.ms": "20000",
-    }
     settings = seed.librdkafka_settings()
     assert not settings.pop("logger").isEnabledFor(logging.CRITICAL)
     assert settings == {
@@ -145,13 +128,9 @@ def test_none_is_no_sasl_in_both_spellings():
     assert connection("{seed_brokers: [a], sasl: [{mechanism: none}]}").sasl is None
 
 
-def test_a_password_is_quoted_as_java_reads_it():
+def test_a_password_is_taken_as_it_is():
     text = '{addresses: [a], sasl: {mechanism: PLAIN, user: u, password: "a\\"b\\\\c;\\n=é"}}'
     found = connection(text)
-    assert found.java_properties()["sasl.jaas.config"] == (
-        "org.apache.kafka.common.security.plain.PlainLoginModule required "
-        'username="u" password="a\\"b\\\\c;\\n=é";'
-    )
     assert found.librdkafka_settings()["sasl.password"] == 'a"b\\c;\n=é'
 
 
@@ -166,9 +145,9 @@ def test_scram_is_the_same_in_both_spellings(mechanism):
         told = found.librdkafka_settings()
         assert (told["sasl.username"], told["sasl.password"]) == ("u", "p")
         assert (told["security.protocol"], told["sasl.mechanisms"]) == ("SASL_SSL", mechanism)
-        java = found.java_properties()
-        assert java["sasl.mechanism"] == mechanism
-        assert "scram.ScramLoginModule required" in java["sasl.jaas.config"]
+        asked = found.kafka_python_settings()
+        assert (asked["security_protocol"], asked["sasl_mechanism"]) == ("SASL_SSL", mechanism)
+        assert (asked["sasl_plain_username"], asked["sasl_plain_password"]) == ("u", "p")
 
 
 def test_a_token_is_handed_out_with_its_end_and_extensions():
@@ -180,25 +159,14 @@ def test_a_token_is_handed_out_with_its_end_and_extensions():
     found = connection(text)
     told = found.librdkafka_settings()["oauth_cb"]("")
     assert told == (token, 2_000_000_000.0, "", {"logicalCluster": "one"})
-    told = found.librdkafka_settings(lambda: "fresh")["oauth_cb"]("")
-    assert told[0] == "fresh"
-    java = found.java_properties()
-    assert 'extension_logicalCluster="one"' in java["sasl.jaas.config"]
-    assert token not in java["sasl.jaas.config"]
-    file = Path(urlsplit(java["sasl.oauthbearer.token.endpoint.url"]).path)
-    assert file.read_text() == token
-    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
 
 
-def test_a_token_says_when_it_ends_and_whether_java_takes_it():
+def test_a_token_says_when_it_ends():
     assert token_end(jwt(exp=5)) == 5.0
     assert token_end("opaque") == token_end("a.b.c") == token_end(jwt(exp="soon")) > 4e9
-    assert java_token_problem(jwt(sub="a", exp=1)) is None
-    assert "no JWT" in str(java_token_problem("opaque"))
-    assert java_token_problem(jwt(sub="a")) == "has no claim exp"
 
 
-def test_certificates_are_read_from_files_and_keys_turned_into_what_java_reads(tmp_path):
+def test_certificates_and_keys_are_read_from_files(tmp_path):
     certificate(tmp_path)
     key = serialization.load_pem_private_key((tmp_path / "key.pem").read_bytes(), None)
     locked = key.private_bytes(
@@ -212,28 +180,18 @@ def test_certificates_are_read_from_files_and_keys_turned_into_what_java_reads(t
         f"client_certs: [{{cert_file: {tmp_path}/cert.pem, key_file: {tmp_path}/locked.pem, "
         "password: PASSWORD}]}}"
     )
-    java = connection(text.replace("PASSWORD", "secret")).java_properties()
-    assert java["security.protocol"] == "SSL"
-    assert java["ssl.truststore.certificates"] == (tmp_path / "cert.pem").read_text()
-    assert java["ssl.keystore.key"].startswith("-----BEGIN PRIVATE KEY-----")
     told = connection(text.replace("PASSWORD", "secret")).librdkafka_settings()
     assert told["ssl.key.pem"].encode() == locked
     assert told["ssl.key.password"] == "secret"
-    with pytest.raises(StreamerError, match="its password is not right; expected PEM"):
-        connection(text.replace("PASSWORD", "wrong")).java_properties()
     (tmp_path / "locked.pem").unlink()
     with pytest.raises(StreamerError, match="tls.client_certs.key_file: .*No such file"):
         connection(text.replace("PASSWORD", "secret")).librdkafka_settings()
 
 
-def test_who_is_not_verified_must_show_a_certificate():
+def test_certificates_are_not_verified_where_nobody_wants_it():
     text = "{seed_brokers: ['127.0.0.1:1'], tls: {enabled: true, skip_cert_verify: true}}"
     found = connection(text)
     assert found.librdkafka_settings()["enable.ssl.certificate.verification"] is False
-    with pytest.raises(
-        StreamerError, match="no broker shows a certificate .127.0.0.1:1: .*refused"
-    ):
-        found.java_properties()
 
 
 def test_a_connection_is_pickled_and_shows_no_secret(tmp_path):

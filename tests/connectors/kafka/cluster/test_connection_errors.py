@@ -115,6 +115,6 @@ def test_what_kafka_python_keeps_to_itself_is_still_there() -> None:
 
     for name in ("_build_transport", "get_connection", "bootstrap_async", "send", "call_soon"):
         assert callable(getattr(KafkaConnectionManager, name))
-    for name in ("start", "run", "call_later", "sleep", "close"):
+    for name in ("start", "run", "sleep", "wait_read", "wait_write", "close"):
         assert callable(getattr(NetworkSelector, name))
     assert callable(KafkaTCPTransport._sock_recv) and callable(KafkaSSLTransport._sock_recv)

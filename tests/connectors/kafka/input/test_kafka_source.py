@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import pickle
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from streamer.connectors.kafka.cluster.topic_selection import EARLIEST, LATEST, 
 from streamer.connectors.kafka.input.data_loss import DataLostError
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.connectors.kafka.input.opened_input import Backlog, OpenKafkaInput
-from streamer.connectors.kafka.input.start_offsets import StartRule
+from streamer.connectors.kafka.input.start_offsets import StartRule, nest_offsets
 from streamer.core.errors import StreamerError
 from tests.components.inputs.rooms import lodging
 from tests.connectors.kafka.parsing import connection_fields
@@ -51,12 +49,11 @@ def source(kafka: Kafka) -> Iterator[Callable[..., KafkaSource]]:
 
 
 def begun(source: KafkaSource, directory: Path, known: Any = None) -> tuple[dict[str, Any], Any]:
-    """Open a source; return where it begins by Spark's option, and what the next start knows."""
+    """Open a source; return where it begins, and what the next start knows."""
     with lodging(directory, {"": known} if known else None) as lodged:
         opened = source.open(lodged.room)
         remembered = lodged.house.remembered[""]
-    text = opened.spark_options(1000)["startingOffsets"]
-    return (json.loads(text) if text != "earliest" else {}), remembered
+    return nest_offsets(opened.starting), remembered
 
 
 def records(partition: int, number: int, ms: int = 0) -> list[Record]:
@@ -316,19 +313,6 @@ def test_a_broker_that_hangs_is_told_and_found_again(tmp_path):
         made.close()
 
 
-def test_a_token_that_java_does_not_read_is_refused_at_the_start(tmp_path):
-    text = "{seed_brokers: ['127.0.0.1:1'], sasl: [{mechanism: OAUTHBEARER, token: opaque}]}"
-    made = KafkaSource(
-        "kafka", read_connection(connection_fields(text)), TopicSelection(topics=("t",))
-    )
-    with (
-        lodging(tmp_path) as lodged,
-        pytest.raises(StreamerError, match="the token of OAUTHBEARER is no JWT"),
-    ):
-        made.open(lodged.room)
-    assert replace(made, group="g").jvm_properties() != {}
-
-
 def test_no_question_makes_a_topic_that_was_deleted(
     kafka: Kafka, source: Callable[..., KafkaSource], name: str, tmp_path: Path
 ) -> None:
@@ -349,4 +333,3 @@ def test_no_question_makes_a_topic_that_was_deleted(
             opened.commit(known)
             time.sleep(0.2)
     assert name not in opened.cluster_view.cluster.list_topics(10)
-    assert opened.spark_options(10)["kafka.allow.auto.create.topics"] == "false"

@@ -1,58 +1,64 @@
-"""How large messages are: what a consumer says of ends that move while it reads."""
+"""How large messages are: which of them are looked at, and what counts."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
-from confluent_kafka import KafkaError
-
-from streamer.connectors.kafka.input.message_size import _read_mean_size
-
-
-class Message:
-    def __init__(self, partition: int, value: bytes | None) -> None:
-        self._partition, self._value = partition, value
-
-    def topic(self) -> str:
-        return "cars"
-
-    def partition(self) -> int:
-        return self._partition
-
-    def error(self) -> KafkaError | None:
-        return KafkaError(KafkaError._PARTITION_EOF) if self._value is None else None
-
-    def value(self) -> bytes | None:
-        return self._value
-
-    def key(self) -> bytes:
-        return b"k"
-
-    def headers(self) -> list[tuple[str, bytes]]:
-        return [("h", b"12")]
+from streamer.connectors.kafka.cluster.connection import Connection
+from streamer.connectors.kafka.cluster.errors import KafkaError
+from streamer.connectors.kafka.input.message_size import choose_ranges, compute_mean_size
+from streamer.connectors.kafka.input.partition_fetcher import PartitionFetcher, PartitionRange
+from streamer.connectors.kafka.input.record_batches import NeededFields, RecordColumns
+from streamer.connectors.kafka.input.record_samples import sample_records
 
 
-class Consumer:
-    """Gives what it is told to, one call after the other, and refuses what librdkafka refuses."""
-
-    def __init__(self, *answers: list[Message]) -> None:
-        self._answers = list(answers)
-
-    def consume(self, number: int, timeout: float) -> list[Any]:
-        assert 0 < number <= 1_000_000
-        return self._answers.pop(0)
+def columns(*values: bytes) -> RecordColumns:
+    headers = [[("h", b"12")] for _ in values]
+    return RecordColumns([*values], [], [], [b"k" for _ in values], [], headers)
 
 
-def test_an_end_that_is_reached_twice_is_one_end() -> None:
-    end = Message(0, None)
-    # Somebody writes into partition 0 while it is read; of 1 nothing has come yet.
-    consumer = Consumer(
-        [Message(0, b"1234"), end, Message(0, b"1234"), end, end],
-        [Message(1, b"12345678"), Message(1, None)],
-    )
+def test_the_newest_of_the_fullest_partitions_are_looked_at() -> None:
+    ends = {("t", number): number * 100 for number in range(7)}
+    begins = {place: 90 for place in ends}
+    assert choose_ranges(begins, ends) == [
+        PartitionRange("t", number, number * 100 - 50, number * 100) for number in (6, 5, 4, 3)
+    ]
+    assert choose_ranges({("t", 1): 95}, {("t", 1): 100}) == [PartitionRange("t", 1, 95, 100)]
+    assert choose_ranges({("t", 1): 5}, {("t", 1): 5, ("gone", 0): 9}) == []
+
+
+def test_keys_and_headers_count_and_of_nothing_there_is_no_mean() -> None:
     # Value, key, and the header's name and value.
-    assert _read_mean_size(consumer, {("cars", 0), ("cars", 1)}) == (8 + 8 + 12) // 3
+    assert compute_mean_size([columns(b"1234"), columns(b"12345678", b"1234")]) == (8 + 12 + 8) // 3
+    assert compute_mean_size([]) is None
 
 
-def test_of_nothing_there_is_no_mean() -> None:
-    assert _read_mean_size(Consumer([Message(0, None)]), {("cars", 0)}) is None
+def test_a_partition_that_is_refused_leaves_the_others_and_time_is_bounded() -> None:
+    class Fetcher:
+        closed = False
+
+        def read(self, target: PartitionRange, needed: Any) -> Iterator[RecordColumns]:
+            if target.partition == 1:
+                raise KafkaError("no leader")
+            if target.partition != 2:
+                yield columns(b"v")
+
+        def close(self) -> None:
+            self.closed = True
+
+    fetcher = Fetcher()
+    targets = [PartitionRange("t", number, 0, 9) for number in range(4)]
+
+    def sampled(timeout_s: float) -> list[int]:
+        found = sample_records(
+            Connection(("a",)),
+            targets,
+            NeededFields(),
+            timeout_s,
+            lambda *_: cast("PartitionFetcher", fetcher),
+        )
+        return [target.partition for target, _ in found]
+
+    assert sampled(30) == [0, 3] and fetcher.closed
+    assert sampled(0) == []

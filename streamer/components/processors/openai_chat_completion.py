@@ -1,0 +1,293 @@
+"""`openai_chat_completion`: has a model of OpenAI, or of a server like it, answer each message.
+
+It "sends the contents of user prompts to the OpenAI API, which generates responses". Source:
+OpenAI's reference of `POST /chat/completions`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, Final
+
+from streamer.connectors.ai.chat import (
+    CHAT_TIMEOUT_S,
+    Answer,
+    Caller,
+    Chat,
+    ChatProcessor,
+    ToolCall,
+)
+from streamer.connectors.ai.errors import ModelError
+from streamer.connectors.ai.openai import MODEL, PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.response_schema import (
+    JSON_SCHEMA,
+    RESPONSE_FORMAT,
+    RESPONSE_FORMAT_FIELD,
+    SCHEMA_REGISTRY,
+    NamedSchema,
+    RegistrySchema,
+    response_problems,
+    schema_problem,
+    schema_registry_field,
+)
+from streamer.connectors.ai.texts import (
+    FieldText,
+    image_type,
+    optional_bytes,
+    optional_text,
+    read_history,
+)
+from streamer.connectors.ai.tools import (
+    TOOLS,
+    TOOLS_FIELD,
+    Tool,
+    build_tools,
+    combine_results,
+    tool_problems,
+)
+from streamer.core.execution import Execution
+from streamer.core.json.parse import parse_json
+from streamer.core.message import Batch, Message
+from streamer.sdk.component_ref import ComponentRef
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec.checks import join_checks
+
+PROMPT: Final = "prompt"
+SYSTEM_PROMPT: Final = "system_prompt"
+HISTORY: Final = "history"
+IMAGE: Final = "image"
+USER: Final = "user"
+
+MAX_TOOL_CALLS: Final = 10
+
+_SETTINGS: Final = (
+    *("max_tokens", "temperature", "top_p", "frequency_penalty", "presence_penalty", "seed"),
+    "stop",
+)
+"""Fields whose values are sent as they are, under the same name."""
+
+
+def _setting(name: str, kind: str, description: str, *, advanced: bool = True) -> Field:
+    return Field(name, kind, description, optional=True, advanced=advanced)
+
+
+SPEC: Final = Spec(
+    Kind.PROCESSOR,
+    "openai_chat_completion",
+    "Has a model of OpenAI, or of a server with the same API, answer each message.",
+    description=(
+        "The answer replaces the message; its metadata stays. The messages of a batch are asked "
+        "about one after another; put the processor into `parallel` for several at a time.\n"
+        "\n"
+        "A server that is busy (`429`, `500` to `504` and others) is asked four times, after "
+        "the pause that its `Retry-After` wants, up to a minute. A message that has no answer "
+        "then stays as it is and is marked as failed.\n"
+        "\n"
+        "### Tools\n"
+        "The model may call the functions in `tools`, up to ten times for a message. The arguments "
+        "are a message with the metadata of the one that is asked about. What the processors of "
+        "the tool make of it is the result. An error in a tool fails the message."
+    ),
+    fields=(
+        *client_fields("gpt-4o", "gpt-4o-mini", "gpt-4", "gpt4-turbo"),
+        Field(
+            PROMPT,
+            "string",
+            "What the model is asked. Without it, the message.",
+            optional=True,
+            interpolated=True,
+        ),
+        Field(
+            SYSTEM_PROMPT,
+            "string",
+            "What the model is told beforehand.",
+            optional=True,
+            interpolated=True,
+        ),
+        Field(
+            HISTORY,
+            "string",
+            "A mapping that gives earlier messages of the chat, a list of objects with `role` "
+            "and `content`.",
+            optional=True,
+            mapping=True,
+        ),
+        Field(
+            IMAGE,
+            "string",
+            "A mapping that gives an image to send with the prompt, as bytes.",
+            optional=True,
+            mapping=True,
+            examples=('root = this.image.decode("base64")',),
+        ),
+        _setting("max_tokens", "int", "Maximum number of tokens of an answer.", advanced=False),
+        _setting("temperature", "float", "Randomness of answers, from 0 to 2.", advanced=False),
+        Field(
+            USER,
+            "string",
+            "A name of whoever asks, for OpenAI's detection of abuse.",
+            optional=True,
+            interpolated=True,
+        ),
+        RESPONSE_FORMAT_FIELD,
+        Field(
+            JSON_SCHEMA,
+            "object",
+            "The JSON schema of the answer.",
+            optional=True,
+            children=(
+                Field("name", "string", "The name of the schema.", access=Access.NONE),
+                Field(
+                    "description",
+                    "string",
+                    "The purpose of the schema, for the model.",
+                    optional=True,
+                    advanced=True,
+                ),
+                Field("schema", "string", "The schema, as JSON.", check=schema_problem),
+            ),
+        ),
+        schema_registry_field(names=True),
+        _setting("top_p", "float", "Share of likely tokens that are taken into account."),
+        _setting("frequency_penalty", "float", "From -2 to 2: high values repeat words less."),
+        _setting("presence_penalty", "float", "From -2 to 2: high values change topics more."),
+        _setting("seed", "int", "Seed: the same one gives the same answers, mostly."),
+        Field(
+            "stop",
+            "string",
+            "Up to four texts at which an answer ends.",
+            optional=True,
+            advanced=True,
+            shape="array",
+        ),
+        TOOLS_FIELD,
+    ),
+    check=join_checks(response_problems, tool_problems),
+    examples=(
+        Example(
+            "Facts about texts",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - openai_chat_completion:\n"
+            "        api_key: ${OPENAI_API_KEY}\n"
+            "        model: gpt-4o-mini\n"
+            "        prompt: 'In one word, the mood of this text: ${! this.text }'\n",
+        ),
+        Example(
+            "A tool",
+            "pipeline:\n"
+            "  processors:\n"
+            "    - openai_chat_completion:\n"
+            "        api_key: ${OPENAI_API_KEY}\n"
+            "        model: gpt-4o\n"
+            "        prompt: Will it rain in ${! this.city } today?\n"
+            "        tools:\n"
+            "          - name: forecast\n"
+            "            description: Get the weather forecast of a city.\n"
+            "            parameters:\n"
+            "              required: [city]\n"
+            "              properties:\n"
+            "                city: {type: string, description: The name of the city.}\n"
+            "            processors:\n"
+            "              - http:\n"
+            "                  url: http://localhost:8080/forecast/${! this.city }\n"
+            "                  verb: GET\n",
+        ),
+    ),
+    begin={"api_key": "${OPENAI_API_KEY}", "model": "gpt-4o-mini"},
+    categories=("AI",),
+    delivery="calls are repeated when a micro-batch is replayed",
+)
+
+
+class _OpenAiChat:
+    """Chats in the words of OpenAI's API."""
+
+    path = "/chat/completions"
+
+    def __init__(self, parsed: ParsedFields, tools: dict[str, Tool]) -> None:
+        self._prompt = FieldText(PROMPT, parsed[PROMPT])
+        self._system = optional_text(SYSTEM_PROMPT, parsed)
+        self._user = optional_text(USER, parsed)
+        self._history = optional_bytes(HISTORY, parsed)
+        self._image = optional_bytes(IMAGE, parsed)
+        self._body: dict[str, Any] = {"model": parsed[MODEL]}
+        for name in _SETTINGS:
+            if parsed[name] is not None:
+                self._body[name] = list(parsed[name]) if name == "stop" else parsed[name]
+        if tools:
+            self._body["parallel_tool_calls"] = False
+            self._body["tools"] = [tool.declaration for tool in tools.values()]
+        self._format: str = parsed[RESPONSE_FORMAT]
+        self._schema: Callable[[], NamedSchema] | None = _schema_source(parsed)
+
+    def begin(self, message: Message, ex: Execution) -> Chat:
+        """Make the first request of a message."""
+        messages: list[dict[str, Any]] = []
+        if self._system is not None:
+            messages.append({"role": "system", "content": self._system.of(message, ex)})
+        if self._history is not None:
+            messages += read_history(self._history, message, ex)
+        messages.append({"role": "user", "content": self._prompt.of(message, ex)})
+        if self._image is not None:
+            messages.append(_image_message(self._image.of(message, ex)))
+        body = {**self._body, "messages": messages}
+        if self._user is not None:
+            body["user"] = self._user.of(message, ex)
+        if self._format != "text":
+            body["response_format"] = self._response_format()
+        return Chat(body)
+
+    def _response_format(self) -> dict[str, Any]:
+        if self._schema is None:
+            return {"type": "json_object"}
+        schema = self._schema()
+        described = {"description": schema.description} if schema.description else {}
+        named = {"name": schema.name, **described, "schema": schema.schema, "strict": True}
+        return {"type": "json_schema", "json_schema": named}
+
+    def read(self, document: Any, message: Message) -> Answer:
+        """Read an answer."""
+        choices = document["choices"]
+        if len(choices) != 1:
+            raise ModelError(f"invalid number of choices in response: {len(choices)}")
+        reply = choices[0]["message"]
+        calls = [
+            ToolCall(
+                str(call["id"]),
+                str(call["function"]["name"]),
+                message.with_bytes(str(call["function"]["arguments"]).encode()),
+            )
+            for call in reply.get("tool_calls") or ()
+        ]
+        return Answer(str(reply.get("content") or ""), tuple(calls), reply)
+
+    def write_result(self, call: ToolCall, made: Batch) -> dict[str, Any]:
+        """Return the message that has the result of a tool."""
+        content = combine_results(made)
+        return {"role": "tool", "content": content, "name": call.name, "tool_call_id": call.id}
+
+
+def _image_message(image: bytes) -> dict[str, Any]:
+    url = f"data:{image_type(image)};base64,{base64.b64encode(image).decode()}"
+    return {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
+
+
+def _schema_source(parsed: ParsedFields) -> Callable[[], NamedSchema] | None:
+    if parsed[RESPONSE_FORMAT] != JSON_SCHEMA:
+        return None
+    if parsed[JSON_SCHEMA] is None:
+        return RegistrySchema(parsed[SCHEMA_REGISTRY])
+    fields = parsed[JSON_SCHEMA]
+    schema = parse_json(fields["schema"].encode())
+    named = NamedSchema(fields["name"], schema, fields["description"] or "")
+    return lambda: named
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> ChatProcessor:
+    """Make the client and the tools; nothing is connected yet."""
+    client = context.worker_resource("openai", lambda: make_client(parsed, CHAT_TIMEOUT_S))
+    tools = build_tools(parsed[TOOLS], context)
+    caller = Caller(client, _OpenAiChat(parsed, tools), tools, MAX_TOOL_CALLS)
+    return ChatProcessor(caller, ComponentRef(context.component), client, PROBE_PATH)

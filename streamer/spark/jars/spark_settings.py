@@ -1,0 +1,58 @@
+"""Settings of Spark that a stream takes: the user's, and the jars for a checkpoint in S3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamer.core.log_format import LogLine
+from streamer.sdk.spec import ParsedFields
+from streamer.spark.cluster.worker_setup import ENVIRONMENT_SETTING
+from streamer.spark.jars.s3_jars import s3_settings
+
+
+def stream_spark_settings(
+    section: ParsedFields,
+    environ: Mapping[str, str],
+    log: LogLine,
+    checkpoint: str = "",
+) -> Mapping[str, str]:
+    """Return the user's Spark settings, with the jars that a checkpoint takes.
+
+    Args:
+        section: the config's `spark` section.
+        environ: see `s3_settings`.
+        log: see `s3_settings`.
+        checkpoint: where the checkpoint is, if not on this machine.
+
+    Raises:
+        StreamerError: it is in S3, and the jars for that cannot be had.
+    """
+    # On a cluster: how its workers get this program.
+    local = section["master"].startswith("local")
+    environment = {} if local else {ENVIRONMENT_SETTING: section["environment"]}
+    conf = {**environment, **section["conf"]}
+    return with_s3_jars(conf, environ, log, section["jars_directory"], checkpoint)
+
+
+def with_s3_jars(
+    conf: Mapping[str, str],
+    environ: Mapping[str, str],
+    log: LogLine,
+    directory: str | None,
+    checkpoint: str,
+) -> Mapping[str, str]:
+    """Return Spark settings with the jars that a checkpoint takes.
+
+    Args:
+        conf: the user's settings.
+        environ: see `s3_settings`.
+        log: see `s3_settings`.
+        directory: the config's `jars_directory`.
+        checkpoint: where it is, if not on this machine.
+
+    Raises:
+        StreamerError: it is in S3, and the jars for that cannot be had.
+    """
+    if not checkpoint.startswith("s3a://"):
+        return conf
+    return {**conf, **s3_settings(conf, environ, log, directory)}

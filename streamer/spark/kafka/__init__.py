@@ -1,1 +1,0 @@
-"""Kafka sources of Spark, and what the driver does for them."""

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.examples import examples
 from tests.long_lists import where_they_part
+from tests.servers.clickhouse import clickhouse_server
 from tests.servers.kafka import Broker, Kafka
 from tests.servers.kafka.secured import Secured, secured_broker
 from tests.servers.mariadb import mariadb_server
@@ -62,6 +63,13 @@ def postgres_dsn() -> Iterator[str]:
 def mysql_dsn() -> Iterator[str]:
     """The DSN of a real MariaDB; tests that share it use tables of their own."""
     with mariadb_server() as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def clickhouse_dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The DSN of a real ClickHouse; tests that share it use tables of their own."""
+    with clickhouse_server(tmp_path_factory.mktemp("clickhouse")) as dsn:
         yield dsn
 
 

@@ -40,6 +40,7 @@ _WINDOWING: Final = "Windowing"
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
+        "aws_kinesis",
         "aws_sqs",
         "batched",
         "broker",
@@ -163,6 +164,9 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.OUTPUT: (
         "amqp_0_9",
+        "aws_kinesis",
+        "aws_kinesis_firehose",
+        "aws_sns",
         "aws_sqs",
         "broker",
         "cache",
@@ -184,6 +188,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "pinecone",
         "redis_hash",
         "redis_list",
         "redis_pubsub",

@@ -114,7 +114,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_1", "aws_kinesis", "azure_queue_storage"),
+    *("amqp_1", "azure_queue_storage"),
     *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (

@@ -88,7 +88,7 @@ def _describe_packages(spec: Spec) -> Iterator[str]:
     """Return which extras install what the component needs."""
     by_field: dict[str, set[str]] = {}
     for package in spec.requires:
-        by_field.setdefault(package.field, set()).add(EXTRA_OF[package.name])
+        by_field.setdefault(package.setting or package.field, set()).add(EXTRA_OF[package.name])
     always = by_field.get("", set())
     for field, extras in by_field.items():
         if not field or extras - always:

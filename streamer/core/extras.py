@@ -17,7 +17,7 @@ DISTRIBUTION: Final = "spark-streamer"
 EXTRAS: Final = {
     "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor `avro`",
-    "aws": "everything whose name begins with `aws`",
+    "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",
@@ -43,6 +43,7 @@ ALL: Final = "all"
 EXTRA_OF: Final = {
     "aiormq": "amqp",
     "boto3": "aws",
+    "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "duckdb": "results",
     "faker": "fake",

@@ -7,7 +7,7 @@ key. How a database replaces a row is up to its dialect, so `set_suffix` says it
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from streamer.connectors.sql.database_fields import (
     TARGET_FIELDS,
     shared_database,
 )
+from streamer.connectors.sql.drivers import CLICKHOUSE
 from streamer.core.execution import Execution
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
@@ -32,9 +33,15 @@ KEY_COLUMN: Final = "key_column"
 VALUE_COLUMN: Final = "value_column"
 SET_SUFFIX: Final = "set_suffix"
 
-_POSTGRES: Final = "postgres"
+_POSTGRES: Final = ("pgx", "postgres")
 # What databases say of a key that is there already.
 _DUPLICATE_KEY_TEXTS: Final = ("duplicate key", "UNIQUE constraint failed", "Duplicate entry")
+
+
+def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    if parsed[DRIVER] == CLICKHOUSE:
+        yield DRIVER, "is clickhouse, which has no unique keys; a cache needs them"
+
 
 SPEC: Final = Spec(
     Kind.CACHE,
@@ -79,6 +86,7 @@ SPEC: Final = Spec(
             "        CREATE TABLE IF NOT EXISTS kept (id text PRIMARY KEY, content blob);\n",
         ),
     ),
+    check=_problems,
     categories=("Services",),
     limits="`mysql`, `postgres` and `sqlite`; nothing expires",
     requires=PACKAGES,
@@ -206,7 +214,7 @@ def _build_statements(parsed: ParsedFields, *, postgres: bool) -> dict[str, Exec
 
 def build(parsed: ParsedFields, context: BuildContext) -> SqlCache:
     """Take the statements; the database is asked at the first use."""
-    postgres = parsed[DRIVER] == _POSTGRES
+    postgres = parsed[DRIVER] in _POSTGRES
     return SqlCache(
         lambda: shared_database(parsed, context),
         parsed[VALUE_COLUMN],

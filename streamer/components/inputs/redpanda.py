@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.connectors.kafka.cluster.connection_fields import PACKAGES, TCP_FIELD, seed_connection
+from streamer.connectors.kafka.cluster.connection_fields import (
+    SEED_PACKAGES,
+    TCP_FIELD,
+    seed_connection,
+)
 from streamer.connectors.kafka.input.explain import explain_input
 from streamer.connectors.kafka.input.franz_input import (
     SEED_READING,
@@ -116,7 +120,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=PACKAGES,
+    requires=SEED_PACKAGES,
 )
 
 

@@ -16,7 +16,6 @@ from streamer.connectors.aws.attributes import (
     message_text,
     optional_text,
 )
-from streamer.connectors.aws.errors import describe_failure, refuses_content
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
@@ -27,6 +26,7 @@ from streamer.connectors.aws.output_base import (
     OutgoingRecord,
     RecordFailure,
     RecordOutput,
+    named_failures,
     retry_fields,
 )
 from streamer.core.errors import MessageError
@@ -142,11 +142,7 @@ class _QueueService:
     def put(self, client: Any, target: str, entries: Sequence[Any]) -> Mapping[int, RecordFailure]:
         """Send messages to a queue."""
         named = [{"Id": str(place), **entry} for place, entry in enumerate(entries)]
-        answer = client.send_message_batch(QueueUrl=target, Entries=named)
-        return {
-            int(one["Id"]): RecordFailure(describe_failure(one), refuses_content(one["Code"]))
-            for one in answer.get("Failed", ())
-        }
+        return named_failures(client.send_message_batch(QueueUrl=target, Entries=named))
 
     def check(self, client: Any) -> str:
         """Request the attributes of the queue."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.kafka.cluster.connection_fields import PACKAGES
+from streamer.connectors.kafka.cluster.connection_fields import SEED_PACKAGES
 from streamer.connectors.kafka.output.franz_output import franz_fields, franz_output, franz_problems
 from streamer.connectors.kafka.output.kafka_output import KafkaOutput
 from streamer.connectors.kafka.output.output_docs import DESCRIPTION, output_examples
@@ -22,7 +22,7 @@ SPEC: Final = Spec(
     check=franz_problems,
     examples=output_examples("kafka_franz"),
     categories=("Services",),
-    requires=PACKAGES,
+    requires=SEED_PACKAGES,
 )
 
 

@@ -111,7 +111,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    limits="`mysql`, `postgres` and `sqlite`",
+    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
     requires=PACKAGES,
 )
 

@@ -55,7 +55,7 @@ SPEC: Final = Spec(
     ),
     begin={"query": "SELECT 1"},
     categories=("Services",),
-    limits="`mysql`, `postgres` and `sqlite`",
+    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
     requires=PACKAGES,
 )
 

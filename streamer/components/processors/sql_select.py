@@ -46,7 +46,7 @@ SPEC: Final = Spec(
     ),
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    limits="`mysql`, `postgres` and `sqlite`",
+    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
     requires=PACKAGES,
 )
 

@@ -30,7 +30,7 @@ from streamer.sdk.spec import BuildContext, ParsedFields
 T = TypeVar("T")
 
 _CONNECT_TIMEOUT_S: Final = 5.0
-_READ_TIMEOUT_S: Final = 30.0
+READ_TIMEOUT_S: Final = 30.0
 _MAX_CONNECTIONS: Final = 64
 _ONE_AT_A_TIME: Final = threading.Lock()
 """boto3 does not let several threads make clients at once."""
@@ -45,7 +45,7 @@ class AwsClient:
         service: str,
         *,
         attempts: int = 3,
-        read_timeout_s: float = _READ_TIMEOUT_S,
+        read_timeout_s: float = READ_TIMEOUT_S,
     ) -> None:
         """Take the fields of the component.
 

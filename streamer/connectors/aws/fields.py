@@ -123,9 +123,15 @@ SESSION_FIELDS: Final = (
 )
 
 
-def session_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with these fields together, for a spec's `check`."""
-    yield from credentials_problems(parsed[CREDENTIALS], CREDENTIALS)
+def session_problems(parsed: ParsedFields, at: str = "") -> Iterator[tuple[str, str]]:
+    """Return what is wrong with these fields together, for a spec's `check`.
+
+    Args:
+        parsed: the fields.
+        at: the field that they stand in; empty for none.
+    """
+    place = f"{at}.{CREDENTIALS}" if at else CREDENTIALS
+    yield from credentials_problems(parsed[CREDENTIALS], place)
 
 
 def credentials_problems(given: ParsedFields, at: str) -> Iterator[tuple[str, str]]:

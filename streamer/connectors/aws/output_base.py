@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from streamer.connectors.aws.client import AwsClient, shared_client
-from streamer.connectors.aws.errors import AwsError
+from streamer.connectors.aws.client import READ_TIMEOUT_S, AwsClient, shared_client
+from streamer.connectors.aws.errors import AwsError, describe_failure, refuses_content
+from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
-from streamer.sdk.backoff import Backoff, backoff_fields, read_backoff
+from streamer.sdk.backoff import BACKOFF, Backoff, backoff_fields, read_backoff
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, NotConnectedError, Output, SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
 from streamer.sdk.output.wait_budget import pause_own_try
-from streamer.sdk.processing.batching import output_policy
+from streamer.sdk.processing.batching import BATCHING, output_policy
 from streamer.sdk.spec import BuildContext, Field, ParsedFields
 
 
@@ -47,6 +48,26 @@ class RecordFailure(NamedTuple):
 
     text: str
     is_content: bool = False
+
+
+def named_failures(answer: Mapping[str, Any]) -> dict[int, RecordFailure]:
+    """Return what has failed by the answer of SQS or SNS, whose entries have places for IDs."""
+    failed = answer.get("Failed", ())
+    return {int(one["Id"]): _make_failure(one, "Code", "Message") for one in failed}
+
+
+def placed_failures(results: Sequence[Mapping[str, Any]]) -> dict[int, RecordFailure]:
+    """Return what has failed by the results of Kinesis or Firehose, one for each record."""
+    return {
+        place: _make_failure(one, "ErrorCode", "ErrorMessage")
+        for place, one in enumerate(results)
+        if one.get("ErrorCode")
+    }
+
+
+def _make_failure(answer: Mapping[str, Any], code: str, text: str) -> RecordFailure:
+    described = describe_failure({"Code": answer[code], "Message": answer.get(text)})
+    return RecordFailure(described, refuses_content(answer[code]))
 
 
 class RecordTooLargeError(MessageError):
@@ -95,21 +116,30 @@ class _Request(NamedTuple):
         return _Request(self.target, {index: self.entries[index] for index in indices})
 
 
+_DEFAULT_BACKOFF: Final = Backoff(SECOND, 5 * SECOND, 30 * SECOND)
 _UNSENT: Final = "not sent, since what comes before it has failed"
 
 
 class RecordOutput(Output):
     """Sends the messages of batches as records of a service."""
 
-    def __init__(self, service: RecordService, parsed: ParsedFields, context: BuildContext) -> None:
-        """Take the service, the fields, and the worker that has the client."""
+    def __init__(
+        self,
+        service: RecordService,
+        parsed: ParsedFields,
+        context: BuildContext,
+        read_timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        """Take the service, the fields, the worker that has the client, and a time for answers."""
         self.max_in_flight = parsed[MAX_IN_FLIGHT]
-        self.policy = output_policy(parsed, context)
+        self.policy = output_policy(parsed, context) if BATCHING in parsed else None
         self._service = service
         self._parsed = parsed
-        self._backoff: Backoff = read_backoff(parsed)
+        self._backoff = read_backoff(parsed) if BACKOFF in parsed else _DEFAULT_BACKOFF
         # The fields say how often what has failed is sent again.
-        self._client = shared_client(parsed, context, service.name, attempts=1)
+        self._client = shared_client(
+            parsed, context, service.name, attempts=1, read_timeout_s=read_timeout_s
+        )
 
     def connect(self, ex: Execution) -> None:
         """Check that the target is there."""

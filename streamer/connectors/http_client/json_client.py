@@ -28,6 +28,7 @@ from streamer.core.json.dump import dump_json
 from streamer.core.json.parse import parse_json
 from streamer.core.permissions import ALL, Permissions
 from streamer.core.redaction import redact_urls
+from streamer.sdk.output.wait_budget import pause_own_try
 from streamer.sdk.spec import ParsedFields
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class JsonClient:
         *,
         timeout_s: float,
         permissions: Permissions = ALL,
+        is_of_output: bool = False,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         """Set up; nothing is connected before the first request.
@@ -87,6 +89,8 @@ class JsonClient:
             headers: of every request; they may have secrets, and are never shown.
             timeout_s: how long one exchange may take.
             permissions: to which addresses it may connect.
+            is_of_output: whether an output sends by it, which leaves further tries to the stream,
+                and pauses no longer than a task may wait.
             wall_clock: gives seconds since the Unix epoch.
         """
         settings = {
@@ -100,6 +104,7 @@ class JsonClient:
         self._url = url.rstrip("/")
         self._headers = {"Content-Type": "application/json", **headers}
         self._timeout_s = timeout_s
+        self._is_of_output = is_of_output
         self._wall_clock = wall_clock
         self._lock = threading.Lock()
         self._paused_until = 0
@@ -112,14 +117,6 @@ class JsonClient:
         """
         return self._request("POST", path, dump_json(document), ex)
 
-    def get(self, path: str, ex: Execution) -> Any:
-        """Return the document at a path.
-
-        Raises:
-            ApiError: as of `post`.
-        """
-        return self._request("GET", path, None, ex)
-
     def probe(self, path: str) -> str:
         """Request a path once, for a dry run.
 
@@ -127,31 +124,34 @@ class JsonClient:
             ApiError: the server is not there, or refuses who asks.
         """
         status, _, body = self._exchange("GET", path, None)
-        if status in (401, 403):
-            raise ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
-        if status >= 500:
+        if status in (401, 403) or status >= 500:
             raise ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
         return f"{redact_urls(self._url)} answers"
 
     def _request(self, method: str, path: str, content: bytes | None, ex: Execution) -> Any:
-        for pause in (*_PAUSES_S, None):
+        pauses = () if self._is_of_output else _PAUSES_S
+        for pause in (*pauses, None):
             self._wait(ex)
             try:
                 status, headers, body = self._exchange(method, path, content)
-            except ApiError:
-                if pause is None:
+            except ApiError as error:
+                if pause is None or error.status is not None:
                     raise
                 self._pause(pause, ex)
                 continue
             if status < 300:
                 return _read_document(body, self._shown_url(path), status)
-            error = ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
+            refusal = ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
+            if status not in _REPEATED_STATUSES:
+                raise refusal
             requested = _requested_pause(headers, self._wall_clock())
-            if status not in _REPEATED_STATUSES or pause is None:
-                raise error
             if requested is not None and requested > LONGEST_PAUSE_S:
-                raise ApiError(f"{error}; the server asks for a pause of {requested:.0f} s", status)
-            self._pause(pause if requested is None else requested, ex)
+                raise ApiError(
+                    f"{refusal}; the server asks for a pause of {requested:.0f} s", status
+                )
+            self._pause(requested or pause or 0.0, ex)
+            if pause is None:
+                raise refusal
         raise AssertionError("the last try returns or raises")
 
     def _pause(self, seconds: float, ex: Execution) -> None:
@@ -167,7 +167,12 @@ class JsonClient:
                 left = min(self._paused_until, until) - ex.elapsed()
             if left <= 0:
                 return
-            ex.sleep(left)
+            if not self._is_of_output:
+                ex.sleep(left)
+            elif not pause_own_try(ex, left):
+                raise ApiError(
+                    f"{redact_urls(self._url)} asks for a pause of {left / SECOND:.0f} s"
+                )
 
     def _exchange(
         self, method: str, path: str, content: bytes | None
@@ -195,7 +200,8 @@ class JsonClient:
             size += len(block)
             if size > MAX_ANSWER_BYTES:
                 raise ApiError(
-                    f"{self._shown_url(path)}: the answer has more than {MAX_ANSWER_BYTES} bytes"
+                    f"{self._shown_url(path)}: the answer has more than {MAX_ANSWER_BYTES} bytes",
+                    answer.status_code,
                 )
             if connection.deadline.has_expired:
                 raise httpx2.ReadTimeout("timed out")

@@ -195,7 +195,8 @@ class Database:
         engine = self._get_engine()
         with self._map_errors(), engine.connect() as connection:
             # Connections commit by themselves, as Go's do, until they are told to wait.
-            connection.exec_driver_sql("BEGIN")
+            if self._driver.begin:
+                connection.exec_driver_sql(self._driver.begin)
             yield Session(self._driver, connection)
             connection.commit()
 

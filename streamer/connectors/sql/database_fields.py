@@ -8,7 +8,9 @@ from typing import Final
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.connectors.sql.database import Database
 from streamer.connectors.sql.drivers import (
+    CLICKHOUSE,
     MYSQL,
+    PGX,
     POSTGRES,
     driver_problem,
     dsn_problem,
@@ -43,7 +45,8 @@ CONN_MAX_OPEN: Final = "conn_max_open"
 
 PACKAGES: Final = (
     Package("sqlalchemy"),
-    Package("psycopg", DRIVER, (POSTGRES,)),
+    Package("clickhouse_driver", DRIVER, (CLICKHOUSE,)),
+    Package("psycopg", DRIVER, (PGX, POSTGRES)),
     Package("pymysql", DRIVER, (MYSQL,)),
 )
 """What all components need that have these fields."""
@@ -52,17 +55,19 @@ TARGET_FIELDS: Final = (
     Field(
         DRIVER,
         "string",
-        "The kind of database: `mysql` (tested on MariaDB 10.11), `postgres` or `sqlite`.",
+        "The kind of database: `mysql` (tested on MariaDB 10.11), `postgres`, `pgx` (the same), "
+        "`sqlite` or `clickhouse` (tested on ClickHouse 18.16).",
         access=Access.DATABASE,
         check=driver_problem,
-        examples=("mysql", "postgres", "sqlite"),
+        examples=("mysql", "postgres", "sqlite", "clickhouse"),
     ),
     Field(
         DSN,
         "string",
         "URL of the database: `postgres://user:password@host:port/name?sslmode=disable` (TLS "
-        "is required by default), `user:password@tcp(host:port)/name` for MySQL, or "
-        "`file:path/to/file.db` for SQLite.",
+        "is required by default), `user:password@tcp(host:port)/name` for MySQL, "
+        "`file:path/to/file.db` for SQLite, or `clickhouse://user:password@host:9000/name` for "
+        "ClickHouse, by its native protocol.",
         access=Access.DATABASE_URL,
         secret=True,
         check=dsn_problem,
@@ -203,6 +208,8 @@ def insert_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
     key = parsed[UPSERT_BY]
     if key is None:
         return
+    if parsed[DRIVER] == CLICKHOUSE:
+        yield UPSERT_BY, "ClickHouse replaces no rows; leave it out and use a ReplacingMergeTree"
     if not key:
         yield UPSERT_BY, "is empty; name the columns of the key, or leave it out"
     for name in key:

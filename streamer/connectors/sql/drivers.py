@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 MYSQL: Final = "mysql"
 POSTGRES: Final = "postgres"
+PGX: Final = "pgx"
 SQLITE: Final = "sqlite"
+CLICKHOUSE: Final = "clickhouse"
 
 # All that Redpanda Connect knows.
 DRIVERS: Final = (
     MYSQL,
     POSTGRES,
-    "clickhouse",
+    PGX,
+    CLICKHOUSE,
     "mssql",
     SQLITE,
     "oracle",
@@ -32,7 +35,10 @@ DRIVERS: Final = (
     "databricks",
 )
 
+_AVAILABLE: Final = (CLICKHOUSE, MYSQL, PGX, POSTGRES, SQLITE)
+
 _POSTGRES_HOSTS: Final = re.compile(r"postgres(?:ql)?://(?:[^/?#]*@)?([^/?#]*)")
+_CLICKHOUSE_HOSTS: Final = re.compile(r"clickhouse://(?:[^/?#]*@)?([^/?#]*)")
 _MYSQL_ADDRESS: Final = re.compile(r"(?:.*@)?tcp\(([^)]*)\)/[^/]*", re.DOTALL)
 
 
@@ -53,7 +59,13 @@ class QueryRows(NamedTuple):
 
 
 class Driver(Protocol):
-    """A kind of database, as SQLAlchemy's dialect for a driver of Python has it."""
+    """A kind of database, as SQLAlchemy's dialect for a driver of Python has it.
+
+    Attributes:
+        begin: the statement that begins a transaction; empty where there are none.
+    """
+
+    begin: str
 
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine whose connections commit every statement by itself.
@@ -91,7 +103,7 @@ def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
     Raises:
         StreamerError: there is none of that name.
     """
-    if name == POSTGRES:
+    if name in (POSTGRES, PGX):
         from streamer.connectors.sql.postgres import PostgresDriver
 
         return PostgresDriver()
@@ -103,17 +115,20 @@ def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
         from streamer.connectors.sql.mysql import MysqlDriver
 
         return MysqlDriver(permissions)
+    if name == CLICKHOUSE:
+        from streamer.connectors.sql.clickhouse import ClickhouseDriver
+
+        return ClickhouseDriver()
     raise StreamerError(driver_problem(name))
 
 
 def driver_problem(name: str) -> str | None:
     """Return what is wrong with a driver's name."""
-    if name in (MYSQL, POSTGRES, SQLITE):
+    if name in _AVAILABLE:
         return None
-    there = f"{MYSQL}, {POSTGRES} and {SQLITE}"
     if name in DRIVERS:
-        return f"{name!r} is not available yet; available are {there}"
-    return f"is {name!r}; expected {MYSQL}, {POSTGRES} or {SQLITE}"
+        return f"{name!r} is not available; available are {', '.join(_AVAILABLE)}"
+    return f"is {name!r}; expected one of {', '.join(_AVAILABLE)}"
 
 
 def dsn_problem(text: str) -> str | None:
@@ -125,6 +140,8 @@ def dsn_problem(text: str) -> str | None:
         places = [place for place in match[1].split(",") if not place.startswith("%2")]
     elif match := _MYSQL_ADDRESS.fullmatch(text):
         places = [match[1]]
+    elif match := _CLICKHOUSE_HOSTS.match(text):
+        places = [place for place in match[1].split(",") if ":" in place]
     else:
         return None
     return next(filter(None, map(address_problem, places)), None)

@@ -73,6 +73,8 @@ _TLS: Final[dict[str, dict[str, Any]]] = {
 class MysqlDriver:
     """MySQL as a driver."""
 
+    begin = "BEGIN"
+
     def __init__(self, permissions: Permissions = ALL) -> None:
         """Take whether Unix sockets may be opened."""
         self._permissions = permissions

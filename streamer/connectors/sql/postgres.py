@@ -54,6 +54,8 @@ _LOADS: Final[dict[int, Callable[[bytes], Any]]] = {
 class PostgresDriver:
     """PostgreSQL as a driver."""
 
+    begin = "BEGIN"
+
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine for a server by libpq's URL, or by its words (`host=… dbname=…`)."""
         import psycopg

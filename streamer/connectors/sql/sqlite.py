@@ -20,6 +20,8 @@ _FILE_PREFIX: Final = "file:"
 class SqliteDriver:
     """SQLite as a driver."""
 
+    begin = "BEGIN"
+
     def __init__(self, permissions: Permissions = ALL) -> None:
         """Take whether files may be opened."""
         self._permissions = permissions

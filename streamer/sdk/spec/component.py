@@ -197,17 +197,23 @@ class Package:
         name: as it is imported; one of `streamer.core.extras.EXTRA_OF`.
         field: the field that it is needed for; empty when the component always needs it.
         values: the values of the field with which it is needed; empty for any that is set.
+        is_needed_by: tells by the value of the field whether it is needed, in place of `values`.
+        setting: the setting for which it is needed, for documents, where `field` says too little.
     """
 
     name: str
     field: str = ""
     values: tuple[str, ...] = ()
+    is_needed_by: Callable[[Any], bool] | None = None
+    setting: str = ""
 
     def needed_by(self, config: Any) -> bool:
         """Return whether a component with this parsed body needs it."""
         if not self.field:
             return True
         value = config.get(self.field)
+        if self.is_needed_by is not None:
+            return self.is_needed_by(value)
         return value in self.values if self.values else bool(value)
 
 

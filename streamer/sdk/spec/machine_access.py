@@ -178,7 +178,10 @@ def find_database_access(dsn: str, driver: str) -> str | None:
     if driver == "mysql":
         unix = re.search(r"unix[(/]", dsn, re.IGNORECASE)
         return "names a Unix socket of the service's machine" if unix else None
-    if driver != "postgres":
+    if driver == "clickhouse":
+        # Its options of TLS that name files are settings of the server here.
+        return None
+    if driver not in ("pgx", "postgres"):
         return "is that of a database without a rule for what it reaches"
     try:
         from psycopg.conninfo import conninfo_to_dict

@@ -134,7 +134,7 @@ class Connection:
         if self.encryption:
             settings["ssl_context"] = self.encryption.ssl_context()
         if self.sasl:
-            settings["sasl_mechanism"] = self.sasl.mechanism
+            settings["sasl_mechanism"] = self.sasl.wire_mechanism
             settings["sasl_plain_username"] = self.sasl.user
             settings["sasl_plain_password"] = self.sasl.password
         if self.metadata_max_age is not None:
@@ -156,8 +156,8 @@ def _clamp_ms(ns: int, allowed: tuple[int, int]) -> int:
 
 
 def _librdkafka_sasl(sasl: Sasl) -> dict[str, Any]:
-    settings: dict[str, Any] = {"sasl.mechanisms": sasl.mechanism}
-    if sasl.mechanism != OAUTHBEARER:
+    settings: dict[str, Any] = {"sasl.mechanisms": sasl.wire_mechanism}
+    if sasl.wire_mechanism != OAUTHBEARER:
         return {**settings, "sasl.username": sasl.user, "sasl.password": sasl.password}
 
     def current_token(_: Any) -> tuple[str, float, str, dict[str, str]]:

@@ -12,10 +12,13 @@ from streamer.connectors.kafka.security.encryption import (
     read_encryption,
 )
 from streamer.connectors.kafka.security.sasl import (
+    AWS_MSK_IAM,
+    SASL,
     SASL_FIELD,
     SASL_LIST_FIELD,
     read_sasl,
     sasl_problems,
+    uses_msk,
 )
 from streamer.connectors.tls import TLS_FIELD
 from streamer.core.urls import address_problem, host_problem
@@ -35,6 +38,10 @@ KEEP_ALIVE: Final = "keep_alive"
 USER_TIMEOUT: Final = "tcp_user_timeout"
 
 PACKAGES: Final = (Package("kafka"), Package("confluent_kafka"))
+SEED_PACKAGES: Final = (
+    *PACKAGES,
+    Package("boto3", SASL, is_needed_by=uses_msk, setting=f"sasl.mechanism: {AWS_MSK_IAM}"),
+)
 """What all components need that have these fields."""
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from streamer.connectors.aws.fields import SESSION_FIELDS, session_problems
+from streamer.connectors.kafka.security.msk_token import MskToken
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields
@@ -19,17 +21,15 @@ MECHANISM: Final = "mechanism"
 ACCESS_TOKEN: Final = "access_token"
 TOKEN_CACHE: Final = "token_cache"
 TOKEN_KEY: Final = "token_key"
+AWS: Final = "aws"
 
 NONE: Final = "none"
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+AWS_MSK_IAM: Final = "AWS_MSK_IAM"
 _MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
 _UNAVAILABLE_MECHANISMS: Final = {
-    "AWS_MSK_IAM": (
-        "is AWS_MSK_IAM, which librdkafka cannot sign; use a user "
-        "with SCRAM-SHA-512, which MSK has too, or client_certs of tls"
-    ),
     "REDPANDA_CLOUD_SERVICE_ACCOUNT": (
         "is REDPANDA_CLOUD_SERVICE_ACCOUNT, whose tokens there are only within Redpanda Cloud; use "
         "a user of the cluster with SCRAM-SHA-512"
@@ -86,7 +86,7 @@ SASL_LIST_FIELD: Final = Field(
             MECHANISM,
             "string",
             "SASL mechanism.",
-            options=(*_MECHANISMS, *_UNAVAILABLE_MECHANISMS),
+            options=(*_MECHANISMS, AWS_MSK_IAM, *_UNAVAILABLE_MECHANISMS),
             check=_UNAVAILABLE_MECHANISMS.get,
         ),
         Field("username", "string", "The user.", default=""),
@@ -102,9 +102,9 @@ SASL_LIST_FIELD: Final = Field(
         Field(
             "aws",
             "object",
-            "Settings of AWS_MSK_IAM, which cannot be used.",
-            optional=True,
-            check=lambda _: "has no effect without AWS_MSK_IAM, which cannot be used; leave it out",
+            "Credentials of AWS_MSK_IAM.",
+            advanced=True,
+            children=SESSION_FIELDS,
         ),
     ),
     examples=([{"mechanism": "SCRAM-SHA-512", "username": "foo", "password": "${PASSWORD}"}],),
@@ -131,6 +131,11 @@ class Sasl:
     token: str = field(default="", repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict)
     tokens: TokenSource | None = field(default=None, repr=False)
+
+    @property
+    def wire_mechanism(self) -> str:
+        """The mechanism as brokers know it: MSK takes what IAM signs as a token, too."""
+        return OAUTHBEARER if self.mechanism == AWS_MSK_IAM else self.mechanism
 
     def current_token(self) -> str:
         """Return the token of now.
@@ -181,6 +186,15 @@ def sasl_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     for number, one in enumerate(value):
         for name, text in _missing_problems(one, "username", "token"):
             yield f"{SASL}.{number}.{name}", text
+        if one[MECHANISM] == AWS_MSK_IAM:
+            yield from session_problems(one[AWS], f"{SASL}.{number}.{AWS}")
+        elif one.is_given(AWS):
+            yield f"{SASL}.{number}.{AWS}", f"has no effect without mechanism: {AWS_MSK_IAM}"
+
+
+def uses_msk(sasl: Any) -> bool:
+    """Return whether a field `sasl` of the components with `seed_brokers` signs in by IAM."""
+    return any(one[MECHANISM] == AWS_MSK_IAM for one in sasl or ())
 
 
 def _mechanism_problems(sasl: ParsedFields) -> Iterator[tuple[str, str]]:
@@ -224,7 +238,9 @@ def read_sasl(parsed: ParsedFields, context: BuildContext | None = None) -> Sasl
     for one in value:
         if one[MECHANISM] != NONE:
             extensions = dict(one["extensions"] or {})
-            return Sasl(one[MECHANISM], one["username"], one["password"], one["token"], extensions)
+            signer = MskToken(one[AWS]) if one[MECHANISM] == AWS_MSK_IAM else None
+            who = one["username"], one["password"], one["token"]
+            return Sasl(one[MECHANISM], *who, extensions, signer)
     return None
 
 

@@ -91,12 +91,18 @@ def test_kafka_python_gets_the_same_settings_and_tries_another_broker_in_time():
         ("{addresses: [',']}", "field addresses has no broker"),
         ("{seed_brokers: ['a:b']}", "field seed_brokers has 'a:b'; expected host and port"),
         ("{seed_brokers: ['a:99999']}", "field seed_brokers has 'a:99999'; expected host and port"),
-        ("{seed_brokers: [a], sasl: [{mechanism: AWS_MSK_IAM}]}", "use a user with SCRAM-SHA-512"),
+        (
+            "{seed_brokers: [a], sasl: [{mechanism: AWS_MSK_IAM, aws: {credentials: {id: x}}}]}",
+            "sasl.0.aws.credentials: id and secret need each other",
+        ),
         (
             "{seed_brokers: [a], sasl: [{mechanism: REDPANDA_CLOUD_SERVICE_ACCOUNT}]}",
             "only within Redpanda Cloud",
         ),
-        ("{seed_brokers: [a], sasl: [{mechanism: none, aws: {region: x}}]}", "field aws has no"),
+        (
+            "{seed_brokers: [a], sasl: [{mechanism: none, aws: {region: x}}]}",
+            "sasl.0.aws: has no effect without mechanism: AWS_MSK_IAM",
+        ),
         ("{seed_brokers: [a], sasl: [{mechanism: PLAIN}]}", "sasl.0.username: is not set"),
         ("{seed_brokers: [a], sasl: [{mechanism: OAUTHBEARER}]}", "sasl.0.token: is not set"),
         (

@@ -70,7 +70,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("http_client", "loop_thread", "mqtt", "spool"),
         ("amqp", "aws", "inproc", "nats"),
         ("formats", "http_server", "kafka", "redis", "search", "sql"),
-        "schema_registry",
+        ("cdc", "schema_registry"),
         "ai",
     ),
     "components": (COMPONENT_KINDS, "catalog"),

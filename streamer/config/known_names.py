@@ -61,9 +61,9 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
         azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
-        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc mysql_cdc
+        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
-        postgres_cdc pulsar redis_scan redpanda_migrator
+        pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
         schema_registry sftp slack slack_users spicedb_watch splunk tigerbeetle_cdc timeplus
         twitter_search zmq4
@@ -118,8 +118,8 @@ _QUEUES: Final = (
     *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
-    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc", "mysql_cdc"),
-    *("oracledb_cdc", "pg_stream", "postgres_cdc"),
+    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc"),
+    "oracledb_cdc",
 )
 _FUNCTIONS: Final = ("aws_lambda",)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from streamer.sdk.input.replayable import (
     Limit,
     Offset,
     ReplayableSource,
+    announce_pieces,
     earliest_poll,
     extent_of,
     next_poll_of,
@@ -125,6 +126,11 @@ class MergedSource:
             return extents[0]
         _, before, size, total = zip(*extents, strict=True)
         return FileExtent(f"{len(extents)} inputs", sum(before), sum(size), sum(total))
+
+    def announce(self, pieces: Sequence[ChildPiece]) -> None:
+        """Pass each source those of its pieces that a task is about to read."""
+        for number, source in enumerate(self.sources.values()):
+            announce_pieces(source, [one.piece for one in pieces if one.child == number])
 
     def read(self, piece: ChildPiece, ex: Execution) -> Iterator[Chunk]:
         """Read one piece."""

@@ -17,6 +17,7 @@ DISTRIBUTION: Final = "spark-streamer"
 EXTRAS: Final = {
     "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor `avro`",
+    "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
@@ -32,7 +33,7 @@ EXTRAS: Final = {
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
-    "sql": "everything whose name begins with `sql`",
+    "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
 }
 """The extras for users, and what each is for, in Markdown."""
@@ -62,6 +63,7 @@ EXTRA_OF: Final = {
     "psycopg": "sql",
     "pymemcache": "memcached",
     "pymysql": "sql",
+    "pymysqlreplication": "sql",
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",

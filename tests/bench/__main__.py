@@ -20,7 +20,9 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     peers       the main job written by hand in PySpark and in Bytewax, on the same files
     compare     windows of each light in this and in --peer, on the same events; not one of `all`
     windows     the kinds of windows by event time, one by one; see below
-    kafka       the main job's windows filled from a topic, against files; a broker beside it
+    kafka       the main job's windows filled from topics, against files, by --partitions, --bytes
+                and --codec; a broker beside it
+    kafka_soak  --rate events a second for --minutes: latency, memory and threads a minute, idle
     kafka_questions  ends of 1, 12, 200 partitions: CPU, latency, imports, threads; 1 minute
     http_server requests of one message, and bodies of many lines, into a running program
     processors  a pipeline of ten processors against the sum of its parts
@@ -97,6 +99,7 @@ from tests.bench import (
     idle,
     kafka,
     kafka_questions,
+    kafka_soak,
     machine,
     mappings,
     memory,
@@ -128,6 +131,7 @@ PARTS = (
     "windows",
     "kafka",
     "kafka_questions",
+    "kafka_soak",
     "http_server",
     "processors",
     "mappings",
@@ -141,7 +145,7 @@ PARTS = (
     "columns",
     "micro_batch",
 )
-APART = "compare", "soak"
+APART = "compare", "soak", "kafka_soak"
 """Parts that run only when they are asked for: what others have made is installed, or it takes
 half an hour or more."""
 
@@ -159,8 +163,12 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--pace", type=float, default=400_000, help="events per second of event time (%(default)s)")
     add("--sliding-pace", type=float, help="the same for sliding windows (a fifth of --pace)")
     add("--held", type=int, default=5_000_000, help="memory, release: events in it (%(default)s)")
-    add("--rate", type=float, help="memory, soak: events fed a second (150000, 70 %% of the knee)")
-    add("--minutes", type=float, default=45, help="soak: how long (%(default)s)")
+    add(
+        "--rate",
+        type=float,
+        help="memory, soaks: events fed a second (150000, 70 %% of the knee, 50000)",
+    )
+    add("--minutes", type=float, default=45, help="soaks: how long (%(default)s)")
     add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
     add("--plots", type=Path, help="latency, load, growth, soak: a directory for drawings")
     add("--of", type=latencies_of, default=latencies.PARTS, help="latency: all of them, or some")
@@ -169,6 +177,9 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
     add("--lines", type=int, default=4_000_000, help="http_server: in bodies (%(default)s)")
+    add("--partitions", type=counts_of, default=(4,), help="kafka: of topics, 1,12,200 (4)")
+    add("--bytes", type=counts_of, default=(0,), help="kafka: of an event, 1000,100000 (as it is)")
+    add("--codec", type=codecs_of, default=("none",), help="kafka: " + ",".join(kafka.CODECS))
     add("--runs", type=int, default=10, help="start: how often (%(default)s)")
     add("--batches", type=int, default=150, help="micro_batch: how many (%(default)s)")
     add("--master", default="local[2]", help="Spark's master (%(default)s)")
@@ -220,8 +231,18 @@ def latencies_of(text: str) -> tuple[str, ...]:
 
 
 def counts_of(text: str) -> tuple[int, ...]:
-    """Read numbers of workers, with commas between them."""
+    """Read numbers, with commas between them."""
     return tuple(map(int, text.split(",")))
+
+
+def codecs_of(text: str) -> tuple[str, ...]:
+    """Read names of compressions; raise ArgumentTypeError at one that there is not."""
+    found = tuple(text.split(","))
+    if unknown := set(found) - set(kafka.CODECS):
+        raise argparse.ArgumentTypeError(
+            f"there is no codec {', '.join(sorted(unknown))}; there are {', '.join(kafka.CODECS)}"
+        )
+    return found
 
 
 def jobs_of(text: str) -> tuple[str, ...]:
@@ -259,7 +280,10 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "kafka_questions":
         kafka_questions.kafka_questions(work)
     elif part == "kafka":
-        kafka.kafka(work, a.events, a.pace, a.master)
+        cases = kafka.Cases(a.partitions, a.bytes, a.codec)
+        kafka.kafka(work, a.events, a.pace, a.master, cases)
+    elif part == "kafka_soak":
+        kafka_soak.kafka_soak(work / "soak", a.rate or 50_000, a.minutes, a.master)
     elif part == "http_server":
         http_requests.http_requests(work, a.requests, a.lines)
     elif part == "processors":

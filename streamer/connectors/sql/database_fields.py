@@ -13,9 +13,9 @@ from streamer.connectors.sql.drivers import (
     PGX,
     POSTGRES,
     driver_problem,
-    dsn_problem,
     find_driver,
 )
+from streamer.connectors.sql.dsn import dsn_problem
 from streamer.connectors.sql.pool_bounds import PoolBounds
 from streamer.connectors.sql.row_changes import (
     UPSERT_BY,

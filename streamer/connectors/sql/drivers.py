@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from streamer.core.errors import StreamerError
 from streamer.core.permissions import ALL, Permissions
-from streamer.core.urls import address_problem
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -36,10 +34,6 @@ DRIVERS: Final = (
 )
 
 _AVAILABLE: Final = (CLICKHOUSE, MYSQL, PGX, POSTGRES, SQLITE)
-
-_POSTGRES_HOSTS: Final = re.compile(r"postgres(?:ql)?://(?:[^/?#]*@)?([^/?#]*)")
-_CLICKHOUSE_HOSTS: Final = re.compile(r"clickhouse://(?:[^/?#]*@)?([^/?#]*)")
-_MYSQL_ADDRESS: Final = re.compile(r"(?:.*@)?tcp\(([^)]*)\)/[^/]*", re.DOTALL)
 
 
 class QueryRows(NamedTuple):
@@ -129,19 +123,3 @@ def driver_problem(name: str) -> str | None:
     if name in DRIVERS:
         return f"{name!r} is not available; available are {', '.join(_AVAILABLE)}"
     return f"is {name!r}; expected one of {', '.join(_AVAILABLE)}"
-
-
-def dsn_problem(text: str) -> str | None:
-    """Return what is wrong with the hosts and ports in a DSN, or None.
-
-    PostgreSQL's may have several, and a directory of sockets (`%2Frun`) in the place of a host.
-    """
-    if match := _POSTGRES_HOSTS.match(text):
-        places = [place for place in match[1].split(",") if not place.startswith("%2")]
-    elif match := _MYSQL_ADDRESS.fullmatch(text):
-        places = [match[1]]
-    elif match := _CLICKHOUSE_HOSTS.match(text):
-        places = [place for place in match[1].split(",") if ":" in place]
-    else:
-        return None
-    return next(filter(None, map(address_problem, places)), None)

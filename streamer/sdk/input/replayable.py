@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -214,6 +214,18 @@ def watch_all(sources: Iterable[object], wake: Callable[[], None]) -> None:
 def next_poll_of(source: object, start: Offset, now: int) -> int | None:
     """Return when a source is to be polled again, Unix ns; None when it wakes the planner."""
     return source.next_poll(start, now) if isinstance(source, WakingSource) else now + POLL_INTERVAL
+
+
+def announce_pieces(source: Any, pieces: Sequence[Any]) -> None:
+    """Pass a source the pieces that a task is about to read, in their order.
+
+    Args:
+        source: it may have a method `announce`.
+        pieces: what it made in `split`.
+    """
+    announce = getattr(source, "announce", None)
+    if announce is not None:
+        announce(pieces)
 
 
 def earliest_poll(polls: Iterable[int | None]) -> int | None:

@@ -40,7 +40,7 @@ from streamer.engine.stage.stateless_stage import StatelessStage
 from streamer.engine.stage.task_input import SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.plan.buffer_chain import level_count
-from streamer.sdk.input.replayable import ReplayableSource
+from streamer.sdk.input.replayable import ReplayableSource, announce_pieces
 from streamer.sdk.worker_resources import resources_of_run
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
@@ -107,11 +107,16 @@ def _record_batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBa
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _read_pieces(batches: _Batches) -> Iterator[tuple[int, bytes | None, MicroBatchOffset]]:
-    """Return number, piece, and the offset at the micro-batch's end."""
+def _read_pieces(
+    batches: _Batches, source: ReplayableSource
+) -> Iterator[tuple[int, Any, MicroBatchOffset]]:
+    """Return number, piece (None for none), and the offset at the micro-batch's end."""
     for batch in batches:
-        for row in batch.to_pylist():
-            yield row["number"], row["piece"], _parse_offset(row["offset"])
+        rows = batch.to_pylist()
+        pieces = [None if row["piece"] is None else pickle.loads(row["piece"]) for row in rows]
+        announce_pieces(source, [piece for piece in pieces if piece is not None])
+        for row, piece in zip(rows, pieces, strict=True):
+            yield row["number"], piece, _parse_offset(row["offset"])
 
 
 @lru_cache(maxsize=1)
@@ -166,12 +171,11 @@ def make_pack_stage(
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = labels_of(plan)
         pack_stage = PackStage(task_plan)
-        for number, piece, offset in _read_pieces(batches):
+        for number, piece, offset in _read_pieces(batches, source):
             packed_rows: Iterator[PackRow] = iter(())
             if piece is not None:
-                content = pickle.loads(piece)
                 packed_rows = pack_stage.rows(
-                    SourcePiece(source, number, content, partition=source.partition_of(content)),
+                    SourcePiece(source, number, piece, partition=source.partition_of(piece)),
                     offset.batch_time,
                     offset.aggregates_from,
                 )
@@ -197,9 +201,9 @@ def make_direct_stage(
 
     def produce_frames(batches: _Batches) -> Iterator[Frame]:
         stage = StatelessStage(task_plan, micro_batch=current_micro_batch())
-        for number, piece, offset in _read_pieces(batches):
+        for number, piece, offset in _read_pieces(batches, source):
             if piece is not None:
-                yield from stage.frames(SourcePiece(source, number, pickle.loads(piece)))
+                yield from stage.frames(SourcePiece(source, number, piece))
             if number == 0:
                 yield stage.status(offset.ended, offset.batch_time)
         stage.finish()

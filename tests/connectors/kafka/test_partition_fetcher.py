@@ -14,6 +14,7 @@ from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
 from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.fetch_ahead import FetchAhead
 from streamer.connectors.kafka.input.message_size import mean_message_size
 from streamer.connectors.kafka.input.message_times import read_message_times
 from streamer.connectors.kafka.input.partition_fetcher import (
@@ -57,6 +58,28 @@ def test_records_of_every_compression_and_size(fetcher: Any, kafka: Kafka, codec
     assert read(one, topic, 0, 60) == list(enumerate(values))
     for begin, end in ((59, 60), (0, 1), (17, 43), (5, 5)):
         assert read(one, topic, begin, end) == [(n, values[n]) for n in range(begin, end)]
+
+
+def test_many_partitions_take_one_request(fetcher: Any, kafka: Kafka) -> None:
+    topic, count = kafka.create("fetched-together", partitions=30), 5
+    values = [f"{n % 30}-{n // 30}" for n in range(30 * count)]
+    kafka.produce(topic, *(Record(v.encode(), partition=n % 30) for n, v in enumerate(values)))
+    one = fetcher()
+    single: list[PartitionRange] = []
+    begin = one.begin
+    one.begin = lambda target, at: single.append(target) or begin(target, at)
+    # The first is gone, one is not there, and one goes on beyond what is there: others do not mind.
+    kafka.delete_records(topic, {0: 3})
+    ranges = [PartitionRange(topic, number, 1, count) for number in range(30)]
+    ahead = FetchAhead([*ranges, PartitionRange(topic, 99, 0, 5)])
+    with pytest.raises(DataLostError, match="fetched-together:0 was to be read from 1"):
+        list(one.read(ranges[0], OFFSETS, ahead.take(one, ranges[0])))
+    single.clear()
+    for target in ranges[1:]:
+        chunks = list(one.read(target, OFFSETS, ahead.take(one, target)))
+        found = [value for chunk in chunks for value in chunk.values]
+        assert found == [f"{target.partition}-{number}".encode() for number in range(1, count)]
+    assert not single, "all came with one answer"
 
 
 def test_a_range_ends_behind_marks_of_transactions(fetcher: Any, kafka: Kafka) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection import Connection
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
-from streamer.connectors.kafka.input.partition_fetcher import (
+from streamer.connectors.kafka.input.fetch_requests import (
     BrokerAnswer,
     find_leaders,
     make_fetch_request,

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection_fields import (
     RACK_ID,
-    REQUEST_TIMEOUT,
     connection_problems,
     read_connection,
 )
@@ -126,14 +125,21 @@ SEED_READING: Final = (
         check=_start_problem,
         examples=("earliest", "latest", "2026-01-31T12:00:00Z"),
     ),
-    _size_field(MAX_BYTES, "The most bytes of an answer, for the reader `jvm` alone.", "50MiB"),
-    duration_field(
-        MAX_WAIT, f"How long a broker waits for `{MIN_BYTES}`.", default="5s", advanced=True
+    _size_field(
+        MAX_BYTES,
+        "The most bytes of an answer, unless the first batch of records is larger.",
+        "50MiB",
     ),
-    _size_field(MIN_BYTES, "The least bytes of an answer, for the reader `jvm` alone.", "1B"),
+    duration_field(
+        MAX_WAIT,
+        "How long a broker waits for records, half a second at most.",
+        default="5s",
+        advanced=True,
+    ),
+    _size_field(MIN_BYTES, "Has no effect: only what is there is requested.", "1B"),
     _size_field(
         MAX_PARTITION_BYTES,
-        "The most bytes of an answer, unless a batch of records is larger.",
+        "The most bytes of an answer from one partition, unless its first batch is larger.",
         "1MiB",
     ),
     Field(
@@ -210,10 +216,7 @@ def _consumer_settings(parsed: ParsedFields) -> dict[str, str]:
     settings = {
         "fetch.max.bytes": str(parse_size(parsed[MAX_BYTES])),
         "fetch.max.wait.ms": str(wait),
-        "fetch.min.bytes": str(parse_size(parsed[MIN_BYTES])),
         "max.partition.fetch.bytes": str(parse_size(parsed[MAX_PARTITION_BYTES])),
-        # As its name says: it is granted beyond what a request itself waits for.
-        "request.timeout.ms": str((parsed[REQUEST_TIMEOUT] or 0) // MILLISECOND + wait),
     }
     if parsed[RACK_ID]:
         settings["client.rack"] = parsed[RACK_ID]

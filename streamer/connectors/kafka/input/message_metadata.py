@@ -10,7 +10,7 @@ from streamer.connectors.kafka.input.opened_input import MetadataSettings
 from streamer.connectors.kafka.input.positions import KafkaPiece
 from streamer.connectors.kafka.input.record_batches import Header, NeededFields, RecordColumns
 from streamer.core.message import NO_META, Message
-from streamer.sdk.input.replayable import Chunk, RawMessages
+from streamer.sdk.input.replayable import Chunk, LineMessages, RawMessages
 
 RESERVED_METADATA: Final = (
     *("kafka_key", "kafka_topic", "kafka_partition", "kafka_offset", "kafka_lag"),
@@ -63,10 +63,13 @@ def make_chunk(
         settings: how they are described.
         needed: the metadata that is made.
     """
+    values = columns.values
+    if not isinstance(values, list):
+        return LineMessages(values, NO_META)
     if needed.is_empty:
-        return RawMessages(columns.values, NO_META)
+        return RawMessages(values, NO_META)
     metas = _make_metadata(columns, piece, settings, needed)
-    return [[Message(raw, meta)] for raw, meta in zip(columns.values, metas, strict=True)]
+    return [[Message(raw, meta)] for raw, meta in zip(values, metas, strict=True)]
 
 
 def _make_metadata(

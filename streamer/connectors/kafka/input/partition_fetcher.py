@@ -1,21 +1,29 @@
 """Fetching of ranges of partitions, in the process that reads them.
 
 One request is under way while the answer before it is decoded and used, so that at most two answers
-are in memory. Requests ask for no more than a range has left.
+are in memory. Requests ask for no more than a range has left. The beginnings of many small ranges
+come with one request (`fetch_ahead`).
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.connectors.kafka.cluster.errors import KafkaError
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.input.data_loss import DataLostError
+from streamer.connectors.kafka.input.fetch_requests import (
+    BrokerAnswer,
+    PendingAnswer,
+    find_leaders,
+    make_fetch_request,
+    no_answer,
+    parse_answers,
+)
 from streamer.connectors.kafka.input.record_batches import (
-    AbortedTransaction,
     CorruptRecordsError,
     Decoded,
     NeededFields,
@@ -82,52 +90,6 @@ class PartitionRange(NamedTuple):
     end: int
 
 
-class BrokerAnswer(NamedTuple):
-    """The answer of a broker about one partition.
-
-    Attributes:
-        error: the number of Kafka's error, 0 for none.
-        records: batches.
-        stable_end: where what may be read ends.
-        aborted: transactions that were aborted among the records.
-        is_throttled: whether the broker holds something back.
-        replica: the broker that should be asked next; -1 for the leader.
-    """
-
-    error: int
-    records: bytes
-    stable_end: int
-    aborted: list[AbortedTransaction]
-    is_throttled: bool
-    replica: int
-
-    @classmethod
-    def parse(cls, answer: Any, part: Any, is_committed: bool) -> BrokerAnswer:
-        """Return what kafka-python's answer says of a partition.
-
-        Args:
-            answer: the answer.
-            part: its part about the partition.
-            is_committed: whether records of open transactions are left out.
-        """
-        aborted = [
-            AbortedTransaction(one.first_offset, one.producer_id)
-            for one in (part.aborted_transactions or ())
-        ]
-        return cls(
-            part.error_code,
-            part.records or b"",
-            part.last_stable_offset if is_committed else part.high_watermark,
-            aborted,
-            bool(answer.throttle_time_ms),
-            part.preferred_read_replica,
-        )
-
-
-def _no_answer(error: int) -> BrokerAnswer:
-    return BrokerAnswer(error, b"", -1, [], False, -1)
-
-
 class PartitionFetcher:
     """Fetches records by one session with a cluster; it is kept from task to task.
 
@@ -157,29 +119,80 @@ class PartitionFetcher:
         self._replicas: dict[tuple[str, int], int] = {}
         self._record_bytes: dict[str, float] = {}
 
-    def read(self, target: PartitionRange, needed: NeededFields) -> Iterator[RecordColumns]:
+    def read(
+        self, target: PartitionRange, needed: NeededFields, first: BrokerAnswer | None = None
+    ) -> Iterator[RecordColumns]:
         """Fetch the records of a range, in order.
+
+        Args:
+            target: the range.
+            needed: the fields that are read.
+            first: what a broker has answered about its beginning; None for nothing yet.
 
         Raises:
             DataLostError: some of them are gone.
             KafkaError: no broker has answered for a minute, or it refuses.
             CorruptRecordsError: a batch is damaged.
         """
-        return _RangeRead(self, target, needed).chunks()
+        return _RangeRead(self, target, needed).chunks(first)
 
-    def begin(self, target: PartitionRange, at: int) -> _Pending:
+    def begin(self, target: PartitionRange, at: int) -> PendingAnswer:
         """Request what is next in a range."""
         place = target.topic, target.partition
         node = self._replicas.get(place, self._leaders.get(place, -1))
-        mean = self._record_bytes.get(target.topic, _FIRST_RECORD_BYTES)
-        size = max(int((target.end - at) * mean * _SIZE_MARGIN), _LEAST_SIZE)
+        size = self.estimate_size(target._replace(begin=at))
         return self._submit(target, at, node, min(size, self._settings.size))
 
-    def _submit(self, target: PartitionRange, at: int, node: int, size: int) -> _Pending:
+    def estimate_size(self, target: PartitionRange) -> int:
+        """Return how many bytes a range may have, by what is known of its topic."""
+        mean = self._record_bytes.get(target.topic, _FIRST_RECORD_BYTES)
+        return max(int((target.end - target.begin) * mean * _SIZE_MARGIN), _LEAST_SIZE)
+
+    def begin_together(self, ranges: Sequence[PartitionRange], size: int) -> PendingAnswer:
+        """Request the beginnings of ranges of different partitions, by one request to each broker.
+
+        Args:
+            ranges: the ranges.
+            size: the most bytes of an answer.
+
+        Returns:
+            The answers, by topic and partition; there is none where something is wrong.
+        """
+
+        async def query() -> dict[PartitionRef, BrokerAnswer]:
+            settings, manager = self._settings, self._session.manager
+            offsets = {(one.topic, one.partition): one.begin for one in ranges}
+            if any(place not in self._leaders for place in offsets):
+                topics = {topic for topic, _ in offsets}
+                self._leaders |= await find_leaders(manager, topics, settings.timeout_s)
+            by_node: dict[int, dict[PartitionRef, int]] = {}
+            for place, at in offsets.items():
+                node = self._replicas.get(place, self._leaders.get(place, -1))
+                by_node.setdefault(node, {})[place] = at
+            by_node.pop(-1, None)
+            # What is there is answered at once: nobody has to wait for more.
+            waiting = [
+                manager.send(
+                    make_fetch_request(some, size, 0, settings.is_committed, settings.rack),
+                    node,
+                    request_timeout_ms=settings.timeout_s * 1000,
+                )
+                for node, some in by_node.items()
+            ]
+            answers: dict[PartitionRef, BrokerAnswer] = {}
+            for one in waiting:
+                # Whoever reads the range asks again, and says what is wrong.
+                with suppress(Exception):
+                    answers |= parse_answers(await one, settings.is_committed)
+            return answers
+
+        return PendingAnswer(self._session.manager, query)
+
+    def _submit(self, target: PartitionRange, at: int, node: int, size: int) -> PendingAnswer:
         async def query() -> BrokerAnswer:
             leader = node if node >= 0 else await self._find_leader(target)
             if leader < 0:
-                return _no_answer(_LEADER_CHANGES[1])
+                return no_answer(_LEADER_CHANGES[1])
             settings = self._settings
             request = make_fetch_request(
                 {(target.topic, target.partition): at},
@@ -191,11 +204,11 @@ class PartitionFetcher:
                 request, leader, request_timeout_ms=timeout_s * 1000
             )
             if answer.error_code or not answer.responses:
-                return _no_answer(answer.error_code or _LEADER_CHANGES[0])
+                return no_answer(answer.error_code or _LEADER_CHANGES[0])
             part = answer.responses[0].partitions[0]
             return BrokerAnswer.parse(answer, part, settings.is_committed)
 
-        return _Pending(self._session.manager, query)
+        return PendingAnswer(self._session.manager, query)
 
     async def _find_leader(self, target: PartitionRange) -> int:
         """Return the leader of a partition now; -1 for nobody."""
@@ -231,7 +244,9 @@ class PartitionFetcher:
             listed = answer.topics[0].partitions[0]
             return -1 if listed.error_code else int(listed.offset)
 
-        offset: int = _Pending(self._session.manager, query).result(self._settings.timeout_s + 1)
+        offset: int = PendingAnswer(self._session.manager, query).result(
+            self._settings.timeout_s + 1
+        )
         return offset
 
     def close(self) -> None:
@@ -290,8 +305,15 @@ class _RangeRead:
         self._empty_answers = 0
         self._reason = ""
 
-    def chunks(self) -> Iterator[RecordColumns]:
+    def chunks(self, first: BrokerAnswer | None = None) -> Iterator[RecordColumns]:
         fetcher, target = self._fetcher, self._target
+        # A broker leaves out of an answer to many what is too much: it shows nothing.
+        if first is not None and not first.error:
+            begun = self._decode(first)
+            if begun.next_offset >= 0:
+                self._at = max(begun.next_offset, self._at)
+                if begun.columns.values:
+                    yield begun.columns
         progress_at = fetcher.now()
         pending = fetcher.begin(target, self._at) if self._at < target.end else None
         while pending is not None:
@@ -308,7 +330,7 @@ class _RangeRead:
                 yield decoded.columns
                 progress_at = fetcher.now()
 
-    def _take(self, pending: _Pending) -> Decoded | None:
+    def _take(self, pending: PendingAnswer) -> Decoded | None:
         """Return the records of an answer; None when there are none, after a pause."""
         fetcher, target, settings = self._fetcher, self._target, self._fetcher.settings
         try:
@@ -320,18 +342,25 @@ class _RangeRead:
             self._handle_error(answer.error)
             return None
         fetcher.note_replica(target, answer.replica)
+        decoded = self._decode(answer)
+        if decoded.next_offset < 0:
+            if answer.replica < 0:
+                self._note_empty(answer)
+            return None
+        self._pause, self._empty_answers = _RETRY_PAUSE_S, 0
+        return decoded
+
+    def _decode(self, answer: BrokerAnswer) -> Decoded:
+        target = self._target
         try:
             decoded = decode_records(
                 answer.records, self._at, target.end, self._needed, answer.aborted
             )
         except CorruptRecordsError as error:
             raise CorruptRecordsError(f"{target.topic}:{target.partition}: {error}") from None
-        if decoded.next_offset < 0:
-            if answer.replica < 0:
-                self._note_empty(answer)
-            return None
-        self._pause, self._empty_answers = _RETRY_PAUSE_S, 0
-        fetcher.note_size(target.topic, len(answer.records), decoded.next_offset - self._at)
+        if decoded.next_offset >= 0:
+            got = decoded.next_offset - self._at
+            self._fetcher.note_size(target.topic, len(answer.records), got)
         return decoded
 
     def _note_empty(self, answer: BrokerAnswer) -> None:
@@ -395,100 +424,3 @@ class _RangeRead:
             f"{self._progress_timeout_s:.0f} s, though it is to be read up to {target.end}"
             f"{f': {self._reason}' if self._reason else ''}; check the brokers of the topic"
         )
-
-
-class _Pending:
-    """An answer that a session waits for in its own thread."""
-
-    def __init__(self, manager: Any, query: Callable[[], Any]) -> None:
-        self._done = threading.Event()
-        self._future = manager.call_soon(query)
-        self._future.add_both(lambda _: self._done.set())
-
-    def result(self, timeout_s: float) -> Any:
-        """Return the answer, or raise why there is none."""
-        if not self._done.wait(timeout_s):
-            raise TimeoutError("it does not answer in time")
-        if self._future.exception is not None:
-            raise self._future.exception
-        return self._future.value
-
-
-async def find_leaders(
-    manager: Any, topics: Iterable[str], timeout_s: float
-) -> dict[PartitionRef, int]:
-    """Return the leaders of the partitions of topics now; -1 stands for nobody.
-
-    Args:
-        manager: kafka-python's connections.
-        topics: their names.
-        timeout_s: seconds for the first connection.
-    """
-    from kafka.protocol.metadata import MetadataRequest
-
-    if not manager.bootstrapped:
-        await manager.bootstrap_async(timeout_s * 1000, False)
-    named = MetadataRequest.MetadataRequestTopic
-    listed = await manager.send(
-        MetadataRequest(
-            topics=[named(topic_id=None, name=topic) for topic in topics],
-            # A reader must not make the topic that it misses.
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
-    )
-    manager.cluster.update_metadata(listed)
-    return {
-        (topic.name, one.partition_index): one.leader_id
-        for topic in listed.topics
-        for one in topic.partitions
-    }
-
-
-def make_fetch_request(
-    offsets: Mapping[PartitionRef, int],
-    size: int,
-    wait_ms: int,
-    is_committed: bool,
-    rack: str = "",
-    min_bytes: int = 1,
-) -> Any:
-    """Return a request for what is in partitions from offsets on.
-
-    Args:
-        offsets: the offsets.
-        size: the most bytes of the answer, unless the first batch is larger.
-        wait_ms: how long the broker waits for what is not there yet.
-        is_committed: whether records of open transactions are left out.
-        rack: where the client is; empty for nowhere.
-        min_bytes: the fewest bytes that the broker answers with before.
-    """
-    from kafka.protocol.consumer import FetchRequest
-
-    fetched = FetchRequest.FetchTopic
-    by_topic: dict[str, list[Any]] = {}
-    for (topic, number), offset in offsets.items():
-        partition = fetched.FetchPartition(
-            partition=number,
-            current_leader_epoch=-1,
-            fetch_offset=offset,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=size,
-        )
-        by_topic.setdefault(topic, []).append(partition)
-    return FetchRequest(
-        replica_id=-1,
-        max_wait_ms=wait_ms,
-        min_bytes=min_bytes,
-        max_bytes=size,
-        isolation_level=int(is_committed),
-        session_id=0,
-        session_epoch=-1,
-        topics=[fetched(topic=topic, partitions=parts) for topic, parts in by_topic.items()],
-        forgotten_topics_data=[],
-        rack_id=rack,
-        # Later versions name topics by their ids.
-        max_version=12,
-    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from streamer.connectors.kafka.cluster.partition_ref import PartitionRef
 from streamer.connectors.kafka.input.arrival_watch import ArrivalWatch
 from streamer.connectors.kafka.input.data_loss import UnknownLossError
+from streamer.connectors.kafka.input.fetch_ahead import GROUP_BYTES, FetchAhead
 from streamer.connectors.kafka.input.fetcher_pool import FETCHERS
 from streamer.connectors.kafka.input.kafka_source import MAX_BATCH_MESSAGES, KafkaSource
 from streamer.connectors.kafka.input.message_metadata import NeededMetadata, make_chunk
@@ -50,6 +51,7 @@ class KafkaRangeSource:
     mean_size: int = 0
     start_offsets: Offsets = field(default_factory=dict)
     _polled: _Polled = field(init=False, repr=False, compare=False)
+    _ahead: list[FetchAhead] = field(init=False, repr=False, compare=False, default_factory=list)
 
     def __post_init__(self) -> None:
         watch = ArrivalWatch(self.input.connection, self.input.read_committed)
@@ -137,6 +139,14 @@ class KafkaRangeSource:
             self.input.min_partitions or 0,
         )
 
+    def announce(self, pieces: Sequence[KafkaPiece]) -> None:
+        """Note which pieces a task will read, one after the other: small ones come together."""
+        self._ahead[:] = [FetchAhead(map(_range_of, pieces), self._most_bytes)]
+
+    @property
+    def _most_bytes(self) -> int:
+        return int(self.input.consumer.get("fetch.max.bytes", GROUP_BYTES))
+
     def read(self, piece: KafkaPiece, ex: Execution) -> Iterator[Chunk]:
         """Fetch one piece, in arrival order.
 
@@ -145,10 +155,13 @@ class KafkaRangeSource:
             KafkaError: no broker has answered for a minute, or it refuses.
         """
         settings, metadata = self._fetch_settings, self.input.metadata
-        target = PartitionRange(piece.topic, piece.partition, piece.begin, piece.end)
+        # Where only fields of JSON are read, values need not be cut.
+        read_fields = replace(self.needed.fields, lines=self.needed.is_empty and ex.reads_columns)
+        target = _range_of(piece)
         with FETCHERS.borrow(self.input.connection, settings) as fetcher:
             try:
-                for columns in fetcher.read(target, self.needed.fields):
+                first = self._ahead[0].take(fetcher, target) if self._ahead else None
+                for columns in fetcher.read(target, read_fields, first):
                     yield make_chunk(columns, piece, metadata, self.needed)
             except StreamerError as error:
                 raise type(error)(f"input {self.input.name}: {error}") from None
@@ -158,7 +171,10 @@ class KafkaRangeSource:
         consumer, kafka = self.input.consumer, self.input
         wait_ms = int(consumer.get("fetch.max.wait.ms", 500))
         return FetchSettings(
-            size=int(consumer.get("max.partition.fetch.bytes", FetchSettings().size)),
+            size=min(
+                int(consumer.get("max.partition.fetch.bytes", FetchSettings().size)),
+                self._most_bytes,
+            ),
             wait_ms=min(wait_ms, FetchSettings().wait_ms),
             timeout_s=kafka.connection.answer_timeout_s,
             is_committed=kafka.read_committed,
@@ -183,6 +199,10 @@ class KafkaRangeSource:
 
     def on_finished(self) -> None:
         """Do nothing: there is no end."""
+
+
+def _range_of(piece: KafkaPiece) -> PartitionRange:
+    return PartitionRange(piece.topic, piece.partition, piece.begin, piece.end)
 
 
 class _Polled:

@@ -1,8 +1,7 @@
 """Record batches of Kafka's log, as a broker's answer has them: decoded into columns.
 
-All batches of an answer are decoded together. Where records begin is found one after another; their
-fields are then read for all at once. So a small record costs 0.3 µs, and what nobody needs of it
-nothing.
+All batches of an answer are decoded together, and each field is read for all records at once. So a
+small record costs 0.1 µs, and what nobody needs of it nothing.
 
 The format is that of Kafka's documentation, "Message format". Batches of brokers before 0.11, which
 may still be in a log, are read by kafka-python.
@@ -21,9 +20,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from streamer.connectors.kafka.input.record_places import (
+    Ints,
+    Octets,
+    cut_values,
+    find_records,
+    join_values,
+    read_varints,
+)
 from streamer.core.errors import StreamerError
+from streamer.core.json.columns.line_block import LineRange
 
 Header = tuple[str, bytes]
 
@@ -40,8 +47,6 @@ _SNAPPY_HEAD: Final = b"\x82SNAPPY\x00"
 _SNAPPY_HEAD_BYTES: Final = 16
 _INT64: Final = np.int64
 
-Ints = NDArray[np.int64]
-
 
 class CorruptRecordsError(StreamerError):
     """Raised when an answer has no record batch, or another one than was written."""
@@ -56,12 +61,14 @@ class NeededFields:
         timestamps: whether timestamps are.
         headers: whether headers are.
         offsets: whether offsets are.
+        lines: whether values may be lines, which are not cut.
     """
 
     keys: bool = False
     timestamps: bool = False
     headers: bool = False
     offsets: bool = False
+    lines: bool = False
 
 
 class RecordColumns(NamedTuple):
@@ -76,7 +83,7 @@ class RecordColumns(NamedTuple):
         headers: of each record, in order.
     """
 
-    values: list[bytes]
+    values: list[bytes] | LineRange
     tombstones: list[int]
     offsets: list[int]
     keys: list[bytes]
@@ -287,15 +294,12 @@ def _decode_batches(
     """Decode the records of batches, all of them together."""
     buffer = batches[0].body if len(batches) == 1 else b"".join(one.body for one in batches)
     buffer = bytes(buffer)
-    starts: list[int] = []
-    at = 0
-    for batch in batches:
-        at = _find_records(buffer, at, at + len(batch.body), batch.records, starts)
-    octets = np.frombuffer(buffer, np.uint8)
     counts = [one.records for one in batches]
+    starts = find_records(buffer, [len(one.body) for one in batches], counts)
+    octets = np.frombuffer(buffer, np.uint8)
     # One byte of attributes, which nobody uses, stands before the first field.
-    deltas, places = _read_varints(octets, np.array(starts, _INT64) + 1)
-    offset_deltas, places = _read_varints(octets, places)
+    deltas, places = read_varints(octets, starts + 1)
+    offset_deltas, places = read_varints(octets, places)
     offsets = np.repeat(np.array([one.base_offset for one in batches], _INT64), counts)
     offsets += offset_deltas
     is_cut = batches[0].base_offset < begin or int(offsets[-1]) >= end
@@ -305,9 +309,10 @@ def _decode_batches(
         return values if places_in_range is None else values[places_in_range]
 
     places, offsets = choose(places), choose(offsets)
-    key_sizes, key_places = _read_varints(octets, places)
-    sizes, places = _read_varints(octets, key_places + np.maximum(key_sizes, 0))
-    values = _slice(buffer, places, sizes)
+    key_sizes, key_places = read_varints(octets, places)
+    sizes, places = read_varints(octets, key_places + np.maximum(key_sizes, 0))
+    lines = join_values(buffer, places, sizes) if needed.lines else None
+    values = cut_values(buffer, places, sizes) if lines is None else lines
     timestamps: list[int] = []
     if needed.timestamps:
         timestamps = choose(_read_times(batches, counts, deltas)).tolist()
@@ -315,55 +320,10 @@ def _decode_batches(
         values,
         np.flatnonzero(sizes < 0).tolist(),
         offsets.tolist() if needed.offsets else [],
-        _slice(buffer, key_places, key_sizes) if needed.keys else [],
+        cut_values(buffer, key_places, key_sizes) if needed.keys else [],
         timestamps,
         _read_headers(buffer, octets, places + np.maximum(sizes, 0)) if needed.headers else [],
     )
-
-
-def _find_records(buffer: bytes, at: int, until: int, count: int, starts: list[int]) -> int:
-    """Add where the records of a batch begin, behind their lengths; return where they end."""
-    append = starts.append
-    for _ in range(count):
-        length = buffer[at]
-        at += 1
-        if length > 127:
-            byte, shift = buffer[at], 7
-            at += 1
-            length = length & 127 | (byte & 127) << 7
-            while byte > 127:
-                byte, shift = buffer[at], shift + 7
-                at += 1
-                length |= (byte & 127) << shift
-        append(at)
-        at += length >> 1  # lengths are zigzag numbers, and not negative
-    if at != until:
-        raise ValueError(f"its {count} records end {at - until} bytes behind it")
-    return at
-
-
-def _read_varints(octets: NDArray[np.uint8], places: Ints) -> tuple[Ints, Ints]:
-    """Read a zigzag number at each place; return them, and the places behind them."""
-    byte = octets[places].astype(_INT64)
-    raw, places = byte & 127, places + 1
-    shift = 7
-    while (more := np.flatnonzero(byte > 127)).size:
-        if shift > 63:
-            raise ValueError("a number in it has no end")
-        byte = np.zeros(len(places), _INT64)
-        byte[more] = octets[places[more]]
-        raw |= (byte & 127) << shift
-        places[more] += 1
-        shift += 7
-    return (raw >> 1) ^ -(raw & 1), places
-
-
-def _slice(buffer: bytes, places: Ints, sizes: Ints) -> list[bytes]:
-    """Return the bytes at places; none where a size is negative, which stands for no value."""
-    ends = places + np.maximum(sizes, 0)
-    if len(ends) and int(ends.max()) > len(buffer):
-        raise ValueError("a record in it has no end")
-    return [buffer[start:end] for start, end in zip(places.tolist(), ends.tolist(), strict=True)]
 
 
 def _read_times(batches: Sequence[_Batch], counts: Sequence[int], deltas: Ints) -> Ints:
@@ -375,8 +335,8 @@ def _read_times(batches: Sequence[_Batch], counts: Sequence[int], deltas: Ints) 
     return times
 
 
-def _read_headers(buffer: bytes, octets: NDArray[np.uint8], places: Ints) -> list[Sequence[Header]]:
-    counts, places = _read_varints(octets, places)
+def _read_headers(buffer: bytes, octets: Octets, places: Ints) -> list[Sequence[Header]]:
+    counts, places = read_varints(octets, places)
     headers: list[Sequence[Header]] = [()] * len(counts)
     for number in np.flatnonzero(counts).tolist():
         headers[number] = tuple(_parse_headers(buffer, int(places[number]), int(counts[number])))

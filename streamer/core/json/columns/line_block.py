@@ -34,19 +34,23 @@ class LineBlock:
         lines: the lines, where they were there before the block.
     """
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, ends: Positions | None = None) -> None:
         """Find the lines.
 
         Args:
             data: ends with a newline.
+            ends: where newlines are, and no other control character is; None to find them.
         """
         self.data = data
         self.lines: list[bytes] | None = None
         self.codes: NDArray[np.uint8] = np.frombuffer(data, np.uint8)
-        control = find_bytes(self.codes, 0, len(data), lambda part: part < _FIRST_PRINTABLE)
-        is_newline = self.codes[control] == _NEWLINE
-        odd = [] if is_newline.all() else [control[~is_newline]]
-        self.ends: Positions = control[is_newline] if odd else control
+        odd: list[Positions] = []
+        if ends is None:
+            ends = find_bytes(self.codes, 0, len(data), lambda part: part < _FIRST_PRINTABLE)
+            is_newline = self.codes[ends] == _NEWLINE
+            if not is_newline.all():
+                odd, ends = [ends[~is_newline]], ends[is_newline]
+        self.ends: Positions = ends
         self.starts: Positions = np.empty_like(self.ends)
         self.starts[0] = 0
         self.starts[1:] = self.ends[:-1] + 1
@@ -112,6 +116,22 @@ class LineRange(Sequence[bytes]):
             return None
         joined.block.lines = lines
         return joined
+
+    @classmethod
+    def of_ends(cls, data: bytes, ends: Positions) -> LineRange | None:
+        """Return lines that end at places, with newlines; None where one has a control character.
+
+        Args:
+            data: the lines.
+            ends: of each, the position of its newline.
+        """
+        if len(data) > _MAX_BLOCK_BYTES:
+            return None
+        codes = np.frombuffer(data, np.uint8)
+        # So none is but the newlines.
+        if int(np.count_nonzero(codes < _FIRST_PRINTABLE)) != len(ends):
+            return None
+        return cls(LineBlock(data, ends), 0, len(ends))
 
     def __len__(self) -> int:
         """Return the number of lines."""

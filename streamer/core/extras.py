@@ -16,7 +16,6 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "amqp": "the input and the output `amqp_0_9`",
-    "avro": "the processor `avro`",
     "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",

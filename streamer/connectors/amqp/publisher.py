@@ -46,7 +46,7 @@ class PublishResult(NamedTuple):
 
 
 class ExchangeSettings(NamedTuple):
-    """How exchanges are declared.
+    """Declaration of exchanges.
 
     Attributes:
         declares: whether they are at all.

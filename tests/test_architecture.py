@@ -66,6 +66,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "merged_source",
             "protobuf",
             "subprocess_client",
+            "wasm",
         ),
         ("spool", "http_client", "mqtt"),
         ("aws", "inproc", "nats"),

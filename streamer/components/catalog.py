@@ -159,6 +159,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "try_catch",
         "unarchive",
         "unnest",
+        "wasm",
         "while",
         "workflow",
         "xml",

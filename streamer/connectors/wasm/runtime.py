@@ -24,7 +24,7 @@ _INITIALIZERS: Final = ("_initialize", "_start")
 
 
 class WasmResult(NamedTuple):
-    """What a module has made of a message.
+    """A message as a module has changed it.
 
     Attributes:
         content: the new payload; None when it stays.

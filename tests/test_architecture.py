@@ -67,6 +67,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "otlp",
             "protobuf",
             "subprocess_client",
+            "wasm",
         ),
         ("http_client", "loop_thread", "mqtt", "spool"),
         ("amqp", "aws", "inproc", "nats"),

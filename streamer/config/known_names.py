@@ -139,10 +139,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
-    **dict.fromkeys(
-        ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
-        "use mapping, or subprocess with a program of your own",
-    ),
+    (Kind.PROCESSOR, "ffi"): "use mapping, wasm, or subprocess with a program of your own",
     **dict.fromkeys(
         ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
         "use prometheus, which collectors of these systems read",

@@ -34,6 +34,7 @@ EXTRAS: Final = {
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
+    "wasm": "the processor `wasm`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -66,6 +67,7 @@ EXTRA_OF: Final = {
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "wasmtime": "wasm",
     "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""

@@ -100,7 +100,7 @@ def test_the_index_leads_to_every_page() -> None:
         (["windows.md"], "# Windows"),
         (["processors", "mapping"], "# mapping (processor)"),
         (["system_window"], "# system_window (buffer)"),
-        (["scanners"], "chunker "),
+        (["scanners"], "avro "),
     ],
 )
 def test_a_page_is_shown(

@@ -67,7 +67,7 @@ def path_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
 
 
 def completes_window(message: Message) -> bool:
-    """Tell whether a message is of a window that has closed."""
+    """Return whether a message is of a window that has closed."""
     return message.meta.get(_WINDOW_EMIT) in _CLOSE_REASONS
 
 

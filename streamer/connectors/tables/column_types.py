@@ -148,7 +148,7 @@ def name_column_type(kind: pa.DataType) -> str:
 
 
 def is_list_type(kind: pa.DataType) -> bool:
-    """Tell whether a type is that of an array, of any size."""
+    """Return whether a type is that of an array, of any size."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 

@@ -72,7 +72,7 @@ def build_column(
 
 
 def _is_plain_time(value: Any) -> bool:
-    """Tell whether a value is null, or looks like a time in whole seconds of UTC."""
+    """Return whether a value is null, or looks like a time in whole seconds of UTC."""
     return value is None or (
         type(value) is str and len(value) == _PLAIN_TIME_LENGTH and value[10] + value[-1] == "TZ"
     )

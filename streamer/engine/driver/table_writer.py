@@ -60,7 +60,7 @@ class TableWriter:
             )
 
     def _is_committed(self, batch: int, is_first: bool) -> bool:
-        """Tell whether a micro-batch is in the table already."""
+        """Return whether a micro-batch is in the table already."""
         committed = self._client.find_committed(self._writer())
         if committed < batch or self._client.upserts:
             return False

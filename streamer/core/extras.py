@@ -65,6 +65,7 @@ EXTRA_OF: Final = {
     "prompt_toolkit": "editor",
     "psycopg": "sql",
     "pyiceberg": "iceberg",
+    "pyiceberg_core": "iceberg",
     "pymemcache": "memcached",
     "pymysql": "sql",
     "pymysqlreplication": "sql",

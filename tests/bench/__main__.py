@@ -36,6 +36,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     columns     fields read as columns against messages parsed one by one, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
+    tables      rows and windows into Delta, Iceberg and Parquet against a file; 3 minutes
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
 `system_window` follows the system clock, so events have to have times that pass while the stream
@@ -110,6 +111,7 @@ from tests.bench import (
     speed,
     stages,
     start,
+    tables,
 )
 from tests.bench.latency import parts as latencies
 from tests.bench.latency import streams
@@ -144,6 +146,7 @@ PARTS = (
     "stages",
     "columns",
     "micro_batch",
+    "tables",
 )
 APART = "compare", "soak", "kafka_soak"
 """Parts that run only when they are asked for: what others have made is installed, or it takes
@@ -307,6 +310,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         columns.columns(work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
+    elif part == "tables":
+        tables.tables(work, min(a.events, 4_000_000), a.pace, a.master)
     elif part == "micro_batch":
         micro_batch.micro_batch(work, a.batches, warm=100)
     elif part == "cluster":

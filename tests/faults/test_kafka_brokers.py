@@ -84,7 +84,7 @@ def test_every_event_comes_out_once_though_leaders_are_killed(tmp_path: Path) ->
             feeder.start()
 
             def catch_up(why: str) -> None:
-                until = feeder.sent
+                until = feeder.sent + 20
                 running.wait_for(lambda: numbers(out).total() >= until, PATIENCE, why)
 
             catch_up("for the first")

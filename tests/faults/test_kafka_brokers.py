@@ -54,12 +54,20 @@ class Feeder(threading.Thread):
             self.failed.append("not all was taken")
 
     def _send(self) -> None:
-        self._producer.produce(
-            TOPIC,
-            b"%d" % self.sent,
-            partition=self.sent % self.partitions,
-            on_delivery=lambda error, _: self.failed.append(error) if error else None,
-        )
+        from confluent_kafka import KafkaException
+
+        while True:
+            try:
+                self._producer.produce(
+                    TOPIC,
+                    b"%d" % self.sent,
+                    partition=self.sent % self.partitions,
+                    on_delivery=lambda error, _: self.failed.append(error) if error else None,
+                )
+                break
+            except (KafkaException, BufferError):
+                # It does not know a new partition yet, or has too much that waits.
+                self._producer.poll(0.1)
         self.sent += 1
 
     def stop(self) -> None:
@@ -86,6 +94,7 @@ def test_every_event_comes_out_once_though_leaders_are_killed(tmp_path: Path) ->
             def catch_up(why: str) -> None:
                 until = feeder.sent + 20
                 running.wait_for(lambda: numbers(out).total() >= until, PATIENCE, why)
+                assert feeder.is_alive() and not feeder.failed, feeder.failed[:3]
 
             catch_up("for the first")
             first = brokers.leader(client, TOPIC, 0)

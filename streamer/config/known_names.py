@@ -143,10 +143,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",
     ),
-    **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
-        "use prometheus, which collectors of these systems read",
-    ),
 }
 """Replacements for components that are not available."""
 

@@ -149,8 +149,8 @@ def _cut_distribution(
     grown: LatencySnapshot, unit: int
 ) -> Iterator[tuple[Sequence[float], Sequence[float]]]:
     """Return values and how often there were, in as many parts as CloudWatch needs."""
-    found = [(bucket, number) for bucket, number in sorted(grown.buckets.items()) if number > 0]
-    for at in range(0, len(found), _MAX_VALUES):
-        some = found[at : at + _MAX_VALUES]
+    filled = [(bucket, number) for bucket, number in sorted(grown.buckets.items()) if number > 0]
+    for at in range(0, len(filled), _MAX_VALUES):
+        some = filled[at : at + _MAX_VALUES]
         values = [bucket_middle(bucket) / unit for bucket, _ in some]
         yield values, [float(number) for _, number in some]

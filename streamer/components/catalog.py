@@ -261,6 +261,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "to_the_end",
     ),
     Kind.METRICS: (
+        "aws_cloudwatch",
         "influxdb",
         "json_api",
         "logger",

@@ -140,10 +140,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
     (Kind.PROCESSOR, "ffi"): "use mapping, wasm, or subprocess with a program of your own",
-    **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
-        "use prometheus, which collectors of these systems read",
-    ),
 }
 """Replacements for components that are not available."""
 

@@ -4,6 +4,8 @@ A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` an
 `build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
 To add one, add its name below. Modules are imported when a config first names them, so that the
 command line starts fast however long the list grows.
+
+In one file because the list of names, which is half of it, and what builds by it belong together.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.deferred_resource import DeferredResource
+from streamer.sdk.input.input_context import DriverReadable
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
@@ -39,6 +42,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "amqp_0_9",
         "aws_kinesis",
         "aws_sqs",
         "batched",
@@ -92,6 +96,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "aws_dynamodb_partiql",
+        "aws_lambda",
         "benchmark",
         "bloblang",
         "bounds_check",
@@ -159,17 +165,21 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "try_catch",
         "unarchive",
         "unnest",
+        "wasm",
         "while",
         "workflow",
         "xml",
     ),
     Kind.OUTPUT: (
+        "amqp_0_9",
+        "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
         "aws_sns",
         "aws_sqs",
         "broker",
         "cache",
+        "delta",
         "drop",
         "drop_on",
         "dynamic",
@@ -180,6 +190,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "file",
         "http_client",
         "http_server",
+        "iceberg",
         "inproc",
         "kafka",
         "kafka_franz",
@@ -188,6 +199,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "parquet",
         "pinecone",
         "redis_hash",
         "redis_list",
@@ -200,6 +212,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "resource",
         "retry",
         "socket",
+        "splunk_hec",
         "sql_insert",
         "sql_raw",
         "stdout",
@@ -209,6 +222,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "websocket",
     ),
     Kind.CACHE: (
+        "aws_dynamodb",
         "file",
         "lru",
         "memcached",
@@ -233,6 +247,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql",
     ),
     Kind.SCANNER: (
+        "avro",
         "chunker",
         "csv",
         "decompress",
@@ -246,12 +261,16 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "to_the_end",
     ),
     Kind.METRICS: (
+        "aws_cloudwatch",
+        "influxdb",
         "json_api",
         "logger",
         "none",
+        "open_telemetry_collector",
         "prometheus",
+        "statsd",
     ),
-    Kind.TRACER: ("none", "open_telemetry_collector"),
+    Kind.TRACER: ("jaeger", "none", "open_telemetry_collector"),
 }
 
 _PACKAGES: Final = {
@@ -368,7 +387,8 @@ class _Context:
         with limit_permissions(permitted):
             made = make(component.config, context)
         if component.kind == Kind.INPUT and self._with_processors:
-            return _with_processors(made, component, context)
+            whole = made.for_driver() if isinstance(made, DriverReadable) else made
+            return _with_processors(whole, component, context)
         if component.kind == Kind.PROCESSOR and component.name not in UNINSTRUMENTED:
             return instrument(made, ComponentRef(component))
         if component.kind == Kind.CACHE:

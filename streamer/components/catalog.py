@@ -153,6 +153,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql_insert",
         "sql_raw",
         "sql_select",
+        "string_split",
         "subprocess",
         "switch",
         "sync_response",

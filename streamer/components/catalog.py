@@ -4,6 +4,8 @@ A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` an
 `build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
 To add one, add its name below. Modules are imported when a config first names them, so that the
 command line starts fast however long the list grows.
+
+In one file because the list of names, which is half of it, and what builds by it belong together.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "amqp_0_9",
         "aws_kinesis",
         "aws_sqs",
         "batched",
@@ -164,11 +167,13 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "try_catch",
         "unarchive",
         "unnest",
+        "wasm",
         "while",
         "workflow",
         "xml",
     ),
     Kind.OUTPUT: (
+        "amqp_0_9",
         "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
@@ -176,6 +181,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "aws_sqs",
         "broker",
         "cache",
+        "delta",
         "drop",
         "drop_on",
         "dynamic",
@@ -186,6 +192,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "file",
         "http_client",
         "http_server",
+        "iceberg",
         "inproc",
         "kafka",
         "kafka_franz",
@@ -194,6 +201,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "parquet",
         "pinecone",
         "qdrant",
         "redis_hash",
@@ -255,6 +263,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "to_the_end",
     ),
     Kind.METRICS: (
+        "aws_cloudwatch",
         "influxdb",
         "json_api",
         "logger",

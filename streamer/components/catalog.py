@@ -215,6 +215,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "resource",
         "retry",
         "socket",
+        "splunk_hec",
         "sql_insert",
         "sql_raw",
         "stdout",

@@ -88,7 +88,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
-        slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
+        slack_reaction snowflake_put snowflake_streaming sql timeplus zmq4
     """,
     Kind.CACHE: """
         aws_dynamodb aws_s3 couchbase gcp_cloud_storage nats_kv redpanda ristretto

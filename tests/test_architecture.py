@@ -67,7 +67,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "protobuf",
             "subprocess_client",
         ),
-        ("spool", "http_client", "mqtt"),
+        ("spool", "http_client", "mongodb", "mqtt"),
         ("aws", "inproc", "nats"),
         ("formats", "http_server", "kafka", "redis", "search", "sql"),
         ("cdc", "schema_registry"),

@@ -23,6 +23,7 @@ from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.deferred_resource import DeferredResource
+from streamer.sdk.input.input_context import DriverReadable
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
 from streamer.sdk.rate_limit import CountedRateLimit
@@ -93,6 +94,8 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.PROCESSOR: (
         "archive",
         "avro",
+        "aws_dynamodb_partiql",
+        "aws_lambda",
         "benchmark",
         "bloblang",
         "bounds_check",
@@ -166,6 +169,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
         "aws_sns",
@@ -212,6 +216,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "websocket",
     ),
     Kind.CACHE: (
+        "aws_dynamodb",
         "file",
         "lru",
         "memcached",
@@ -237,6 +242,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql",
     ),
     Kind.SCANNER: (
+        "avro",
         "chunker",
         "csv",
         "decompress",
@@ -372,7 +378,8 @@ class _Context:
         with limit_permissions(permitted):
             made = make(component.config, context)
         if component.kind == Kind.INPUT and self._with_processors:
-            return _with_processors(made, component, context)
+            whole = made.for_driver() if isinstance(made, DriverReadable) else made
+            return _with_processors(whole, component, context)
         if component.kind == Kind.PROCESSOR and component.name not in UNINSTRUMENTED:
             return instrument(made, ComponentRef(component))
         if component.kind == Kind.CACHE:

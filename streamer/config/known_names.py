@@ -121,7 +121,6 @@ _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc"),
     "oracledb_cdc",
 )
-_FUNCTIONS: Final = ("aws_lambda",)
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(
@@ -140,7 +139,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
-    **dict.fromkeys(((Kind.PROCESSOR, name) for name in _FUNCTIONS), "call its HTTP API by http"),
     **dict.fromkeys(
         ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
         "use mapping, or subprocess with a program of your own",

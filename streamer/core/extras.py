@@ -15,7 +15,7 @@ DISTRIBUTION: Final = "spark-streamer"
 """The name by which pip knows this program; it is imported, and called, as `streamer`."""
 
 EXTRAS: Final = {
-    "avro": "the processor `avro`",
+    "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",

@@ -77,12 +77,12 @@ def format_rfc3339(ns: int, offset: int = 0) -> str:
     return f"{text}{sign}{size // 3600:02d}:{size // 60 % 60:02d}"
 
 
-@lru_cache(maxsize=1 << 13)
 def format_unix_seconds(seconds: float) -> str:
     """Return a time, Unix s, as RFC 3339 in UTC."""
     return format_rfc3339(round(seconds * SECOND))
 
 
+@lru_cache(maxsize=1 << 13)
 def _format_seconds(seconds: int, offset: int) -> str:
     """Return a date and time without a zone; those of one second are asked for again and again."""
     seconds, years = shift_into_calendar(seconds)

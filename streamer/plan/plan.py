@@ -26,7 +26,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, Limits
 from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
-from streamer.plan.kafka_positions import find_spark_inputs
+from streamer.plan.kafka_positions import find_worker_inputs
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
 from streamer.plan.stream_buffers import StreamBuffer, describe_state, outputs_of
 from streamer.plan.window_plan import (
@@ -248,8 +248,8 @@ class Plan:
 
     @property
     def _bound_input(self) -> str:
-        """The input in words: what Spark reads of it has its place in Spark's checkpoint."""
-        name, within = self.input.name, find_spark_inputs(self.input, self.resources)
+        """The input in words: what workers read of it has its place in Spark's checkpoint."""
+        name, within = self.input.name, find_worker_inputs(self.input, self.resources)
         return name if within in ([], [name]) else f"{name} with {', '.join(within)}"
 
 
@@ -345,7 +345,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
     with config.inputs.active():
         buffer = _plan_buffer(config, processors)
         buffers = _plan_buffers(config)
-        find_spark_inputs(config.input, resources)
+        find_worker_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
     windows, spark, shards = buffer.windows, config.spark, 0

@@ -35,6 +35,8 @@ class Fallback(StrEnum):
     """A Spark that starts a process for each file that it creates on this machine."""
     PLANNED_FRAMES = "spark_planned_frames_total"
     """A query whose results Spark plans another query for, in each micro-batch."""
+    COSTLY_BATCHES = "spark_costly_batches_total"
+    """A part of Spark that costs each micro-batch CPU for nothing, and could not be taken out."""
 
 
 _TEXTS: Final[Mapping[Fallback, str]] = {
@@ -45,6 +47,8 @@ _TEXTS: Final[Mapping[Fallback, str]] = {
     "its memory grows with each start of a stream",
     Fallback.PLANNED_FRAMES: "Spark plans another query for the results of each micro-batch, which "
     "costs more",
+    Fallback.COSTLY_BATCHES: "a part of Spark that costs each micro-batch CPU for nothing could "
+    "not be taken out",
     Fallback.FORKED_FILES: "Spark starts a process for each file of a checkpoint, so that a "
     "micro-batch costs more",
 }

@@ -119,7 +119,10 @@ def _cpu_by_thread(run: Product) -> Counter[str]:
             if stat := read_stat(file):
                 thread = re.sub(r"[0-9]+", "", stat.name)
                 found[f"java: {thread}" if kind == "java" else kind] += stat.cpu
+                found[f"{kind}: threads that ended"] -= stat.cpu
         if stat := read_stat(Path("/proc", str(pid), "stat")):
+            # Spark serves the state of each shard by a thread that ends with its task.
+            found[f"{kind}: threads that ended"] += stat.cpu
             found["processes that ended"] += stat.ended
     return found
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamer.core import timestamps
 from streamer.core.json.parse import parse_json
 from streamer.core.timestamps import Timestamp, format_rfc3339, parse_event_time, parse_rfc3339
 from streamer.core.value import Number
@@ -118,3 +119,11 @@ def test_timestamps_are_equal_when_the_instants_are():
 def test_a_number_in_another_unit_is_named(value: float, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         parse_event_time(value)
+
+
+def test_times_of_one_second_share_its_text() -> None:
+    """A micro-batch writes thousands of them; what is behind the point differs alone."""
+    first = timestamps._format_seconds(1_700_000_000, 0)
+    assert timestamps._format_seconds(1_700_000_000, 0) is first
+    texts = {timestamps.format_rfc3339(1_700_000_000 * 10**9 + ns) for ns in (0, 5, 10**8)}
+    assert texts == {first + "Z", first + ".000000005Z", first + ".1Z"}

@@ -31,25 +31,27 @@ def test_a_checkpoint_is_bound_to_the_kafka_inputs_and_their_places(text, name):
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    "text",
     [
-        (f"sequence: {{inputs: [{{{KAFKA}}}]}}", "what is in sequence"),
-        (f"read_until: {{check: 'true', input: {{{KAFKA}}}}}", "what is in read_until"),
-        (f"batched: {{child: {{{KAFKA}}}, policy: {{count: 3}}}}", "what is in batched"),
-        (
-            f"broker: {{inputs: [{{sequence: {{inputs: [{{{KAFKA}}}]}}}}]}}",
-            "what is in sequence",
-        ),
-        (
-            f"broker: {{copies: 2, inputs: [{{{KAFKA}}}]}}",
-            "an input that is there more than once",
-        ),
-        (
-            f"broker: {{inputs: [{{{KAFKA}}}], batching: {{count: 5}}}}",
-            "what a broker puts into batches",
-        ),
+        f"sequence: {{inputs: [{{{KAFKA}}}]}}",
+        f"read_until: {{check: 'true', input: {{{KAFKA}}}}}",
+        f"batched: {{child: {{{KAFKA}}}, policy: {{count: 3}}}}",
+        f"broker: {{inputs: [{{{KAFKA}}}], batching: {{count: 5}}}}",
     ],
 )
-def test_a_kafka_input_within_another_than_a_plain_broker_is_refused(text, what):
-    with pytest.raises(StreamerError, match=f"kafka is read by Spark itself, and {what} is not"):
+def test_a_kafka_input_within_another_is_read_on_the_driver(text):
+    assert bound(f"input: {{{text}}}") == text.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"broker: {{copies: 2, inputs: [{{{KAFKA}}}]}}",
+        f"broker: {{copies: 2, inputs: [{{{KAFKA}}}], batching: {{count: 5}}}}",
+        f"broker: {{copies: 2, inputs: [{{sequence: {{inputs: [{{{KAFKA}}}]}}}}]}}",
+        f"sequence: {{inputs: [{{broker: {{copies: 2, inputs: [{{{KAFKA}}}]}}}}]}}",
+    ],
+)
+def test_a_kafka_input_that_is_there_several_times_is_refused(text):
+    with pytest.raises(StreamerError, match="copies is 2, and each copy of kafka would read all"):
         bound(f"input: {{{text}}}")

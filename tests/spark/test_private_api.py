@@ -31,6 +31,7 @@ from streamer.spark.session.session_start import SETTINGS
 
 JARS = Path(pyspark.__file__).parent / "jars"
 PYTHON = "org.apache.spark.api.python"
+SQL = "org.apache.spark.sql"
 SEQ = "Lscala/collection/immutable/Seq;"
 
 
@@ -230,6 +231,23 @@ def test_what_is_asked_of_sparks_core_takes_what_it_is_given(
     name: str, texts: tuple[str, ...]
 ) -> None:
     assert_has("spark-core", f"org.apache.spark.{name}", *texts)
+
+
+@pytest.mark.parametrize(
+    ("jar", "name", "texts"),
+    [
+        ("hadoop-client-api", "org.apache.hadoop.conf.Configuration", ("updatingResource",)),
+        ("spark-catalyst", f"{SQL}.internal.SQLConf$", ("fallbackConf", "getFallbackConf")),
+        ("spark-sql", f"{SQL}.internal.SharedState", ("statusStore",)),
+        ("spark-sql", f"{SQL}.execution.ui.SQLAppStatusStore", ("listener", "()Lscala/Option;")),
+        ("spark-core", "org.apache.spark.scheduler.LiveListenerBus", ("removeListener",)),
+    ],
+)
+def test_what_costs_micro_batches_for_nothing_is_where_it_is_taken_out(
+    jar: str, name: str, texts: tuple[str, ...]
+) -> None:
+    """By `jvm.lean_batches`."""
+    assert_has(jar, name, *texts)
 
 
 # The texts by which failures are known: `engine.driver.failure_diagnosis`, `worker_preflight`.

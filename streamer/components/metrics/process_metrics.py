@@ -91,6 +91,15 @@ PROCESS_METRICS: Final = (
         "Install the version of PySpark that streamer requires; the log has the reason.",
     ),
     Metric(
+        "spark_costly_batches_total",
+        MetricKind.COUNTER,
+        (),
+        "parts",
+        "Parts of Spark that cost each micro-batch CPU for nothing and could not be taken out: up "
+        "to 10 ms each.",
+        "Install the version of PySpark that streamer requires; the log has the reason.",
+    ),
+    Metric(
         "spark_forked_files_total",
         MetricKind.COUNTER,
         (),

@@ -60,19 +60,23 @@ class AvroBoundsChecker:
         """Whether a type contains itself."""
         return self._is_recursive
 
-    def check(self, raw: bytes) -> None:
+    def check(self, raw: bytes | memoryview, begin: int = 0) -> None:
         """Refuse a value that is nested too deep, or claims too many elements.
 
         What is cut short or otherwise wrong is left to the reader.
+
+        Args:
+            raw: the bytes, and what may come before and after them.
+            begin: where the value begins.
 
         Raises:
             QueryError: it is beyond `limits.depth` or `limits.elements`.
         """
         # Each level of a recursive type takes a byte at least, and that of each type in between.
-        deep = self._is_recursive and len(raw) * len(self._named) > current_limits().depth
+        deep = self._is_recursive and (len(raw) - begin) * len(self._named) > current_limits().depth
         if deep or self._has_empty_items:
             try:
-                _ValueWalk(self, raw).skip_value(self._schema, 0, 0)
+                _ValueWalk(self, raw).skip_value(self._schema, begin, 0)
             except (IndexError, KeyError, TypeError):
                 return
 
@@ -152,7 +156,7 @@ def _component_schemas(schema: Any) -> Iterator[Any]:
 class _ValueWalk:
     """The way over one value."""
 
-    def __init__(self, bounds: AvroBoundsChecker, raw: bytes) -> None:
+    def __init__(self, bounds: AvroBoundsChecker, raw: bytes | memoryview) -> None:
         self._bounds = bounds
         self._raw = raw
         self._elements = 0

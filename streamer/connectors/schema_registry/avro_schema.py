@@ -78,12 +78,24 @@ class AvroMessageCodec:
         Raises:
             MessageError: they fit the schema in no way.
         """
+        return self.decode_next(message, io.BytesIO(raw))
+
+    def decode_next(self, message: Message, values: io.BytesIO) -> Message:
+        """Return a message with the document of the next one of several values.
+
+        Args:
+            message: gives the metadata.
+            values: their bytes; is at the end of the value afterwards.
+
+        Raises:
+            MessageError: it fits the schema in no way.
+        """
         import fastavro
 
         try:
-            self._bounds.check(raw)
+            self._bounds.check(values.getbuffer(), values.tell())
             value = fastavro.schemaless_reader(
-                io.BytesIO(raw), self._schema, None, return_record_name=not self._is_plain
+                values, self._schema, None, return_record_name=not self._is_plain
             )
             if self._is_plain:
                 return message.with_bytes(orjson.dumps(value))

@@ -135,6 +135,14 @@ class OpenableInput(Protocol):
         """
 
 
+@runtime_checkable
+class DriverReadable(Protocol):
+    """A built input that workers read, and of which the driver reads another form."""
+
+    def for_driver(self) -> OpenableInput:
+        """Return the input for another one that reads it on the driver."""
+
+
 def open_input(source: Any, context: InputContext) -> ReplayableSource:
     """Open a built input, or return it as it is when it needs no opening."""
     if not isinstance(source, OpenableInput):

@@ -55,6 +55,7 @@ from streamer.spark.jvm.gateway import (
 from streamer.spark.jvm.java import find_java
 from streamer.spark.jvm.java_reference_gc import JAVA_REFERENCES
 from streamer.spark.jvm.launchers import write_launcher
+from streamer.spark.jvm.lean_batches import make_batches_lean
 from streamer.spark.jvm.local_files import use_unforked_files
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
 from streamer.spark.session.jvm_log import JvmLog
@@ -337,6 +338,7 @@ class SessionStart:
         note_missing_modules((*PLANNERS, *DAEMONS, *WORKER_MODULES))
         preload.join()
         session = SparkSession(context)
+        make_batches_lean(session)
         if self._application.checks_workers:
             check_cluster_workers(session, self._log)
         return session

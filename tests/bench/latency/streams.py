@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench import report
 from tests.bench.latency import benthos
 from tests.bench.latency.figures import Latency
 from tests.bench.load.feeder import Feeder, Pipe, feeding
@@ -32,8 +33,16 @@ _CLOSES = {1: 10, 10: 2, 60: 1}
 _LATE_SHARE = 0.01
 """Of a busy machine's events some are on their way for longer than `system_window` waits."""
 _WARM_UP_RATE = 100.0
-_WARM_UP_S = 15.0
-"""Java compiles code that was run some hundred times: micro-batches cost twice as much before."""
+_WARM_UP_S = {1: 15.0, 10: 10.0, 60: 0.0}
+"""Java compiles code that was run some hundred times: micro-batches cost twice as much before. By
+the size of windows; the first of a longer one is waited for besides."""
+_BESIDE_SIZE = 10
+"""Windows of so many seconds, and longer ones, are measured with keys and without at once."""
+_FIRST_END_S = 35
+"""Seconds from the start of the first kind to the end of its first window, where windows are long:
+so the bench need not wait for the turn of the minute."""
+_NEXT_KIND_S = 5
+"""Seconds by which the ends of the next kind's windows come later, when the first has delivered."""
 _SETTLE_S = 2.0
 _ARRIVES_S = 30.0
 
@@ -78,7 +87,8 @@ _KEYED = """tumbling_window:
 _UNKEYED = """system_window:
     timestamp_mapping: root = this.created_at
     allowed_lateness: {lateness:.0f}ms
-    size: {size}s"""
+    size: {size}s
+    offset: {offset}s"""
 
 
 @dataclass(frozen=True)
@@ -102,19 +112,16 @@ class Kind:
         name: in words.
         buffer: its text in a config.
         delay: seconds from the end of a window to its close.
-        offset: the share of a window's size by which windows are moved.
     """
 
     name: str
     buffer: str
     delay: float
-    offset: float
 
 
 KINDS = (
-    Kind("without keys, by the clock", _UNKEYED, _LATENESS_S, 0.0),
-    # Its windows of a minute close while those of the other kind do nothing.
-    Kind("of 1,000 keys, by event time", _KEYED, 0.0, 0.5),
+    Kind("without keys, by the clock", _UNKEYED, _LATENESS_S),
+    Kind("of 1,000 keys, by event time", _KEYED, 0.0),
 )
 
 
@@ -150,17 +157,21 @@ def passing_of_benthos(program: Path, work: Path) -> list[Latency]:
 
 
 def windows(work: Path, size: int, master: str) -> list[Latency]:
-    """Measure windows of a size, with keys and without; those of a minute beside each other."""
+    """Measure windows of a size, with keys and without; long ones beside each other."""
     found: list[list[Latency]] = [[] for _ in KINDS]
     errors: list[Exception] = []
+    began = time.time()
 
     def measure(at: int) -> None:
+        offset = 0
+        if size >= _BESIDE_SIZE:
+            offset = round(began + _FIRST_END_S + at * _NEXT_KIND_S) % size
         try:
-            found[at] = _windows_of(work / f"kind-{at}", KINDS[at], size, master)
+            found[at] = _windows_of(work / f"kind-{at}", KINDS[at], size, offset, master)
         except RuntimeError as e:
             errors.append(e)
 
-    if size < max(SIZES):
+    if size < _BESIDE_SIZE:
         for at in range(len(KINDS)):
             measure(at)
     else:
@@ -178,15 +189,19 @@ def _run_together(works: Sequence[Callable[[], None]]) -> None:
         thread.join()
 
 
-def _windows_of(work: Path, kind: Kind, size: int, master: str) -> list[Latency]:
-    offset = kind.offset * size if size == max(SIZES) else 0
-    text = kind.buffer.format(size=size, offset=round(offset), lateness=kind.delay * 1e3)
+def _windows_of(work: Path, kind: Kind, size: int, offset: int, master: str) -> list[Latency]:
+    text = kind.buffer.format(size=size, offset=offset, lateness=kind.delay * 1e3)
     config = _WINDOWS.format(buffer=text) + f'spark: {{master: "{master}"}}\n'
     found = []
     # What is left in a window of a minute would come out a minute later.
     is_counted = size < max(SIZES)
+    began = time.monotonic()
     with _piped(config, work, _CLOSED, size, is_counted=is_counted) as running:
         for rate in WINDOW_RATES:
+            report.note(
+                f"windows of {size} s {kind.name}: after {time.monotonic() - began:.0f} s, "
+                f"{rate:,} events/s"
+            )
             running.feeder.rate.value = float(rate)
             first = time.time() + _SETTLE_S
             ends = [(first - offset) // size * size + offset + size * (1 + n) for n in range(99)]
@@ -283,7 +298,7 @@ def _piped(
             running = Live(stream, feeder, reader)
             warm_up(running, 10.0 + size)
             feeder.rate.value = _WARM_UP_RATE
-            time.sleep(_WARM_UP_S if size < max(SIZES) else 0.0)
+            time.sleep(_WARM_UP_S.get(size, _WARM_UP_S[1]))
             yield running
             feeder.rate.value = 0.0
         if is_counted:

@@ -9,6 +9,7 @@ import tarfile
 import zlib
 
 import cramjam
+import fastavro
 import lz4.frame
 import pytest
 
@@ -19,6 +20,7 @@ from streamer.sdk.spec import Kind
 
 from .cutting import all_of, cuts, messages, raws, scanner, stored
 
+AVRO_CODECS = ("deflate", "snappy", "bzip2", "xz", "zstandard")
 LINES = b"one\ntwo\r\n\nthree"
 
 
@@ -41,6 +43,23 @@ def framed(data: bytes) -> bytes:
     return bytes(cramjam.snappy.compress(data))
 
 
+def container(codec: str = "null", number: int = 5) -> bytes:
+    """Values of a union, two in a block."""
+    made, schema = io.BytesIO(), {"type": "record", "name": "R", "fields": FIELDS}
+    values = [{"n": n, "s": None if n % 2 else "x" * n} for n in range(number)]
+    fastavro.writer(made, schema, values, codec, sync_interval=3)
+    return made.getvalue()
+
+
+FIELDS = [{"name": "n", "type": "long"}, {"name": "s", "type": ["null", "string"]}]
+TAGGED = [
+    b'{"n":0,"s":{"string":""}}',
+    b'{"n":1,"s":null}',
+    b'{"n":2,"s":{"string":"xx"}}',
+    b'{"n":3,"s":null}',
+    b'{"n":4,"s":{"string":"xxxx"}}',
+]
+
 PACKED = {
     "bzip2": bz2.compress(LINES[:5]) + bz2.compress(LINES[5:]),
     "flate": deflated(LINES) + b"behind it",
@@ -53,6 +72,10 @@ PACKED = {
 }
 
 CASES: list[tuple[str, bytes, list[bytes]]] = [
+    ("avro: {}", container(), TAGGED),
+    *(("avro: {}", container(codec), TAGGED) for codec in AVRO_CODECS),
+    ("avro: {raw_json: true}", container(number=2), [b'{"n":0,"s":""}', b'{"n":1,"s":null}']),
+    ("avro: {}", container(number=0), []),
     ("chunker: {size: 4}", b"abcdefghij", [b"abcd", b"efgh", b"ij"]),
     ("chunker: {size: 4}", b"abcdefgh", [b"abcd", b"efgh"]),
     ("chunker: {size: 4}", b"", []),

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from typing import Any
 
 import cramjam
+import fastavro
 import pytest
 
 from streamer.config import parse_config
 from streamer.core import zstd
 from streamer.core.execution import Execution
+from streamer.core.limits import Limits, stream_limits
 from streamer.sdk.input.scanning import ScanError
 
 from .cutting import all_of, cuts, messages, scanner
-from .test_all_scanners import LINES, PACKED, tarred
+from .test_all_scanners import LINES, PACKED, container, tarred
 
 
 def until_error(yaml: str, data: bytes, **how: Any) -> tuple[list[bytes], str]:
@@ -44,6 +47,16 @@ def until_error(yaml: str, data: bytes, **how: Any) -> tuple[list[bytes], str]:
         ("json_array: {}", b"[1, x]", 1, "failed to decode element: invalid character 'x'"),
         ("json_array: {}", b"[1", 1, "failed to read closing token"),
         ("re_match: {pattern: x, max_buffer_size: 4}", b"xaxaaaaax", 1, "raise max_buffer_size"),
+        ("avro: {}", b"", 0, "unexpected EOF"),
+        ("avro: {}", b"Obj\x02", 0, "not an Avro container file"),
+        ("avro: {}", container().replace(b"null", b"what", 1), 0, "codec 'what' is not known"),
+        ("avro: {}", container().replace(b"record", b"recird", 1), 0, "parsing Avro schema: "),
+        ("avro: {}", container()[:-1], 3, "unexpected EOF"),
+        ("avro: {}", container()[:-1] + b"x", 3, "the mark at the end of a block is another one"),
+        ("avro: {}", b"Obj\1\0" + b"s" * 16 + b"\2" + b"\xff" * 9, 0, "parsing Avro schema: "),
+        ("avro: {}", container(number=0) + b"\2" + b"\xff" * 8 + b"\1", 0, "limits.bytes allows"),
+        ("avro: {}", container(number=0) + b"\xff" * 11, 0, "a number has no end"),
+        ("avro: {}", container("deflate")[:-20] + b"xxxx" + container()[-16:], 3, "byte"),
         ("tar: {}", tarred(a=b"1")[:1024] + b"x" * 512, 1, "invalid tar header"),
         ("tar: {}", tarred(a=b"x" * 600)[:700], 0, "unexpected EOF"),
         ("switch: [{re_match_name: csv, scanner: {csv: {}}}]", b"a", 0, "of no candidate"),
@@ -130,3 +143,23 @@ def test_lint_refuses_what_a_scanner_cannot_do(yaml: str, text: str) -> None:
 
     with pytest.raises(ConfigError, match=text.replace("(", r"\(").replace(")", r"\)")):
         parse_config(f"input: {{file: {{paths: [x], scanner: {{{yaml}}}}}}}", env={})
+
+
+def test_a_block_that_unpacks_to_too_much_is_refused() -> None:
+    made, packed = io.BytesIO(), io.BytesIO()
+    fastavro.writer(made, "string", ["x" * 100_000], "deflate")
+    fastavro.writer(packed, "null", [None] * 1000)
+    with stream_limits(Limits(bytes=50_000, elements=100)):
+        assert "a block has more than 50,000 bytes" in until_error("avro: {}", made.getvalue())[1]
+        found, text = until_error("avro: {}", packed.getvalue())
+    assert (found, "more than the 100 that limits.elements allows" in text) == ([], True)
+
+
+def test_metadata_of_a_container_file() -> None:
+    made = io.BytesIO()
+    fastavro.writer(made, {"type": "int", "logicalType": "date", "doc": "when"}, [5])
+    [message] = all_of(scanner("avro: {}"), made.getvalue())
+    assert (message.raw, dict(message.meta)) == (
+        b"5",
+        {"path": "in", "avro_schema": '"int"', "avro_schema_fingerprint": 0x7275D51A3F395C8F},
+    )

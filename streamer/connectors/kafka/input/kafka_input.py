@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from streamer.connectors.kafka.input.kafka_source import KafkaSource
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
+
+if TYPE_CHECKING:
+    from streamer.connectors.kafka.input.driver_source import DriverKafkaInput
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,12 @@ class KafkaInput:
         """Check that the topics could be read; see `SupportsProbe`."""
         self.check_token()
         return self.source.probe()
+
+    def for_driver(self) -> DriverKafkaInput:
+        """Return the input for another one that reads it on the driver; see `DriverReadable`."""
+        from streamer.connectors.kafka.input.driver_source import DriverKafkaInput
+
+        return DriverKafkaInput(self)
 
     def check_token(self) -> None:
         """Check that a token of OAUTHBEARER can be had, if one is needed.

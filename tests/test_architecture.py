@@ -64,6 +64,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "generated",
             "javascript",
             "merged_source",
+            "otlp",
             "protobuf",
             "subprocess_client",
         ),

@@ -256,12 +256,15 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "to_the_end",
     ),
     Kind.METRICS: (
+        "influxdb",
         "json_api",
         "logger",
         "none",
+        "open_telemetry_collector",
         "prometheus",
+        "statsd",
     ),
-    Kind.TRACER: ("none", "open_telemetry_collector"),
+    Kind.TRACER: ("jaeger", "none", "open_telemetry_collector"),
 }
 
 _PACKAGES: Final = {

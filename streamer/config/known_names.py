@@ -107,7 +107,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
+    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "redpanda")},
 }
 """Components that make no sense on Spark: why, and what to use instead."""
 
@@ -144,7 +144,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "use mapping, or subprocess with a program of your own",
     ),
     **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
+        ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
         "use prometheus, which collectors of these systems read",
     ),
 }

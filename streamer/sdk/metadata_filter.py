@@ -68,3 +68,36 @@ class MetadataFilter:
             for key in sorted(meta):
                 if self.matches(key):
                     yield key, meta[key]
+
+
+METADATA: Final = "metadata"
+EXCLUDE_PREFIXES: Final = "exclude_prefixes"
+
+METADATA_EXCLUDE_FIELD: Final = Field(
+    METADATA,
+    "object",
+    "Which metadata are left out.",
+    children=(
+        Field(
+            EXCLUDE_PREFIXES,
+            "string",
+            "Keys that begin with one of these are left out.",
+            default=(),
+            shape="array",
+        ),
+    ),
+)
+
+
+class ExcludedMetadata:
+    """Decides by `METADATA_EXCLUDE_FIELD` which metadata keys are left out."""
+
+    def __init__(self, parsed: ParsedFields) -> None:
+        """Take the fields of a component that has the field."""
+        self._prefixes = tuple(parsed[METADATA][EXCLUDE_PREFIXES])
+
+    def select(self, meta: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Return what is not left out, by key in their order."""
+        for key, value in meta.items():
+            if not key.startswith(self._prefixes):
+                yield key, value

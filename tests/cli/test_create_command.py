@@ -13,6 +13,7 @@ from streamer.config import LintOptions, lint_config
 from streamer.config.known_names import suggest_available
 from streamer.config.sections import SECTIONS
 from streamer.sdk.spec import Field, Kind, Spec
+from tests.examples import variables_in
 
 PARTS = {Kind.INPUT: "{}//", Kind.PROCESSOR: "/{}/", Kind.OUTPUT: "//{}"}
 # What a `resource` refers to can only be named by whoever has it.
@@ -40,7 +41,9 @@ def test_a_config_of_any_component_has_no_findings(
     path = tmp_path / "c.yaml"
     path.write_text(created(capsys, *small, PARTS[kind].format(name)))
     options = LintOptions(deprecated=catalog.find_spec(kind, name).status != "deprecated")  # type: ignore[union-attr]
-    assert [str(lint) for lint in lint_config(path, env={}, options=options)] == []
+    assert [
+        str(lint) for lint in lint_config(path, env=variables_in(path.read_text()), options=options)
+    ] == []
 
 
 @pytest.mark.parametrize("small", [(), ("--small",)], ids=["whole", "small"])
@@ -162,11 +165,12 @@ def test_a_component_that_is_to_come_is_told_from_a_mistake(
 ) -> None:
     without = {kind: () for kind in Kind} | {Kind.INPUT: ("stdin",), Kind.OUTPUT: ("stdout",)}
     monkeypatch.setattr(catalog, "COMPONENTS", without)
-    assert invoke(["create", "mongodb//stdout"]) == 1
+    assert invoke(["create", "discord//stdout"]) == 1
     assert invoke(["create", "stdin//stdout,stdout"]) == 1
     assert capsys.readouterr() == (
         "",
-        "error: input 'mongodb' is not available yet; available are stdin\n"
+        "error: input 'discord' is not available: it is one of Redpanda Connect's own; available "
+        "are stdin\n"
         "error: 2 outputs (stdout, stdout) need the output broker, which is not available yet; "
         "name one output, and make a config for each other\n",
     )

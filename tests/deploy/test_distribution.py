@@ -34,6 +34,9 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 CONFIGS = {
+    "amqp": """\
+output: { amqp_0_9: { urls: ['amqp://127.0.0.1:PORT'], exchange: cars } }
+""",
     "avro": """\
 pipeline:
   processors:
@@ -47,6 +50,7 @@ tests:
     input_batch: [{ content: '{"a":1}' }]
     output_batches: [[{ content_equals: '{"a":1}' }]]
 """,
+    "delta": "output: { delta: { path: ./table } }\n",
     "fake": """\
 pipeline:
   processors:
@@ -66,6 +70,13 @@ tests:
     target: processors
     input_batch: [{ content: '{"ip":"1.2.3.4","path":"none.mmdb"}' }]
     output_batches: [[{ content_equals: none }]]
+""",
+    "iceberg": """\
+output:
+  iceberg:
+    catalog: { url: "sqlite:///catalog.db", warehouse: ./warehouse }
+    namespace: demo
+    table: rows
 """,
     "javascript": """\
 pipeline:
@@ -99,6 +110,14 @@ tests:
     "otel-grpc": """\
 tracer: { open_telemetry_collector: { grpc: [{ address: 'localhost:PORT' }] } }
 """,
+    "qdrant": """\
+output:
+  qdrant:
+    grpc_host: 127.0.0.1:PORT
+    collection_name: cars
+    id: root = this.id
+    vector_mapping: root = this.v
+""",
     "redis": "output: { redis_list: { url: 'tcp://127.0.0.1:PORT', key: cars } }\n",
     "results": "buffer: { tumbling_window: { size: 1m, retention: 7d } }\n",
     "schema-registry": """\
@@ -110,6 +129,21 @@ tests:
   - name: no schema
     target: processors
     input_batch: [{ content: 'x' }]
+    output_batches: [[{ content_matches: '.+' }]]
+""",
+    "mongodb": """\
+pipeline:
+  processors:
+    - mongodb:
+        url: mongodb://127.0.0.1:PORT/?serverSelectionTimeoutMS=100
+        database: d
+        collection: c
+        document_map: root = this
+    - catch: [{ mapping: root = error() }]
+tests:
+  - name: no server
+    target: processors
+    input_batch: [{ content: '{}' }]
     output_batches: [[{ content_matches: '.+' }]]
 """,
     "sql": """\
@@ -126,6 +160,16 @@ tests:
     output_batches: [[{ json_equals: [{ one: 1 }] }]]
 """,
     "tokens": "pipeline: { processors: [text_chunker: { strategy: token }] }\n",
+    "wasm": """\
+pipeline:
+  processors:
+    - wasm: { module_path: same.wat }
+tests:
+  - name: it stays
+    target: processors
+    input_batch: [{ content: a }]
+    output_batches: [[{ content_equals: a }]]
+""",
 }
 """A config for each extra that a component needs; PORT is one that nobody listens on."""
 
@@ -344,6 +388,8 @@ _CONNECTING = [extra for extra in CONFIGS if extra in ("kafka", "mqtt", "redis")
 
 def _config(extra: str, directory: Path) -> Path:
     path = directory / "config.yaml"
+    same = '(module (memory (export "memory") 1) (func (export "process")))'
+    (directory / "same.wat").write_text(same)
     path.write_text(CONFIGS[extra].replace("PORT", str(free_port())))
     return path
 

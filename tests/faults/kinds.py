@@ -13,6 +13,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_kill.py",
         "faults/test_troubles.py",
         "faults/test_results.py",
+        "faults/test_tables.py",
         "faults/test_deploys.py",
         "faults/test_sending.py",
         "faults/test_rejections.py",
@@ -29,6 +30,8 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_kafka_transactions.py",
         "faults/test_kafka_backlog.py",
         "faults/test_kafka_streams.py",
+        "faults/test_kafka_brokers.py",
+        "faults/test_without_internet.py",
     ),
     "service": (
         "faults/test_many_streams.py",

@@ -20,7 +20,8 @@ from streamer.connectors.nats.client_fields import (
 )
 from streamer.connectors.nats.connection import Client
 from streamer.connectors.nats.messages import make_record
-from streamer.connectors.nats.session import MessageQueue, NatsInput
+from streamer.connectors.nats.session import NatsInput
+from streamer.connectors.spool.message_queue import MessageQueue
 from streamer.connectors.spool.reconnecting_receiver import Session
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec

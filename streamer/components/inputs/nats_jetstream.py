@@ -21,7 +21,8 @@ from streamer.connectors.nats.client_fields import (
 )
 from streamer.connectors.nats.connection import Client, NatsError
 from streamer.connectors.nats.messages import make_record
-from streamer.connectors.nats.session import MAX_RECORDS, MessageQueue, NatsInput
+from streamer.connectors.nats.session import NatsInput
+from streamer.connectors.spool.message_queue import MAX_RECORDS, MessageQueue
 from streamer.connectors.spool.reconnecting_receiver import Session
 from streamer.core.durations import SECOND
 from streamer.sdk.component_ref import ComponentRef

@@ -20,8 +20,9 @@ from streamer.connectors.nats.client_fields import (
 )
 from streamer.connectors.nats.connection import Client
 from streamer.connectors.nats.key_value import entry_metadata, find_bucket
-from streamer.connectors.nats.session import MessageQueue, NatsInput
+from streamer.connectors.nats.session import NatsInput
 from streamer.connectors.spool.blocks import pack_each
+from streamer.connectors.spool.message_queue import MessageQueue
 from streamer.connectors.spool.reconnecting_receiver import Session
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec

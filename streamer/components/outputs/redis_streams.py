@@ -16,6 +16,7 @@ from streamer.connectors.redis.values import to_argument
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.metadata_filter import METADATA_EXCLUDE_FIELD, ExcludedMetadata
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
@@ -25,8 +26,6 @@ STREAM: Final = "stream"
 ID: Final = "id"
 BODY_KEY: Final = "body_key"
 MAX_LENGTH: Final = "max_length"
-METADATA: Final = "metadata"
-EXCLUDE_PREFIXES: Final = "exclude_prefixes"
 
 
 SPEC: Final = Spec(
@@ -58,20 +57,7 @@ SPEC: Final = Spec(
             default=0,
         ),
         max_in_flight_field(),
-        Field(
-            METADATA,
-            "object",
-            "Which metadata are left out.",
-            children=(
-                Field(
-                    EXCLUDE_PREFIXES,
-                    "string",
-                    "Keys that begin with one of these are left out.",
-                    default=(),
-                    shape="array",
-                ),
-            ),
-        ),
+        METADATA_EXCLUDE_FIELD,
         BATCHING_FIELD,
     ),
     check=join_checks(client_problems, batching_problems),
@@ -93,15 +79,13 @@ SPEC: Final = Spec(
 def build(parsed: ParsedFields, context: BuildContext) -> RedisOutput:
     """Compile the stream and the id; nothing is connected yet."""
     stream, entry = compile_interpolation(parsed[STREAM]), compile_interpolation(parsed[ID])
-    left_out = tuple(parsed[METADATA][EXCLUDE_PREFIXES])
+    metadata = ExcludedMetadata(parsed)
     bound = ["MAXLEN", "~", parsed[MAX_LENGTH]] if parsed[MAX_LENGTH] > 0 else []
 
     def command(batch: Batch, index: int, ex: Execution) -> Sequence[Any]:
         message = batch[index]
         values: dict[str, Any] = {
-            key: to_argument(value)
-            for key, value in message.meta.items()
-            if not key.startswith(left_out)
+            key: to_argument(value) for key, value in metadata.select(message.meta)
         }
         values[parsed[BODY_KEY]] = message.raw
         target = interpolate(STREAM, stream, batch, index, ex)

@@ -4,43 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.core.urls import address_problem
-from streamer.sdk.spec import Access, Field, Kind, Package, Spec
+from streamer.connectors.otlp import (
+    COLLECTOR,
+    COLLECTOR_FIELDS,
+    GRPC,
+    HTTP,
+    SERVICE_FIELD,
+    TAGS_FIELD,
+)
+from streamer.sdk.spec import Field, Kind, Package, Spec
 
-NAME: Final = "open_telemetry_collector"
-
-SERVICE: Final = "service"
-HTTP: Final = "http"
-GRPC: Final = "grpc"
-TAGS: Final = "tags"
 SAMPLING: Final = "sampling"
-
-
-def _collector_field(name: str, port: int) -> Field:
-    kind = name.upper() if name == HTTP else "gRPC"
-    return Field(
-        name,
-        "object",
-        f"Collectors that take spans over {kind}.",
-        default=(),
-        shape="array",
-        children=(
-            Field(
-                "address",
-                "string",
-                "Host and port.",
-                access=Access.ADDRESS,
-                default=f"localhost:{port}",
-                check=address_problem,
-            ),
-            Field("secure", "bool", "True if the connection is by TLS.", default=False),
-        ),
-    )
-
 
 SPEC: Final = Spec(
     Kind.TRACER,
-    NAME,
+    COLLECTOR,
     "Sends a trace of each micro-batch to collectors of OpenTelemetry.\n\n"
     "A micro-batch is a trace. Its span has a child for each task that reads and processes "
     "messages, or lets windows out, with the processors that ran in it; and one for each output "
@@ -50,17 +28,9 @@ SPEC: Final = Spec(
     "holds nobody up.",
     status="experimental",
     fields=(
-        Field(SERVICE, "string", "The name of the service in traces.", default="benthos"),
-        _collector_field(HTTP, 4318),
-        _collector_field(GRPC, 4317),
-        Field(
-            TAGS,
-            "string",
-            "Attributes that all traces have.",
-            default={},
-            shape="map",
-            advanced=True,
-        ),
+        SERVICE_FIELD,
+        *COLLECTOR_FIELDS,
+        TAGS_FIELD,
         Field(
             SAMPLING,
             "object",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from streamer.connectors.loop_thread import LoopThread
 from streamer.connectors.nats.client_fields import AUTH, TLS_HANDSHAKE_FIRST, URLS, split_urls
 from streamer.connectors.tls import TLS, tls_context
 from streamer.core.errors import StreamerError
@@ -153,8 +153,7 @@ class NatsConnection:
         """Take the fields of the component."""
         self._parsed = parsed
         self._inbox_prefix = inbox_prefix
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = LoopThread("nats")
         self._client: Client | None = None
 
     def run(self, work: Callable[[Client], Awaitable[T]], seconds: float = REQUEST_TIMEOUT_S) -> T:
@@ -174,18 +173,11 @@ class NatsConnection:
 
         try:
             with nats_errors():
-                return self._submit(run_connected(), seconds + 2 * CONNECT_TIMEOUT_S)
+                return self._thread.run(run_connected(), seconds + 2 * CONNECT_TIMEOUT_S)
         except NatsError as e:
             if e.is_connection_lost:
                 self.drop()
             raise
-
-    def _submit(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
-        with self._lock:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, daemon=True, name="nats").start()
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
 
     async def _connected_client(self) -> Client:
         client = self._client
@@ -196,18 +188,15 @@ class NatsConnection:
     def drop(self) -> None:
         """Give the client up: it is made again at the next use."""
         client, self._client = self._client, None
-        if client is not None and self._loop is not None:
-            asyncio.run_coroutine_threadsafe(_close(client), self._loop)
+        if client is not None:
+            self._thread.start(_close(client))
 
     def close(self) -> None:
         """Close the connection, and end its thread."""
-        client, loop = self._client, self._loop
-        self._client = self._loop = None
-        if loop is None:
-            return
+        client, self._client = self._client, None
         if client is not None:
-            asyncio.run_coroutine_threadsafe(_close(client), loop).result(CONNECT_TIMEOUT_S)
-        loop.call_soon_threadsafe(loop.stop)
+            self._thread.run(_close(client), CONNECT_TIMEOUT_S)
+        self._thread.close()
 
     def probe(self) -> str:
         """Return that a server answers.

@@ -74,6 +74,14 @@ class Sample(NamedTuple):
         """Make one under the name that it has in the catalogue, if it is in there."""
         return cls(name, labels, value, METRICS.get(name))
 
+    @property
+    def type_name(self) -> str:
+        """The type: `counter`, `gauge`, `timing`, `histogram`, or `untyped` when not known."""
+        if isinstance(self.value, LatencySnapshot):
+            is_histogram = self.metric is not None and self.metric.kind == MetricKind.HISTOGRAM
+            return str(MetricKind.HISTOGRAM if is_histogram else MetricKind.TIMING)
+        return self.kind if self.metric is None else str(self.metric.kind)
+
     def plain_value(self) -> float | dict[str, float | None]:
         """Return the value; of times their percentiles, in the metric's unit."""
         if not isinstance(self.value, LatencySnapshot):

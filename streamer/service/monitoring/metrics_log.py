@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from streamer.core.log_format import LogLine
-from streamer.engine.report.latency import LatencySnapshot
 from streamer.service.monitoring.metric_samples import Sample
 from streamer.service.monitoring.metrics_mapping import label_samples
+from streamer.service.monitoring.sample_deltas import SampleDeltas
 from streamer.service.monitoring.stream_view import Views
 
 
@@ -22,32 +22,18 @@ class MetricsLog:
         self._views = views
         self._log = log
         self._resets_counters = resets_counters
-        self._previous_values: dict[str, float | LatencySnapshot] = {}
+        self._deltas = SampleDeltas()
 
     def write(self, is_last: bool) -> None:
         """Write a line for each metric; when they go back to 0, what has been added since."""
         for sample in label_samples(self._views()):
             name, labels, value, *_ = sample
-            key = f"{name}{sorted(labels.items())}"
-            reported = (
-                _difference(value, self._previous_values.get(key))
-                if self._resets_counters
-                else value
-            )
-            self._previous_values[key] = value
+            reported = self._deltas.advance(sample) if self._resets_counters else value
             self._log(
                 "INFO",
                 "Metric",
                 {"name": name, **labels, **_value_fields(sample._replace(value=reported))},
             )
-
-
-def _difference(
-    value: float | LatencySnapshot, before: float | LatencySnapshot | None
-) -> float | LatencySnapshot:
-    if isinstance(value, LatencySnapshot):
-        return value.since(before) if isinstance(before, LatencySnapshot) else value
-    return value - before if isinstance(before, int | float) else value
 
 
 def _value_fields(sample: Sample) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sends traces over HTTP within a deadline for the whole exchange, as other clients here do.
+"""Sends traces and metrics over HTTP within a deadline for each whole exchange.
 
 The library of the exporter, requests, takes its timeout for each read of the socket: a collector
 that sends a byte now and then would hold it for ever.

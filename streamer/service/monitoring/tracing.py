@@ -12,14 +12,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from streamer import __version__
-from streamer.components.tracers.open_telemetry_collector import (
+from streamer.components.tracers import jaeger
+from streamer.components.tracers.open_telemetry_collector import SAMPLING
+from streamer.connectors.otlp import (
+    COLLECTOR,
     GRPC,
     HTTP,
-    NAME,
-    SAMPLING,
+    SECURE,
     SERVICE,
     TAGS,
+    collector_address,
+    collector_url,
 )
+from streamer.core.durations import MILLISECOND
 from streamer.engine.report.spans import BatchTrace, Span
 from streamer.sdk.spec import ParsedComponent
 
@@ -92,9 +97,10 @@ def make_tracer(tracer: ParsedComponent, stream: str) -> BatchTracer | None:
 
     Streams of the same `tracer` section share what sends their spans.
     """
-    if tracer.name != NAME:
+    if tracer.name not in (COLLECTOR, jaeger.NAME):
         return None
-    config = json.dumps(tracer.config, default=dict, sort_keys=True) + str(tracer.permissions)
+    config = json.dumps([tracer.name, tracer.config], default=dict, sort_keys=True)
+    config += str(tracer.permissions)
     with _lock:
         if config not in _providers:
             _providers[config] = _make_provider(tracer)
@@ -108,37 +114,48 @@ def _make_provider(tracer: ParsedComponent) -> TracerProvider:
     from opentelemetry.sdk.trace.sampling import DEFAULT_ON, TraceIdRatioBased
 
     config = tracer.config
-    sampling = config[SAMPLING]
-    about = {"service.name": config[SERVICE], "service.version": __version__, **config[TAGS]}
+    delay: float | None = None
+    if tracer.name == jaeger.NAME:
+        ratio = config[jaeger.SAMPLER_PARAM]
+        about = {"service.name": "benthos", "service.version": __version__, **config[jaeger.TAGS]}
+        flush_interval = config[jaeger.FLUSH_INTERVAL]
+        delay = flush_interval / MILLISECOND if flush_interval else None
+    else:
+        sampling = config[SAMPLING]
+        ratio = (sampling["ratio"] or 0.0) if sampling["enabled"] else 1.0
+        about = {"service.name": config[SERVICE], "service.version": __version__, **config[TAGS]}
     provider = TracerProvider(
-        sampler=TraceIdRatioBased(sampling["ratio"] or 0.0) if sampling["enabled"] else DEFAULT_ON,
+        sampler=TraceIdRatioBased(max(ratio, 0.0)) if ratio < 1 else DEFAULT_ON,
         resource=Resource.create(about),
         # Each stream flushes at its end; at the exit a silent collector would hold the program.
         shutdown_on_exit=False,
     )
     for exporter in _make_exporters(tracer):
-        provider.add_span_processor(BatchSpanProcessor(exporter))
+        provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=delay))
     return provider
 
 
 def _make_exporters(tracer: ParsedComponent) -> list[SpanExporter]:
     exporters: list[SpanExporter] = []
+    if tracer.name == jaeger.NAME:
+        return [_make_http_exporter(jaeger.find_endpoint(tracer.config), tracer)]
     for one in tracer.config[HTTP]:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as Http
-
-        from streamer.service.monitoring.otlp_http import make_deadline_session
-
-        scheme = "https" if one["secure"] else "http"
-        url = f"{scheme}://{one['address']}/v1/traces"
-        session = make_deadline_session(tracer.permissions)
-        exporters.append(Http(url, timeout=_EXPORT_TIMEOUT_S, session=session))
+        exporters.append(_make_http_exporter(collector_url(one, "/v1/traces"), tracer))
     for one in tracer.config[GRPC]:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
 
-        exporters.append(
-            Grpc(one["address"], insecure=not one["secure"], timeout=_EXPORT_TIMEOUT_S)
-        )
+        address, insecure = collector_address(one), not one[SECURE]
+        exporters.append(Grpc(address, insecure=insecure, timeout=_EXPORT_TIMEOUT_S))
     return exporters
+
+
+def _make_http_exporter(url: str, tracer: ParsedComponent) -> SpanExporter:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+    from streamer.service.monitoring.otlp_http import make_deadline_session
+
+    session = make_deadline_session(tracer.permissions)
+    return OTLPSpanExporter(url, timeout=_EXPORT_TIMEOUT_S, session=session)
 
 
 def _parse_link(parent: str) -> Link | None:

@@ -57,6 +57,11 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         )
         for name in ("ollama_chat", "ollama_embeddings")
     },
+    (Kind.TRACER, "jaeger"): (
+        "jaeger_otlp",
+        "The tracer jaeger sends OTLP to port 4318; Benthos sends Jaeger's own protocol.",
+        "Set collector_url to http://HOST:4318/v1/traces where Jaeger has another port.",
+    ),
     (Kind.OUTPUT, "switch"): (
         "switch_order",
         "The output switch keeps the order among its cases; Benthos does not.",

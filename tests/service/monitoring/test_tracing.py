@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from streamer.components.tracers.jaeger import find_endpoint
 from streamer.config import parse_config
+from streamer.core.errors import ConfigError
 from streamer.core.message import Message
-from streamer.engine.report.spans import TaskTrace
+from streamer.engine.report.spans import BatchTrace, TaskTrace
 from streamer.sdk.input.replayable import RawMessages
 from streamer.service.monitoring import tracing
 from streamer.service.monitoring.tracing import BatchTracer, make_tracer
@@ -265,3 +267,39 @@ def test_nothing_of_it_is_loaded_or_noted_without_a_tracer(source: Path) -> None
     run = Run(WAY)
     batch = run.step(T)
     assert not [frame for frame in run.frames(batch) if frame.kind == 10]
+
+
+@pytest.mark.parametrize(
+    ("fields", "url"),
+    [
+        ("collector_url: 'http://j:14268/api/traces'", "http://j:4318/v1/traces"),
+        ("collector_url: 'https://j/otlp/v1/traces'", "https://j/otlp/v1/traces"),
+        ("agent_address: 'j:6831'", "http://j:4318/v1/traces"),
+        ("agent_address: '[::1]:6831'", "http://[::1]:4318/v1/traces"),
+    ],
+)
+def test_spans_of_jaeger_go_to_its_port_of_otlp(fields: str, url: str) -> None:
+    config = parse_config(f"tracer: {{ jaeger: {{ {fields} }} }}", env={})
+    assert find_endpoint(config.tracer.config) == url
+
+
+def test_jaeger_gets_a_trace() -> None:
+    with over_http() as (where, collector):
+        port = int(where.split(":")[-1].split("'")[0])
+        url = f"http://127.0.0.1:{port}/v1/traces"
+        fields = f"collector_url: '{url}', tags: {{ zone: eu }}, flush_interval: 1h"
+        text = f"tracer: {{ jaeger: {{ {fields} }} }}\n"
+        tracer = make_tracer(parse_config(text, env={}).tracer, "cars")
+        assert tracer is not None
+        tracer.trace_batch(BatchTrace(3, T, T + SECOND, [], [], {}))
+        tracer.flush()
+    [span] = collector.spans
+    assert (
+        span.name == "micro_batch" and span.end_time_unix_nano - span.start_time_unix_nano == SECOND
+    )
+    assert collector.about["service.name"] == "benthos" and collector.about["zone"] == "eu"
+
+
+def test_jaeger_needs_a_place() -> None:
+    with pytest.raises(ConfigError, match="expected a URL such as http://jaeger:4318/v1/traces"):
+        parse_config("tracer: { jaeger: {} }", env={})

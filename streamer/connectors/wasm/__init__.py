@@ -1,0 +1,1 @@
+"""WebAssembly, run by wasmtime: modules without files, network or environment."""

@@ -62,6 +62,7 @@ def test_every_extra_installs_what_is_imported_by_it_and_nothing_else() -> None:
         assert modules, extra
         # What reads schemas of a registry reads Avro too.
         modules += ["fastavro"] if extra == "schema-registry" else []
+        modules += ["sqlalchemy"] if extra in ("mssql", "oracle", "trino") else []
         roots = {_normal(one) for name in modules for one in distributions[name.split(".")[0]]}
         required = _required(extra)
         assert required and required <= roots | {DISTRIBUTION}, extra

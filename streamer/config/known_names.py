@@ -88,7 +88,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
-        slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
+        slack_reaction snowflake_put snowflake_streaming sql timeplus zmq4
     """,
     Kind.CACHE: """
         aws_dynamodb aws_s3 couchbase gcp_cloud_storage nats_kv redpanda ristretto
@@ -140,10 +140,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
     (Kind.PROCESSOR, "ffi"): "use mapping, wasm, or subprocess with a program of your own",
-    **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
-        "use prometheus, which collectors of these systems read",
-    ),
 }
 """Replacements for components that are not available."""
 

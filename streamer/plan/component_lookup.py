@@ -12,7 +12,10 @@ from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 from streamer.sdk.spec.component import Resources
 
-DRIVER_WRITTEN: Final = frozenset({"dynamic", "file", "http_server", "inproc", "stdout"})
+WRITER_OUTPUTS: Final = frozenset({"delta", "file", "iceberg", "parquet", "stdout"})
+"""Names of outputs whose bytes the driver writes to one place each."""
+
+DRIVER_WRITTEN: Final = WRITER_OUTPUTS | {"dynamic", "http_server", "inproc"}
 """Outputs whose bytes return to the driver."""
 _DEDUPE: Final = "dedupe_headers"
 _FAILURE_HANDLERS: Final = frozenset({"drop_on", "fallback", "retry"})

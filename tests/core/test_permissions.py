@@ -64,7 +64,6 @@ OWN_FILES = {
     "connectors/formats/grok/patterns.py": "patterns that come with the program",
     "connectors/http_server/component_server.py": "its callers ask for its certificate's names",
     "connectors/javascript/runtime.py": "a file that comes with the program",
-    "connectors/kafka/security/oauth_tokens.py": "a file of the run's own directory",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
     "connectors/spool/byte_spool.py": _SPOOL,
     "connectors/spool/checksums.py": _SPOOL,

@@ -52,6 +52,7 @@ tests:
     input_batch: [{ content: '{"a":1}' }]
     output_batches: [[{ content_equals: '{"a":1}' }]]
 """,
+    "delta": "output: { delta: { path: ./table } }\n",
     "fake": """\
 pipeline:
   processors:
@@ -71,6 +72,13 @@ tests:
     target: processors
     input_batch: [{ content: '{"ip":"1.2.3.4","path":"none.mmdb"}' }]
     output_batches: [[{ content_equals: none }]]
+""",
+    "iceberg": """\
+output:
+  iceberg:
+    catalog: { url: "sqlite:///catalog.db", warehouse: ./warehouse }
+    namespace: demo
+    table: rows
 """,
     "javascript": """\
 pipeline:

@@ -52,7 +52,7 @@ SPEC: Final = Spec(
             "    stream: orders\n"
             "    region: eu-west-1\n"
             "  processors:\n"
-            '    - mapping: root = this.format_json(no_indent: true) + "\\n"\n',
+            "    - mapping: 'root = this.format_json(no_indent: true) + \"\\n\"'\n",
         ),
     ),
     categories=("Services", "AWS"),

@@ -83,6 +83,7 @@ SPEC: Final = Spec(
             "    batching: {count: 500}\n",
         ),
     ),
+    begin={"index": "events"},
     categories=("Services",),
 )
 

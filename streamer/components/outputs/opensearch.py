@@ -63,6 +63,7 @@ SPEC: Final = Spec(
             "    batching: {count: 500}\n",
         ),
     ),
+    begin={"index": "events", "action": "index"},
     categories=("Services",),
 )
 

@@ -23,7 +23,7 @@ from streamer.core.permissions import limit_permissions
 from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.report.result_frame import Frame, FrameKind, TaskReport
 from streamer.plan import Plan
-from streamer.plan.component_lookup import find_driver_outputs, resolve_resource
+from streamer.plan.component_lookup import WRITER_OUTPUTS, find_driver_outputs, resolve_resource
 from streamer.sdk.backoff import RESEND
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
@@ -164,7 +164,7 @@ class DynamicOutputWriter:
         writers = {
             leaf.path: self._writer(leaf, self._directory / f"{journal}-{number}.json")
             for number, leaf in enumerate(leaves)
-            if leaf.name in ("file", "stdout")
+            if leaf.name in WRITER_OUTPUTS
         }
         sender: Sender = self._plan.context().build(output)
         return RunningOutput(

@@ -64,3 +64,16 @@ def explain_unusable(path: str, append: bool) -> str:
         if error.errno in _UNUSABLE_ERRNOS:
             return f"cannot write to the file {path[:_MAX_SHOWN_CHARACTERS]!r}: {error.strerror}"
     return ""
+
+
+def explain_unusable_directory(path: str) -> str:
+    """Return why a path can be no directory, after making it; empty when nothing says so."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except ValueError as error:
+        return f"cannot write to the directory {path[:_MAX_SHOWN_CHARACTERS]!r}: {error}"
+    except OSError as error:
+        if error.errno in _UNUSABLE_ERRNOS or isinstance(error, FileExistsError):
+            shown = path[:_MAX_SHOWN_CHARACTERS]
+            return f"cannot write to the directory {shown!r}: {error.strerror}"
+    return ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from streamer.core.disk import sync_data, sync_directory
 from streamer.core.permissions import ALL, Permissions
@@ -20,6 +20,9 @@ from streamer.engine.report.result_frame import Frame
 from streamer.plan import Plan
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedComponent
+
+TABLE_OUTPUTS: Final = ("delta", "iceberg")
+"""Outputs whose rows are committed to a table."""
 
 
 class Writer(Protocol):
@@ -144,7 +147,11 @@ class StreamWriter:
 
 
 def make_writers(
-    plan: Plan, directory: Path, stdout: BinaryIO, overlay: Overlay | None = None
+    plan: Plan,
+    directory: Path,
+    stdout: BinaryIO,
+    overlay: Overlay | None = None,
+    stream: Callable[[], str] = str,
 ) -> list[Writer]:
     """Make the writers of what the driver writes, by number.
 
@@ -153,6 +160,7 @@ def make_writers(
         directory: where the journals of files are.
         stdout: the standard output.
         overlay: what shares its terminal.
+        stream: returns the name of the checkpoint, which it has once a micro-batch is written.
     """
     writers: list[Writer] = []
 
@@ -161,6 +169,22 @@ def make_writers(
             file = plan.context().build(output).output
             return FileWriter(
                 journal, file.append, output.permissions, file.is_dynamic, file.success_file
+            )
+        if output.name in TABLE_OUTPUTS:
+            # Imported here: its packages are an extra.
+            from streamer.engine.driver.table_writer import TableWriter
+
+            return TableWriter(
+                plan.context().build(output).output, lambda: f"streamer-{stream()}-{output.path}"
+            )
+        if output.name == "parquet":
+            from streamer.engine.driver.parquet_writer import ParquetWriter
+
+            return ParquetWriter(
+                plan.context().build(output).output,
+                journal.with_name(journal.name.replace("files", "parquet", 1)),
+                lambda: f"streamer-{stream()}-{output.path}",
+                output.permissions,
             )
         return StreamWriter(stdout, overlay)
 

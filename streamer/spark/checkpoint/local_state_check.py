@@ -35,9 +35,9 @@ def check_local_state(checkpoint: Checkpoint, plan: Plan, log: LogLine) -> None:
         )
         log("WARN", text, {**fields, "path": plan.input.path})
     for output in flatten_outputs(plan.outputs, plan.resources):
-        if output.name == "file":
+        if output.name in ("file", "parquet"):
             text = (
-                "This machine writes the file exactly once; another one that continues may repeat"
+                "This machine writes the files exactly once; another one that continues may repeat"
             )
             log("INFO", text, {**fields, "path": output.path})
     if plan.retention is not None:

@@ -204,7 +204,9 @@ class QueryRun:
         self._parallelism = ParallelismReporter(plan, self.signals, log)
         self.crashes, self.current_batch = WorkerCrashes(checkpoint.root), -1
         self.labels = EndpointLabels.of(plan)
-        self._writers = make_writers(plan, checkpoint.directory, sys.stdout.buffer, overlay)
+        self._writers = make_writers(
+            plan, checkpoint.directory, sys.stdout.buffer, overlay, lambda: checkpoint.identity
+        )
         self._results = open_store(plan, checkpoint.directory, afresh=checkpoint.is_new, log=log)
         self._tables = StreamTables(plan, checkpoint, log, input_session.meters)
         input_session.window_questions.wake = self._request_micro_batch

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from streamer.components.catalog import build_context
-from streamer.components.outputs.file import clean_path
 from streamer.config import parse_config
+from streamer.connectors.files.message_path import clean_path
 from streamer.connectors.formats.codec import read_codec
 from streamer.core.errors import ConfigError
 from streamer.core.execution import Execution

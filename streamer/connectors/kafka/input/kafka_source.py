@@ -25,7 +25,6 @@ from streamer.connectors.kafka.input.input_preflight import (
     places_of,
     preflight_input,
 )
-from streamer.connectors.kafka.input.message_size import mean_message_size
 from streamer.connectors.kafka.input.opened_input import (
     Backlog,
     MetadataSettings,
@@ -301,6 +300,9 @@ class KafkaSource(OpenKafkaInput):
 
         None when there are none, or when it cannot be told.
         """
+        # Imported here: what decodes records is not needed to look at a config.
+        from streamer.connectors.kafka.input.message_size import mean_message_size
+
         try:
             state = self._preflight(Deadline())
             places = list(_partitions_of(state, self.selection))

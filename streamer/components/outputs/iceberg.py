@@ -1,0 +1,196 @@
+"""`iceberg`: it will "write data to Apache Iceberg tables", each micro-batch once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from streamer.connectors.iceberg.catalog_fields import (
+    CATALOG,
+    CATALOG_FIELD,
+    NAME,
+    STORAGE_FIELD,
+    catalog_problems,
+    read_catalog,
+)
+from streamer.connectors.iceberg.partition_spec import parse_partition_spec
+from streamer.connectors.tables.table_fields import (
+    COLUMNS,
+    COLUMNS_FIELD,
+    ENABLED,
+    ROWS_DESCRIPTION,
+    SCHEMA_EVOLUTION,
+    read_columns,
+)
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec.checks import join_checks
+
+if TYPE_CHECKING:
+    from streamer.connectors.tables.table_output import TableOutput
+
+NAMESPACE: Final = "namespace"
+TABLE: Final = "table"
+ROW_OPERATION: Final = "row_operation"
+IDENTIFIER_FIELDS: Final = "identifier_fields"
+PARTITION_SPEC: Final = "partition_spec"
+TABLE_LOCATION: Final = "table_location"
+
+_INSERT: Final = "insert"
+_UPSERT: Final = "upsert"
+
+
+def _check_partition_spec(text: str) -> str | None:
+    try:
+        parse_partition_spec(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _check_name(text: str) -> str | None:
+    if not text:
+        return "is empty"
+    if "${!" in text:
+        return "depends on the message; a table for each message is not available"
+    return None
+
+
+def _key_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    if parsed[ROW_OPERATION] == _UPSERT and not parsed[IDENTIFIER_FIELDS]:
+        yield IDENTIFIER_FIELDS, "is empty; upsert needs the columns by which a row is found"
+    if parsed[IDENTIFIER_FIELDS] and parsed[ROW_OPERATION] != _UPSERT:
+        yield IDENTIFIER_FIELDS, f"has no effect without {ROW_OPERATION}: {_UPSERT}"
+
+
+SPEC: Final = Spec(
+    Kind.OUTPUT,
+    "iceberg",
+    "Writes rows to a table of Apache Iceberg.",
+    description=(
+        f"{ROWS_DESCRIPTION}\n"
+        "\n"
+        "The commit is one transaction of the catalog. It sets a property of the table, "
+        "`streamer.committed.…`, to the number of the micro-batch, and the summary of the snapshot "
+        "has it too. A message that was rejected and is sent again may come twice, when the "
+        "program ends at that moment; `upsert` prevents it.\n"
+        "\n"
+        "An upsert deletes the rows of its keys, and appends the new ones, in one transaction; "
+        "files that have such a row are written anew. It suits the windows of some thousand keys. "
+        "Compact the table and expire its snapshots with its own tools."
+    ),
+    fields=(
+        CATALOG_FIELD,
+        Field(NAMESPACE, "string", "The namespace of the table.", check=_check_name),
+        Field(TABLE, "string", "The name of the table.", check=_check_name),
+        STORAGE_FIELD,
+        Field(
+            ROW_OPERATION,
+            "string",
+            "`insert` adds a row for each message. `upsert` replaces the row with the same "
+            f"`{IDENTIFIER_FIELDS}`: a window that is emitted again corrects its row. `delete` and "
+            "interpolation, as Connect has them, are not available.",
+            default=_INSERT,
+            options=(_INSERT, _UPSERT),
+        ),
+        Field(
+            IDENTIFIER_FIELDS,
+            "string",
+            "The columns by which `upsert` finds the row that a message replaces; none is null.",
+            default=[],
+            shape="array",
+            examples=(["light", "window_end"],),
+        ),
+        COLUMNS_FIELD,
+        Field(
+            SCHEMA_EVOLUTION,
+            "object",
+            "Changes of the table by messages.",
+            default={},
+            children=(
+                Field(
+                    ENABLED,
+                    "bool",
+                    "Whether a table that is not there is made, and further fields of messages "
+                    "become columns. Without it a message with another field is rejected. In "
+                    "Connect it is off unless the config says so.",
+                    default=True,
+                ),
+                Field(
+                    PARTITION_SPEC,
+                    "string",
+                    "How a new table is partitioned: columns, or `year`, `month`, `day`, `hour`, "
+                    "`bucket(n, …)` and `truncate(n, …)` of them.",
+                    default="()",
+                    check=_check_partition_spec,
+                    examples=("(day(window_end), light)",),
+                ),
+                Field(
+                    TABLE_LOCATION,
+                    "string",
+                    "Where a new table lies, for catalogs that do not say it.",
+                    default="",
+                    advanced=True,
+                ),
+            ),
+        ),
+    ),
+    check=join_checks(catalog_problems, _key_problems),
+    examples=(
+        Example(
+            "Windows into a table, with a catalog in a file",
+            "output:\n"
+            "  iceberg:\n"
+            "    catalog: { url: sqlite:///catalog.db, warehouse: ./warehouse }\n"
+            "    namespace: demo\n"
+            "    table: windows\n",
+        ),
+        Example(
+            "A REST catalog, and files in S3",
+            "output:\n"
+            "  iceberg:\n"
+            "    catalog:\n"
+            "      url: https://catalog.example.com\n"
+            "      warehouse: lake\n"
+            "      auth: { bearer: '${TOKEN}' }\n"
+            "    namespace: traffic\n"
+            "    table: lights\n"
+            "    storage:\n"
+            "      aws_s3: { region: eu-central-1 }\n"
+            "    schema_evolution:\n"
+            "      partition_spec: (day(window_end))\n",
+        ),
+    ),
+    begin={
+        "catalog.url": "sqlite:///catalog.db",
+        "catalog.warehouse": "./warehouse",
+        "namespace": "demo",
+        "table": "rows",
+    },
+    categories=("Tables",),
+    runs="driver",
+    delivery="exactly once",
+    requires=(Package("pyiceberg"),),
+)
+
+
+def build(parsed: ParsedFields, context: BuildContext) -> TableOutput:
+    """Take the table; nothing is opened yet."""
+    from streamer.connectors.iceberg.iceberg_table import IcebergClient
+    from streamer.connectors.tables.table_output import ColumnCache, TableOutput
+
+    evolution = parsed[SCHEMA_EVOLUTION]
+    client = IcebergClient(
+        (parsed[CATALOG][NAME], read_catalog(parsed)),
+        parsed[NAMESPACE],
+        parsed[TABLE],
+        partition_by=parse_partition_spec(evolution[PARTITION_SPEC]),
+        location=evolution[TABLE_LOCATION],
+        keys=parsed[IDENTIFIER_FIELDS],
+    )
+    return TableOutput(
+        client,
+        read_columns(parsed[COLUMNS]),
+        context.worker_resource("columns", ColumnCache),
+        is_open=evolution[ENABLED],
+        keys=parsed[IDENTIFIER_FIELDS],
+    )

@@ -1,0 +1,1 @@
+"""Delta Lake, by the library delta-rs."""

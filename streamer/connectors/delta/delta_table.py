@@ -1,0 +1,190 @@
+"""A Delta table: appended to or merged by key, each micro-batch once.
+
+The commit of a micro-batch has a transaction identifier of the protocol (`txn`: the application,
+and a version that grows), which is the writer and the number of the micro-batch. It is read back
+before a micro-batch that may have been committed is committed again. Source: Delta's protocol,
+section "Transaction Identifiers".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from streamer.connectors.tables.column_types import normalize_schema
+from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
+from streamer.core.errors import StreamerError
+
+_FORBIDDEN_CHARACTERS: Final = " ,;{}()\n\t="
+"""Characters that no column's name may have, unless the table maps names."""
+
+_SOURCE: Final = "s"
+_TARGET: Final = "t"
+_BATCH_METADATA: Final = "streamer.microBatch"
+_WRITER_METADATA: Final = "streamer.writer"
+_MAX_COMMIT_RETRIES: Final = 15
+
+
+class DeltaClient:
+    """One Delta table; see `TableClient`.
+
+    Attributes:
+        upserts: whether a row takes the place of the one with the same key.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        storage_options: Mapping[str, str],
+        *,
+        partition_by: Sequence[str] = (),
+        keys: Sequence[str] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Take the table; nothing is opened yet.
+
+        Args:
+            uri: a directory, or a URL such as `s3://bucket/table`.
+            storage_options: for the store, as the library `object_store` names them.
+            partition_by: the columns by which a new table is partitioned.
+            keys: the columns that say which row is replaced; none to append.
+            clock: Unix seconds.
+        """
+        self._uri = uri
+        self._options = dict(storage_options)
+        self._partition_by = list(partition_by)
+        self._keys = list(keys)
+        self._clock = clock
+        self._table: DeltaTable | None = None
+        self.upserts = bool(keys)
+
+    def describe(self) -> str:
+        """Return where the table is."""
+        return f"the Delta table {self._uri}"
+
+    def load_columns(self) -> pa.Schema | None:
+        """Return the columns as they are now; None where there is no table."""
+        table = self._open()
+        return None if table is None else normalize_schema(pa.schema(table.schema().to_arrow()))
+
+    def find_committed(self, writer: str) -> int:
+        """Return the newest micro-batch that a writer has committed; -1 for none."""
+        table = self._open()
+        if table is None:
+            return -1
+        with self._translate_errors():
+            version = table.transaction_version(writer)
+        return -1 if version is None else version
+
+    def commit(self, commit: TableCommit) -> None:
+        """Commit a micro-batch; see `TableClient`."""
+        properties = CommitProperties(
+            custom_metadata={_BATCH_METADATA: str(commit.batch), _WRITER_METADATA: commit.writer},
+            max_commit_retries=_MAX_COMMIT_RETRIES,
+            app_transactions=[Transaction(commit.writer, commit.batch, int(self._clock() * 1_000))],
+        )
+        table = self._open()
+        with self._translate_errors():
+            if table is None and self.upserts:
+                # A merge wants a table; that it is there and empty loses nothing.
+                table = DeltaTable.create(
+                    self._uri,
+                    commit.rows.schema,
+                    partition_by=self._partition_by or None,
+                    storage_options=self._options or None,
+                )
+                self._table = table
+            if table is not None and self.upserts:
+                self._merge(table, commit.rows, properties)
+                return
+            write_deltalake(
+                self._uri if table is None else table,
+                commit.rows,
+                mode="append",
+                schema_mode="merge",
+                partition_by=(
+                    self._partition_by if table is None else table.metadata().partition_columns
+                )
+                or None,
+                storage_options=self._options or None,
+                commit_properties=properties,
+            )
+
+    def _merge(self, table: DeltaTable, rows: pa.Table, properties: CommitProperties) -> None:
+        """Replace rows of the same key, and insert the others."""
+        predicate = " AND ".join(f"{_TARGET}.`{key}` = {_SOURCE}.`{key}`" for key in self._keys)
+        merging = table.merge(
+            rows,
+            predicate,
+            source_alias=_SOURCE,
+            target_alias=_TARGET,
+            merge_schema=True,
+            commit_properties=properties,
+        )
+        merging.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def check(self) -> str:
+        """Check that the table can be read, and has the columns that the config names.
+
+        Returns:
+            What was found, in words.
+
+        Raises:
+            StreamerError: it has not; another try finds the same.
+        """
+        table = self._open()
+        if table is None:
+            return "is not there yet, and is made with the first rows"
+        names = table.schema().to_arrow().names
+        for field, columns in (("key", self._keys), ("partition_by", self._partition_by)):
+            if missing := [name for name in columns if name not in names]:
+                raise StreamerError(
+                    f"{field} has {missing[0]!r}; {self.describe()} has the columns "
+                    f"{', '.join(names)}"
+                )
+        partitions = table.metadata().partition_columns
+        if self._partition_by and partitions != self._partition_by:
+            raise StreamerError(
+                f"partition_by is {', '.join(self._partition_by)}; {self.describe()} is "
+                f"partitioned by {', '.join(partitions) or 'nothing'}, which cannot be changed"
+            )
+        return f"has {len(names)} columns, version {table.version()}"
+
+    def explain_name(self, name: str) -> str:
+        """Return why a column cannot have a name; empty when it can."""
+        if not name:
+            return "it is empty"
+        bad = next((mark for mark in name if mark in _FORBIDDEN_CHARACTERS), "")
+        return f"Delta allows no {bad!r} in names" if bad else ""
+
+    def _open(self) -> DeltaTable | None:
+        """Return the table at its newest version; None where there is none."""
+        with self._translate_errors():
+            try:
+                if self._table is None:
+                    self._table = DeltaTable(self._uri, storage_options=self._options or None)
+                else:
+                    self._table.update_incremental()
+            except TableNotFoundError:
+                self._table = None
+            return self._table
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            # What it had read may be of another time.
+            self._table = None
+            raise TableUnavailableError(f"{self.describe()}: {_shorten(error)}") from error
+
+
+def _shorten(error: Any) -> str:
+    """Return the text of an error in one line, without what the library adds for its authors."""
+    return " ".join(str(error).split())[:500]

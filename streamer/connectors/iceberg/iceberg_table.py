@@ -1,0 +1,191 @@
+"""An Iceberg table: appended to or merged by key, each micro-batch once.
+
+A micro-batch is one transaction of the catalog: the rows, and a property of the table with the
+number of the micro-batch. A snapshot may expire; the property stays. It is read back before a
+micro-batch that may have been committed is committed again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import (
+    ForbiddenError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    UnauthorizedError,
+)
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.upsert_util import create_match_filter
+from pyiceberg.transforms import parse_transform
+
+from streamer.connectors.iceberg.partition_spec import PartitionTerm
+from streamer.connectors.tables.column_types import normalize_schema
+from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
+from streamer.core.errors import StreamerError
+
+_COMMITTED_PREFIX: Final = "streamer.committed."
+"""Begins the property of a table that has the newest micro-batch of a writer."""
+
+_BATCH_SUMMARY: Final = "streamer.micro-batch"
+_WRITER_SUMMARY: Final = "streamer.writer"
+_MAX_ERROR_CHARACTERS: Final = 500
+
+
+class IcebergClient:
+    """One Iceberg table; see `TableClient`.
+
+    Attributes:
+        upserts: whether a row takes the place of the one with the same key.
+    """
+
+    def __init__(
+        self,
+        catalog: tuple[str, Mapping[str, str]],
+        namespace: str,
+        table: str,
+        *,
+        partition_by: Sequence[PartitionTerm] = (),
+        location: str = "",
+        keys: Sequence[str] = (),
+    ) -> None:
+        """Take the table; nothing is opened yet.
+
+        Args:
+            catalog: the name of the catalog, and its properties as PyIceberg names them.
+            namespace: of the table, with dots between its levels.
+            table: its name.
+            partition_by: how a new table is partitioned.
+            location: where a new table lies; empty for the place that the catalog gives it.
+            keys: the columns that say which row is replaced; none to append.
+        """
+        self._catalog_name, self._properties = catalog
+        self._namespace = tuple(namespace.split("."))
+        self._identifier = (*self._namespace, table)
+        self._partition_by = partition_by
+        self._location = location or None
+        self._keys = list(keys)
+        self._catalog: Catalog | None = None
+        self._table: Table | None = None
+        self.upserts = bool(keys)
+
+    def describe(self) -> str:
+        """Return where the table is."""
+        return f"the Iceberg table {'.'.join(self._identifier)}"
+
+    def load_columns(self) -> pa.Schema | None:
+        """Return the columns as they are now; None where there is no table."""
+        table = self._open()
+        return None if table is None else normalize_schema(table.schema().as_arrow())
+
+    def find_committed(self, writer: str) -> int:
+        """Return the newest micro-batch that a writer has committed; -1 for none."""
+        table = self._open()
+        return -1 if table is None else int(table.properties.get(_COMMITTED_PREFIX + writer, -1))
+
+    def commit(self, commit: TableCommit) -> None:
+        """Commit a micro-batch; see `TableClient`."""
+        table = self._open()
+        with self._translate_errors():
+            transaction: Transaction
+            if table is None:
+                catalog = self._open_catalog()
+                catalog.create_namespace_if_not_exists(self._namespace)
+                transaction = catalog.create_table_transaction(
+                    self._identifier, schema=commit.rows.schema, location=self._location
+                )
+                if self._partition_by:
+                    with transaction.update_spec() as spec:
+                        for term in self._partition_by:
+                            spec.add_field(term.column, parse_transform(term.transform))
+            else:
+                if not set(commit.rows.schema.names).issubset(table.schema().column_names):
+                    with table.update_schema() as update:
+                        update.union_by_name(commit.rows.schema)
+                transaction = table.transaction()
+            self._write(transaction, commit, is_new=table is None)
+            transaction.set_properties({_COMMITTED_PREFIX + commit.writer: str(commit.batch)})
+            transaction.commit_transaction()
+        self._table = None
+
+    def _write(self, transaction: Transaction, commit: TableCommit, *, is_new: bool) -> None:
+        summary = {_BATCH_SUMMARY: str(commit.batch), _WRITER_SUMMARY: commit.writer}
+        with warnings.catch_warnings():
+            # It warns that a delete finds nothing, which is what most upserts do.
+            warnings.simplefilter("ignore")
+            if self.upserts and not is_new:
+                # PyIceberg's own upsert reads what is there first, by the schema of the snapshot:
+                # it fails once a column was added, and costs more where most rows change.
+                transaction.delete(
+                    create_match_filter(commit.rows, self._keys), snapshot_properties=summary
+                )
+            transaction.append(commit.rows, snapshot_properties=summary)
+
+    def check(self) -> str:
+        """Check that the table can be read, and has the columns that the config names.
+
+        Returns:
+            What is there, in words.
+
+        Raises:
+            StreamerError: it has not, or the catalog refuses; another try finds the same.
+        """
+        try:
+            table = self._open()
+        except TableUnavailableError as error:
+            if isinstance(error.__cause__, UnauthorizedError | ForbiddenError):
+                raise StreamerError(str(error)) from None
+            raise
+        if table is None:
+            return "is not there yet, and is made with the first rows"
+        names = table.schema().column_names
+        if missing := [name for name in self._keys if name not in names]:
+            raise StreamerError(
+                f"identifier_fields has {missing[0]!r}; {self.describe()} has the columns "
+                f"{', '.join(names)}"
+            )
+        snapshot = table.current_snapshot()
+        return f"has {len(names)} columns, snapshot {snapshot.snapshot_id if snapshot else 'none'}"
+
+    def explain_name(self, name: str) -> str:
+        """Return why a column cannot have a name; empty when it can."""
+        return "it has a dot in it" if "." in name else "" if name else "it is empty"
+
+    def _open_catalog(self) -> Catalog:
+        if self._catalog is None:
+            self._catalog = load_catalog(self._catalog_name, **self._properties)
+        return self._catalog
+
+    def _open(self) -> Table | None:
+        """Return the table as it is now; None where there is none."""
+        with self._translate_errors():
+            try:
+                if self._table is None:
+                    self._table = self._open_catalog().load_table(self._identifier)
+                else:
+                    self._table.refresh()
+            except (NoSuchTableError, NoSuchNamespaceError):
+                self._table = None
+            return self._table
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (StreamerError, TableUnavailableError):
+            raise
+        except Exception as error:
+            # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of
+            # boto3. The table is looked at anew, since the commit may have been taken.
+            self._table = self._catalog = None
+            raise TableUnavailableError(f"{self.describe()}: {_shorten(error)}") from error
+
+
+def _shorten(error: Any) -> str:
+    """Return the text of an error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_ERROR_CHARACTERS]

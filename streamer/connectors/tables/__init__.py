@@ -1,0 +1,1 @@
+"""Rows of tables, whatever the format is: column types, rows from messages, commits."""

@@ -74,6 +74,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
         ("cdc", "delta", "iceberg", "schema_registry"),
         "ai",
+        "qdrant",
     ),
     "components": (COMPONENT_KINDS, "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),

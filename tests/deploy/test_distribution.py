@@ -112,6 +112,14 @@ tests:
     "otel-grpc": """\
 tracer: { open_telemetry_collector: { grpc: [{ address: 'localhost:PORT' }] } }
 """,
+    "qdrant": """\
+output:
+  qdrant:
+    grpc_host: 127.0.0.1:PORT
+    collection_name: cars
+    id: root = this.id
+    vector_mapping: root = this.v
+""",
     "redis": "output: { redis_list: { url: 'tcp://127.0.0.1:PORT', key: cars } }\n",
     "results": "buffer: { tumbling_window: { size: 1m, retention: 7d } }\n",
     "schema-registry": """\

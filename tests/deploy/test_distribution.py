@@ -133,6 +133,21 @@ tests:
     input_batch: [{ content: 'x' }]
     output_batches: [[{ content_matches: '.+' }]]
 """,
+    "mongodb": """\
+pipeline:
+  processors:
+    - mongodb:
+        url: mongodb://127.0.0.1:PORT/?serverSelectionTimeoutMS=100
+        database: d
+        collection: c
+        document_map: root = this
+    - catch: [{ mapping: root = error() }]
+tests:
+  - name: no server
+    target: processors
+    input_batch: [{ content: '{}' }]
+    output_batches: [[{ content_matches: '.+' }]]
+""",
     "sql": """\
 pipeline:
   processors:

@@ -40,10 +40,11 @@ class TrinoDriver(StandardDriver):
         def connect() -> Any:
             import trino
 
+            open_connection: Any = trino.dbapi.connect
             password = given["password"]
             auth = trino.auth.BasicAuthentication(given["user"], password) if password else None
             options = {name: value for name, value in given.items() if name != "password"}
-            return trino.dbapi.connect(**options, auth=auth)
+            return open_connection(**options, auth=auth)
 
         return "trino", connect, {"paramstyle": "qmark"}
 

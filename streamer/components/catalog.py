@@ -171,6 +171,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
+        "aws_s3",
         "amqp_0_9",
         "aws_dynamodb",
         "aws_kinesis",

@@ -175,11 +175,11 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "xml",
     ),
     Kind.OUTPUT: (
-        "aws_s3",
         "amqp_0_9",
         "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
+        "aws_s3",
         "aws_sns",
         "aws_sqs",
         "broker",

@@ -1,0 +1,1 @@
+"""Google Cloud: credentials, and the JSON API of Pub/Sub."""

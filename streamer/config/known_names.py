@@ -118,7 +118,7 @@ _QUEUES: Final = (
     *("beanstalkd", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
-    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc"),
+    *("cockroachdb_changefeed", "microsoft_sql_server_cdc"),
     "oracledb_cdc",
 )
 

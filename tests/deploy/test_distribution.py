@@ -113,6 +113,14 @@ tests:
     "otel-grpc": """\
 tracer: { open_telemetry_collector: { grpc: [{ address: 'localhost:PORT' }] } }
 """,
+    "qdrant": """\
+output:
+  qdrant:
+    grpc_host: 127.0.0.1:PORT
+    collection_name: cars
+    id: root = this.id
+    vector_mapping: root = this.v
+""",
     "redis": "output: { redis_list: { url: 'tcp://127.0.0.1:PORT', key: cars } }\n",
     "results": "buffer: { tumbling_window: { size: 1m, retention: 7d } }\n",
     "schema-registry": """\
@@ -124,6 +132,21 @@ tests:
   - name: no schema
     target: processors
     input_batch: [{ content: 'x' }]
+    output_batches: [[{ content_matches: '.+' }]]
+""",
+    "mongodb": """\
+pipeline:
+  processors:
+    - mongodb:
+        url: mongodb://127.0.0.1:PORT/?serverSelectionTimeoutMS=100
+        database: d
+        collection: c
+        document_map: root = this
+    - catch: [{ mapping: root = error() }]
+tests:
+  - name: no server
+    target: processors
+    input_batch: [{ content: '{}' }]
     output_batches: [[{ content_matches: '.+' }]]
 """,
     "sql": """\

@@ -193,6 +193,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "elasticsearch_v9",
         "fallback",
         "file",
+        "gcp_bigquery",
         "gcp_pubsub",
         "http_client",
         "http_server",

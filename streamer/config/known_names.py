@@ -83,7 +83,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
         azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
         azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
-        doris_stream_load gcp_bigquery gcp_bigquery_write_api
+        doris_stream_load gcp_bigquery_write_api
         gcp_cloud_storage hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
         otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
@@ -114,7 +114,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 
 _BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_1", "azure_queue_storage"),
+    "azure_queue_storage",
     *("beanstalkd", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
@@ -123,6 +123,25 @@ _CHANGE_FEEDS: Final = (
 )
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
+    **dict.fromkeys(
+        ((kind, "amqp_1") for kind in (Kind.INPUT, Kind.OUTPUT)),
+        "use amqp_0_9 where the broker has it, as RabbitMQ does; else kafka, mqtt or HTTP, with a "
+        "bridge to this system",
+    ),
+    (Kind.INPUT, "sftp"): (
+        "let another program fetch the files, such as rclone or sshfs, and read them by file"
+    ),
+    (Kind.OUTPUT, "sftp"): (
+        "write a file, and let another program send it, such as rclone or sshfs"
+    ),
+    **dict.fromkeys(
+        ((kind, "cassandra") for kind in (Kind.INPUT, Kind.OUTPUT)),
+        "use kafka with a connector for Cassandra; no server is at hand to test it with",
+    ),
+    (Kind.OUTPUT, "snowflake_put"): (
+        "write files, and let Snowflake load them from a stage; it cannot be tested without an "
+        "account"
+    ),
     **dict.fromkeys(
         ((Kind.OUTPUT, name) for name in _BUCKETS),
         "write a file, and let another program upload it; success_file marks complete directories",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from streamer.connectors.google.credentials import PACKAGES
+from streamer.connectors.google.api import PACKAGES
 from streamer.connectors.google.pubsub import MAX_MESSAGES, PUBSUB_FIELDS, PubsubClient
 from streamer.connectors.http_client.errors import HttpTimeoutError
 from streamer.connectors.spool.blocks import Record, pack_each
@@ -121,7 +121,7 @@ class PubsubInput:
         path = self.pubsub.path("subscriptions", self.parsed[SUBSCRIPTION])
         created = self.parsed[CREATE_SUBSCRIPTION]
         if created["enabled"]:
-            topic = {"topic": self.pubsub.path("topics", created["topic"])}
+            topic = {"topic": self.pubsub.full_name("topics", created["topic"])}
             self.pubsub.query("PUT", path, topic, known=_EXISTS)
         self.pubsub.query("GET", path)
         session.set_connected()

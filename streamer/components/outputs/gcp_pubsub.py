@@ -9,13 +9,11 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.bloblang.golib.text import to_text
-from streamer.connectors.google.credentials import PACKAGES
+from streamer.connectors.google.api import PACKAGES
 from streamer.connectors.google.pubsub import (
     MAX_MESSAGES,
     PUBSUB_FIELDS,
     PubsubClient,
-    describe_answer,
-    read_document,
 )
 from streamer.connectors.http_client.divided_send import raise_failures, send_divided
 from streamer.connectors.http_client.errors import HttpError
@@ -214,10 +212,10 @@ class PubsubOutput(Output):
         path = f"{self._pubsub.path('topics', topic)}:publish"
         answer = self._pubsub.client.request(self._pubsub.make_request("POST", path, body), ex)
         if answer.status == 200:
-            if len(read_document(answer).get("messageIds") or ()) != len(messages):
+            if len(self._pubsub.read_document(answer).get("messageIds") or ()) != len(messages):
                 raise HttpError("Pub/Sub does not answer with an id for each message")
             return {}
-        text = describe_answer(answer)
+        text = self._pubsub.describe_answer(answer)
         if answer.status == _NOT_FOUND and self._topic.static is None:
             return {one.index: Rejection(text, Reason.REFUSED) for one in messages}
         if answer.status not in _REQUEST_REFUSED:

@@ -1,1 +1,1 @@
-"""Google Cloud: credentials, and the JSON API of Pub/Sub."""
+"""Google Cloud: credentials, and its JSON APIs."""

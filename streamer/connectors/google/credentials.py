@@ -52,6 +52,7 @@ class TokenSource:
         self._parsed = parsed
         self._lock = threading.Lock()
         self._credentials: Any = None
+        self._project = ""
 
     def header(self) -> tuple[str, str]:
         """Return the header of a request.
@@ -73,6 +74,15 @@ class TokenSource:
                 raise HttpError(f"there is no token of Google: {words}") from None
             return AUTHORIZATION, f"Bearer {self._credentials.token}"
 
+    def project(self) -> str:
+        """Return the project of the credentials; empty where they name none.
+
+        Raises:
+            HttpError: there are no credentials.
+        """
+        self.header()
+        return self._project
+
     def _load(self) -> Any:
         import google.auth
         from google.oauth2 import credentials, service_account
@@ -80,13 +90,16 @@ class TokenSource:
         text = self._parsed[CREDENTIALS_JSON]
         if text:
             info = parse_json(text.encode())
+            self._project = str(info.get("project_id") or "")
             if info.get("type") == _KINDS[0]:
                 make = service_account.Credentials.from_service_account_info
                 return make(info, scopes=_SCOPES)
             return credentials.Credentials.from_authorized_user_info(info, scopes=_SCOPES)
         if not self._parsed.permissions.local:
             raise ValueError("credentials_json is empty, and this config has none of the machine's")
-        return google.auth.default(scopes=_SCOPES, request=_request)[0]
+        made, project = google.auth.default(scopes=_SCOPES, request=_request)
+        self._project = project or ""
+        return made
 
 
 class _Response:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-from streamer.connectors.google.credentials import CREDENTIALS_FIELD, TokenSource
-from streamer.connectors.http_client.errors import HttpError
-from streamer.connectors.http_client.service_client import (
-    ServiceAnswer,
-    ServiceClient,
-    ServiceRequest,
-)
-from streamer.core.errors import StreamerError
-from streamer.core.json.dump import dump_json
-from streamer.core.json.parse import parse_json
+from streamer.connectors.google.api import CREDENTIALS_FIELD, GoogleClient
 from streamer.core.urls import split_url
 from streamer.sdk.spec import Access, BuildContext, Field, ParsedFields
 
@@ -60,77 +50,19 @@ PUBSUB_FIELDS: Final = (
 )
 
 
-class PubsubClient:
+class PubsubClient(GoogleClient):
     """A client of Pub/Sub, for the topics and subscriptions of a project. Threads may share it."""
 
     def __init__(self, parsed: ParsedFields, context: BuildContext, timeout: int) -> None:
         """Take the fields, what keeps connections and tokens, and the time of a request, ns."""
-        given, emulator = parsed[ENDPOINT], os.environ.get(_EMULATOR, "")
-        url = _as_url(given) if given else f"http://{emulator}" if emulator else _ADDRESS
-        self._client = ServiceClient([url], parsed, context, timeout)
-        self._tokens = None
-        if url.startswith("https://"):
-            self._tokens = context.worker_resource("tokens", lambda: TokenSource(parsed))
+        address = _as_url(parsed[ENDPOINT]) if parsed[ENDPOINT] else _ADDRESS
+        super().__init__(parsed, context, timeout, "Pub/Sub", address, emulator=_EMULATOR)
         self._project = parsed[PROJECT]
 
     def path(self, kind: str, name: str) -> str:
-        """Return the name of a topic or a subscription in the API."""
+        """Return the path of a topic or a subscription in the API."""
+        return f"/v1/{self.full_name(kind, name)}"
+
+    def full_name(self, kind: str, name: str) -> str:
+        """Return the name of a topic or a subscription with its project."""
         return f"projects/{quote(self._project, safe='')}/{kind}/{quote(name, safe='')}"
-
-    def make_request(self, method: str, path: str, document: Any = None) -> ServiceRequest:
-        """Return a request with the token that it needs.
-
-        Raises:
-            HttpError: there is no token.
-        """
-        body = document if isinstance(document, bytes | None) else dump_json(document)
-        headers = [("Content-Type", "application/json")]
-        headers += [] if self._tokens is None else [self._tokens.header()]
-        return ServiceRequest(method, f"/v1/{path}", headers, body)
-
-    @property
-    def client(self) -> ServiceClient:
-        """The client that sends requests."""
-        return self._client
-
-    def query(self, method: str, path: str, document: Any = None, known: int = 200) -> Any:
-        """Return the document that is answered.
-
-        Args:
-            method: the verb.
-            path: the thing, and what to do with it.
-            document: what is sent along.
-            known: a further code that is no error.
-
-        Raises:
-            StreamerError: there is no answer, or a refusal.
-        """
-        answer = self._client.exchange(self.make_request(method, path, document))
-        if answer.status not in (200, known):
-            raise HttpError(describe_answer(answer), answer.status)
-        return read_document(answer)
-
-
-def read_document(answer: ServiceAnswer) -> Any:
-    """Return the object that an answer has.
-
-    Raises:
-        StreamerError: it has none.
-    """
-    try:
-        document = parse_json(answer.body or b"{}")
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise StreamerError("the answer is none of Pub/Sub; expected a JSON object")
-    return document
-
-
-def describe_answer(answer: ServiceAnswer) -> str:
-    """Return the words of a refusal."""
-    try:
-        error = parse_json(answer.body)["error"]
-        words = f"{error['status']}: {error['message']}"[:500]
-    except (ValueError, TypeError, KeyError):
-        words = " ".join(answer.body[:200].decode(errors="replace").split()) or "no reason is given"
-    return f"Pub/Sub refuses the request with status {answer.status}: {words}"

@@ -180,6 +180,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
+        "aws_s3",
         "aws_sns",
         "aws_sqs",
         "broker",

@@ -112,7 +112,7 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 """Components that make no sense on Spark: why, and what to use instead."""
 
 
-_BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
+_BUCKETS: Final = ("azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
     "azure_queue_storage",
     *("beanstalkd", "nats_stream", "nsq", "pulsar"),
@@ -147,7 +147,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "write a file, and let another program upload it; success_file marks complete directories",
     ),
     **dict.fromkeys(
-        ((Kind.INPUT, name) for name in _BUCKETS),
+        ((Kind.INPUT, name) for name in ("aws_s3", *_BUCKETS)),
         "let another program download the objects, and read them by file",
     ),
     **dict.fromkeys(

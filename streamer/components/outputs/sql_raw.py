@@ -55,7 +55,7 @@ SPEC: Final = Spec(
     ),
     begin={"query": "SELECT 1"},
     categories=("Services",),
-    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
+    limits="no `databricks`, `gocosmos`, `snowflake` and `spanner`",
     requires=PACKAGES,
 )
 

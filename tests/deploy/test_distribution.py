@@ -33,6 +33,8 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+_SQL = "output: {{ sql_raw: {{ driver: {}, dsn: '{}', query: SELECT 1 }} }}\n"
+
 CONFIGS = {
     "amqp": """\
 output: { amqp_0_9: { urls: ['amqp://127.0.0.1:PORT'], exchange: cars } }
@@ -60,6 +62,9 @@ tests:
     target: processors
     input_batch: [{ content: '{}' }]
     output_batches: [[{ content_equals: '32' }]]
+""",
+    "gcp": """\
+output: { gcp_pubsub: { project: a, topic: b, endpoint: 'http://127.0.0.1:PORT' } }
 """,
     "geoip": """\
 pipeline:
@@ -160,6 +165,9 @@ tests:
     output_batches: [[{ json_equals: [{ one: 1 }] }]]
 """,
     "tokens": "pipeline: { processors: [text_chunker: { strategy: token }] }\n",
+    "mssql": _SQL.format("mssql", "sqlserver://a:b@127.0.0.1:PORT?database=cars"),
+    "oracle": _SQL.format("oracle", "oracle://a:b@127.0.0.1:PORT/cars"),
+    "trino": _SQL.format("trino", "http://a@127.0.0.1:PORT?catalog=cars"),
     "wasm": """\
 pipeline:
   processors:
@@ -352,6 +360,8 @@ def test_without_extras_lint_names_them(installed: Installed, tmp_path: Path) ->
         assert (code, out) == (1, ""), extra
         # Schemas of a registry may be Avro's.
         needed = ("avro", extra) if extra == "schema-registry" else (extra,)
+        # What is asked in SQL is asked by SQLAlchemy.
+        needed = ("sql", extra) if extra in ("mssql", "oracle", "trino") else needed
         assert f"{install_command(*needed)} [missing_package]" in err, extra
         assert err.count("\n") == err.count("missing_package"), err
         lacking += 1

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from streamer.connectors.http_client.auth import AUTHORIZATION
 from streamer.connectors.http_client.auth_fields import BASIC_AUTH, JWT, OAUTH, OAUTH2
 from streamer.connectors.http_client.connection import Connection, ConnectionPool
-from streamer.connectors.http_client.errors import HttpError
+from streamer.connectors.http_client.errors import HttpError, HttpTimeoutError
 from streamer.connectors.http_client.fields import (
     DISABLE_HTTP2,
     FOLLOW_REDIRECTS,
     PROXY_URL,
     TIMEOUT,
 )
+from streamer.connectors.tls import ENABLED, TLS
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.redaction import redact_urls
@@ -106,17 +107,18 @@ class ServiceClient:
             return answer
         raise HttpError("there is no URL to send to")
 
-    def probe(self, request: ServiceRequest) -> ServiceAnswer:
-        """Return the answer of the first server that gives one, over connections of its own.
+    def exchange(self, request: ServiceRequest) -> ServiceAnswer:
+        """Return the answer of the first server that gives one; it is not counted.
+
+        It is for those who have no run: the driver, and checks before a start.
 
         Raises:
             HttpError: no server answers.
         """
-        pool = ConnectionPool(self._parsed)
         failure = HttpError("there is no URL to send to")
         for url in self._urls:
             try:
-                return self._query(pool, url, request)
+                return self._query(self._pool(), url, request)
             except HttpError as error:
                 failure = error
         raise failure
@@ -135,7 +137,10 @@ class ServiceClient:
             late = connection.deadline.has_expired or isinstance(error, httpx2.TimeoutException)
             text = str(error) or type(error).__name__
             if late:
-                text = f"timed out: there is no whole answer within {self._seconds:g} s"
+                raise HttpTimeoutError(
+                    f"{redact_urls(url)}: timed out: there is no whole answer within "
+                    f"{self._seconds:g} s"
+                ) from None
             raise HttpError(f"{redact_urls(url)}: {text}") from None
         finally:
             pool.release(connection)
@@ -176,5 +181,6 @@ def _read_body(response: httpx2.Response, connection: Connection) -> bytes:
 def _client_settings(parsed: ParsedFields, timeout: int) -> ParsedFields:
     """Return the fields of a client: those of the component, and no others."""
     absent = {OAUTH: None, OAUTH2: None, JWT: None, BASIC_AUTH: None}
+    no_tls = ParsedFields({ENABLED: False})
     fixed = {PROXY_URL: "", DISABLE_HTTP2: True, FOLLOW_REDIRECTS: False, TIMEOUT: timeout}
-    return ParsedFields({**absent, **parsed, **fixed})
+    return ParsedFields({**absent, TLS: no_tls, **parsed, **fixed})

@@ -146,7 +146,7 @@ class SearchOutput(Output):
         Raises:
             StreamerError: it does not.
         """
-        answer = self._client.probe(ServiceRequest("GET", "/", self._credentials))
+        answer = self._client.exchange(ServiceRequest("GET", "/", self._credentials))
         if not 200 <= answer.status <= 299:
             raise StreamerError(_describe_answer(answer))
         return "the server answers"

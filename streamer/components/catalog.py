@@ -139,6 +139,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "noop",
         "ollama_chat",
         "ollama_embeddings",
+        "ollama_moderation",
         "openai_chat_completion",
         "openai_embeddings",
         "parallel",

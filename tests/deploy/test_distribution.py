@@ -63,6 +63,9 @@ tests:
     input_batch: [{ content: '{}' }]
     output_batches: [[{ content_equals: '32' }]]
 """,
+    "gcp": """\
+output: { gcp_pubsub: { project: a, topic: b, endpoint: 'http://127.0.0.1:PORT' } }
+""",
     "geoip": """\
 pipeline:
   processors:

@@ -61,7 +61,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
         azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
-        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
+        gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
         pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
@@ -83,8 +83,8 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
         azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
         azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
-        doris_stream_load gcp_bigquery gcp_bigquery_write_api
-        gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
+        doris_stream_load gcp_bigquery_write_api
+        gcp_cloud_storage hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
         otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
@@ -114,8 +114,8 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 
 _BUCKETS: Final = ("azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_1", "azure_queue_storage"),
-    *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
+    "azure_queue_storage",
+    *("beanstalkd", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
     *("cockroachdb_changefeed", "microsoft_sql_server_cdc"),
@@ -123,6 +123,25 @@ _CHANGE_FEEDS: Final = (
 )
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
+    **dict.fromkeys(
+        ((kind, "amqp_1") for kind in (Kind.INPUT, Kind.OUTPUT)),
+        "use amqp_0_9 where the broker has it, as RabbitMQ does; else kafka, mqtt or HTTP, with a "
+        "bridge to this system",
+    ),
+    (Kind.INPUT, "sftp"): (
+        "let another program fetch the files, such as rclone or sshfs, and read them by file"
+    ),
+    (Kind.OUTPUT, "sftp"): (
+        "write a file, and let another program send it, such as rclone or sshfs"
+    ),
+    **dict.fromkeys(
+        ((kind, "cassandra") for kind in (Kind.INPUT, Kind.OUTPUT)),
+        "use kafka with a connector for Cassandra; no server is at hand to test it with",
+    ),
+    (Kind.OUTPUT, "snowflake_put"): (
+        "write files, and let Snowflake load them from a stage; it cannot be tested without an "
+        "account"
+    ),
     **dict.fromkeys(
         ((Kind.OUTPUT, name) for name in _BUCKETS),
         "write a file, and let another program upload it; success_file marks complete directories",

@@ -113,7 +113,7 @@ def test_every_event_comes_out_once_though_leaders_are_killed(tmp_path: Path) ->
             taker = _take_over(client)
             catch_up("while another program has the group")
             running.wait_for(
-                lambda: any("could not commit" in line for line in running.messages()),
+                lambda: any("has members of its own" in line for line in running.messages()),
                 PATIENCE,
                 "for the reason",
             )

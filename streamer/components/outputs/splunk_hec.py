@@ -180,7 +180,7 @@ class SplunkOutput(Output):
             StreamerError: it does not.
         """
         # Without an event it says so, unless the token is wrong.
-        answer = self._client.probe(ServiceRequest("POST", "", self._headers, b""))
+        answer = self._client.exchange(ServiceRequest("POST", "", self._headers, b""))
         if answer.status not in (200, 400):
             raise StreamerError(_read_refusal(answer)[0])
         return "the collector answers"

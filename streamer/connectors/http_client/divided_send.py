@@ -29,7 +29,7 @@ refuses several for the sake of one; raises a StreamerError where it cannot take
 
 
 def send_divided(
-    items: Sequence[T], limit: int, send: SendRequest[T]
+    items: Sequence[T], limit: int, send: SendRequest[T], count: int = 0
 ) -> tuple[dict[int, str], str | None]:
     """Send items, in as few requests as the server takes.
 
@@ -37,13 +37,14 @@ def send_divided(
         items: all of them, in order.
         limit: bytes of a request, beyond which there is another one.
         send: sends some of them.
+        count: items of a request, at most; 0 for no such limit.
 
     Returns:
         Why some have failed, by the index of their message, and why no more was sent.
     """
     failed: dict[int, str] = {}
     outage: str | None = None
-    waiting = [*_split_by_size(items, limit)][::-1]
+    waiting = [*_split_by_size(items, limit, count)][::-1]
     while waiting:
         part = waiting.pop()
         try:
@@ -73,10 +74,10 @@ def raise_failures(failed: dict[int, str], outage: str | None, number: int) -> N
         raise SendError(outage or next(iter(failed.values())), failed)
 
 
-def _split_by_size(items: Sequence[T], limit: int) -> Iterator[Sequence[T]]:
+def _split_by_size(items: Sequence[T], limit: int, count: int) -> Iterator[Sequence[T]]:
     start, size = 0, 0
     for number, item in enumerate(items):
-        if size and size + len(item.lines) > limit:
+        if size and (size + len(item.lines) > limit or number - start == count):
             yield items[start:number]
             start, size = number, 0
         size += len(item.lines)

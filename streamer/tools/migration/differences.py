@@ -55,7 +55,7 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
             f"The processor {name} starts no server, and gets a model only when it is missing.",
             "Run `ollama serve`, and set server_address where it is elsewhere.",
         )
-        for name in ("ollama_chat", "ollama_embeddings")
+        for name in ("ollama_chat", "ollama_embeddings", "ollama_moderation")
     },
     (Kind.INPUT, "aws_kinesis"): (
         "kinesis_positions",

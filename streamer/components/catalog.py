@@ -72,6 +72,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "redpanda",
         "redpanda_common",
         "resource",
+        "schema_registry",
         "sequence",
         "socket",
         "socket_server",

@@ -360,8 +360,6 @@ def test_without_extras_lint_names_them(installed: Installed, tmp_path: Path) ->
         assert (code, out) == (1, ""), extra
         # Schemas of a registry may be Avro's.
         needed = ("avro", extra) if extra == "schema-registry" else (extra,)
-        # What is asked in SQL is asked by SQLAlchemy.
-        needed = ("sql", extra) if extra in ("mssql", "oracle", "trino") else needed
         assert f"{install_command(*needed)} [missing_package]" in err, extra
         assert err.count("\n") == err.count("missing_package"), err
         lacking += 1

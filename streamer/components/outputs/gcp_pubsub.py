@@ -110,7 +110,7 @@ SPEC: Final = Spec(
         Field(
             "validate_topic",
             "bool",
-            "Has no effect: `streamer preflight` looks for the topic, and a stream waits for it.",
+            "Has no effect: `streamer dry-run` looks for the topic, and a stream waits for it.",
             default=True,
             advanced=True,
         ),

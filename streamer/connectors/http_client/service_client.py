@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.connectors.http_client.auth import AUTHORIZATION
@@ -59,6 +59,11 @@ class ServiceRequest(NamedTuple):
     body: bytes | None = None
 
 
+Headers = Sequence[tuple[str, str]]
+SignRequest = Callable[[ServiceRequest, str], Headers]
+"""Returns the headers of a request to a URL, with those that say who asks."""
+
+
 class ServiceClient:
     """Sends requests to one of several servers that are as good as each other.
 
@@ -67,7 +72,12 @@ class ServiceClient:
     """
 
     def __init__(
-        self, urls: Sequence[str], parsed: ParsedFields, context: BuildContext, timeout: int
+        self,
+        urls: Sequence[str],
+        parsed: ParsedFields,
+        context: BuildContext,
+        timeout: int,
+        sign: SignRequest | None = None,
     ) -> None:
         """Set up; nothing is connected before the first request.
 
@@ -76,7 +86,9 @@ class ServiceClient:
             parsed: the fields of the component; those of TLS and of credentials are used.
             context: keeps the connections, and is whose requests are counted.
             timeout: how long a request may take with its answer, nanoseconds.
+            sign: signs requests, in the place of the fields of credentials.
         """
+        self._sign = sign
         self._urls = [url.rstrip("/") for url in urls]
         self._parsed = _client_settings(parsed, timeout)
         self._context = context
@@ -148,7 +160,7 @@ class ServiceClient:
     def _exchange(
         self, pool: ConnectionPool, connection: Connection, url: str, request: ServiceRequest
     ) -> ServiceAnswer:
-        headers = list(request.headers)
+        headers = list(request.headers if self._sign is None else self._sign(request, url))
         if not any(name == AUTHORIZATION for name, _ in headers):
             signed = pool.signer.header(request.method, url)
             headers += [] if signed is None else [(AUTHORIZATION, signed)]

@@ -13,6 +13,7 @@ from streamer.connectors.http_client.service_client import (
     ServiceAnswer,
     ServiceClient,
     ServiceRequest,
+    SignRequest,
 )
 from streamer.connectors.search.bulk import (
     PATH,
@@ -60,6 +61,7 @@ class SearchOutput(Output):
         context: BuildContext,
         actions: Actions,
         backoff: Backoff | None = None,
+        sign: SignRequest | None = None,
     ) -> None:
         """Set up; nothing is connected yet.
 
@@ -68,12 +70,13 @@ class SearchOutput(Output):
             context: keeps the connections.
             actions: those that there are.
             backoff: the output's own tries; None leaves all further tries to the stream.
+            sign: signs requests, in the place of the fields of credentials.
         """
         self.max_in_flight = parsed[MAX_IN_FLIGHT]
         self.policy = output_policy(parsed, context)
         self._maker = ItemMaker.of_fields(parsed, actions)
         timeout = parsed.get(TIMEOUT) or _TIMEOUT
-        self._client = ServiceClient(split_urls(parsed[URLS]), parsed, context, timeout)
+        self._client = ServiceClient(split_urls(parsed[URLS]), parsed, context, timeout, sign)
         self._backoff = backoff
         self._compresses = bool(parsed.get(GZIP))
         key = parsed.get(API_KEY)

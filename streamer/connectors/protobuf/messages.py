@@ -136,8 +136,8 @@ class MessageTypes:
             return body
         except (json_format.Error, ValueError, TypeError, RecursionError) as e:
             unknown = _UNKNOWN_FIELD.search(str(e))
-            text = f"unknown field {unknown[1]}" if unknown else " ".join(str(e).split())
-            raise MessageError(text) from None
+            why = f"unknown field {unknown[1]}" if unknown else " ".join(str(e).split())
+            raise MessageError(why) from None
 
     def _to_json(self, made: Any) -> Any:
         from google.protobuf import json_format

@@ -11,7 +11,7 @@ from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedComponent
 from streamer.service.monitoring.stream_view import Views
 
-_PUSHED: Final = ("statsd", "influxdb", "open_telemetry_collector")
+_PUSHED: Final = ("aws_cloudwatch", "statsd", "influxdb", "open_telemetry_collector")
 """Metrics that are sent on an interval."""
 
 Exporter = Callable[[bool], None]
@@ -70,6 +70,12 @@ def _make_push_exporter(
 
         period = max(metrics.config["interval"] or 0, MIN_INTERVAL)
         return InfluxExporter(metrics, views, log).export, period
+    if metrics.name == "aws_cloudwatch":
+        from streamer.service.monitoring.cloudwatch_push import MIN_PERIOD as MIN_FLUSH_PERIOD
+        from streamer.service.monitoring.cloudwatch_push import CloudWatchExporter
+
+        period = max(metrics.config["flush_period"] or 0, MIN_FLUSH_PERIOD)
+        return CloudWatchExporter(metrics, views, log).export, period
     from streamer.service.monitoring.otlp_push import OtlpExporter, find_interval
 
     return OtlpExporter(metrics, views, log).export, find_interval(os.environ)

@@ -44,7 +44,12 @@ _PROCESSORS: Final = Field(
 )
 _META: Final = Field("meta", "unknown", "Unstructured metadata.", optional=True, shape="map")
 _MAPPING: Final = Field(
-    "mapping", "string", "Renames, labels and drops metrics.", default="", mapping=True
+    "mapping",
+    "string",
+    "Renames, labels and drops metrics. `this`, and `$path`, is the name of a metric.",
+    default="",
+    mapping=True,
+    variables=("path",),
 )
 
 

@@ -61,7 +61,7 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_1 aws_cloudwatch_logs aws_dynamodb_cdc aws_kinesis aws_sqs
         azure_blob_storage azure_cosmosdb azure_queue_storage azure_table_storage beanstalkd
         cassandra cockroachdb_changefeed discord gateway gcp_bigquery_select gcp_cloud_storage
-        gcp_pubsub gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
+        gcp_spanner_cdc git hdfs jira microsoft_sql_server_cdc mongodb_cdc
         nanomsg nats_kv nats_stream nsq ockam_kafka oracledb_cdc otlp_grpc otlp_http pg_stream
         pulsar redis_scan redpanda_migrator
         redpanda_migrator_bundle redpanda_migrator_offsets salesforce salesforce_cdc
@@ -83,12 +83,12 @@ _CONNECT_NAMES: Final[dict[Kind, str]] = {
         amqp_1 aws_dynamodb aws_kinesis aws_kinesis_firehose aws_sns aws_sqs
         azure_blob_storage azure_cosmosdb azure_data_lake_gen2 azure_queue_storage
         azure_table_storage beanstalkd cassandra couchbase cyborgdb cypher discord
-        doris_stream_load gcp_bigquery gcp_bigquery_write_api
-        gcp_cloud_storage gcp_pubsub hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
+        doris_stream_load gcp_bigquery_write_api
+        gcp_cloud_storage hdfs iceberg nanomsg nats_kv nats_stream nsq ockam_kafka
         otlp_grpc otlp_http pinecone pulsar pusher qdrant questdb redis_pubsub
         redis_streams redpanda_migrator redpanda_migrator_bundle
         redpanda_migrator_offsets salesforce_sink schema_registry sftp slack_post
-        slack_reaction snowflake_put snowflake_streaming splunk_hec sql timeplus zmq4
+        slack_reaction snowflake_put snowflake_streaming sql timeplus zmq4
     """,
     Kind.CACHE: """
         aws_dynamodb aws_s3 couchbase gcp_cloud_storage nats_kv redpanda ristretto
@@ -112,23 +112,42 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 """Components that make no sense on Spark: why, and what to use instead."""
 
 
-_BUCKETS: Final = ("aws_s3", "azure_blob_storage", "gcp_cloud_storage")
+_BUCKETS: Final = ("azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
-    *("amqp_1", "azure_queue_storage"),
-    *("beanstalkd", "gcp_pubsub", "nats_stream", "nsq", "pulsar"),
+    "azure_queue_storage",
+    *("beanstalkd", "nats_stream", "nsq", "pulsar"),
 )
 _CHANGE_FEEDS: Final = (
-    *("cockroachdb_changefeed", "microsoft_sql_server_cdc", "mongodb_cdc"),
+    *("cockroachdb_changefeed", "microsoft_sql_server_cdc"),
     "oracledb_cdc",
 )
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     **dict.fromkeys(
+        ((kind, "amqp_1") for kind in (Kind.INPUT, Kind.OUTPUT)),
+        "use amqp_0_9 where the broker has it, as RabbitMQ does; else kafka, mqtt or HTTP, with a "
+        "bridge to this system",
+    ),
+    (Kind.INPUT, "sftp"): (
+        "let another program fetch the files, such as rclone or sshfs, and read them by file"
+    ),
+    (Kind.OUTPUT, "sftp"): (
+        "write a file, and let another program send it, such as rclone or sshfs"
+    ),
+    **dict.fromkeys(
+        ((kind, "cassandra") for kind in (Kind.INPUT, Kind.OUTPUT)),
+        "use kafka with a connector for Cassandra; no server is at hand to test it with",
+    ),
+    (Kind.OUTPUT, "snowflake_put"): (
+        "write files, and let Snowflake load them from a stage; it cannot be tested without an "
+        "account"
+    ),
+    **dict.fromkeys(
         ((Kind.OUTPUT, name) for name in _BUCKETS),
         "write a file, and let another program upload it; success_file marks complete directories",
     ),
     **dict.fromkeys(
-        ((Kind.INPUT, name) for name in _BUCKETS),
+        ((Kind.INPUT, name) for name in ("aws_s3", *_BUCKETS)),
         "let another program download the objects, and read them by file",
     ),
     **dict.fromkeys(
@@ -140,10 +159,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "let Debezium write the changes to Kafka, and read them by kafka; or poll by sql_select",
     ),
     (Kind.PROCESSOR, "ffi"): "use mapping, wasm, or subprocess with a program of your own",
-    **dict.fromkeys(
-        ((Kind.METRICS, name) for name in ("aws_cloudwatch",)),
-        "use prometheus, which collectors of these systems read",
-    ),
 }
 """Replacements for components that are not available."""
 

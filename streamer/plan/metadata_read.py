@@ -34,6 +34,10 @@ _FILTERED_OUTPUTS: Final = frozenset(("kafka_franz", "redpanda", "redpanda_commo
 _KNOWN_OUTPUTS: Final = _FILTERED_OUTPUTS | {
     *("stdout", "file", "drop", "broker", "switch", "fallback", "retry", "resource")
 }
+_DECODERS: Final = frozenset(("schema_registry_decode", "grok", "xml", "parse_log", "decompress"))
+"""Processors that fail on what they cannot decode, and cost far more than these metadata."""
+_PLACE_METADATA: Final = frozenset(("kafka_topic", "kafka_partition", "kafka_offset"))
+"""The place of a message, by which one that cannot be decoded is found again."""
 _RECORD_METADATA: Final = frozenset((READ_TIME, TOMBSTONE))
 _KNOWN_BUFFERS: Final = frozenset(("none", "memory"))
 
@@ -130,7 +134,7 @@ def _component_keys(component: ParsedComponent) -> MetadataKeys | None:
     declared = find_spec(component.kind, component.name)
     if declared is None:
         return None
-    names: set[str] = set()
+    names = set(_PLACE_METADATA) if component.name in _DECODERS else set[str]()
     body = [declared.config] if declared.config is not None else declared.fields
     for is_mapping, text in _mapping_texts(body, component.config, declared.config is not None):
         compiled: Any

@@ -29,7 +29,8 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     mappings    five mappings against hand-written Python, rate on one core, compile and load time
     cluster     a standalone cluster of --workers workers with one core each: CPU seconds per
                 million events, bytes shuffled and checkpointed per event, memory of a worker
-    load        how late output is by the rate of events, up to the knee, for windows and a mapping
+    load        how late output is by the rate of events, up to the knee, for windows and a mapping;
+                3 minutes
     growth      CPU for a million events by keys, shards and size of windows
     keys        many keys: CPU of an event and of a result, state and memory, by kinds of windows
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
@@ -172,10 +173,10 @@ def asked(arguments: Sequence[str]) -> argparse.Namespace:
         help="memory, soaks: events fed a second (150000, 70 %% of the knee, 50000)",
     )
     add("--minutes", type=float, default=45, help="soaks: how long (%(default)s)")
-    add("--step", type=float, default=20, help="load, soak: seconds of a rate (%(default)s)")
+    add("--step", type=float, default=8, help="load, soak: seconds of a rate (%(default)s)")
     add("--plots", type=Path, help="latency, load, growth, soak: a directory for drawings")
     add("--of", type=latencies_of, default=latencies.PARTS, help="latency: all of them, or some")
-    add("--pages", type=Path, nargs="+", default=(), help="latency: docs whose tables are written")
+    add("--pages", type=Path, nargs="+", default=(), help="latency, load: docs to fill")
     add("--sizes", type=counts_of, default=streams.SIZES, help="latency: of windows, s; 1,10,60")
     add("--seconds", type=float, default=60, help="idle: how long is measured (%(default)s)")
     add("--requests", type=int, default=60_000, help="http_server: single ones (%(default)s)")
@@ -294,7 +295,7 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
     elif part == "mappings":
         mappings.mappings()
     elif part == "load":
-        _load(work, a.step, a.plots)
+        _load(work, a.step, a.plots, a.pages)
     elif part == "keys":
         keys.keys(work / "keys", a.master)
     elif part == "growth":
@@ -320,11 +321,13 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         )
 
 
-def _load(work: Path, seconds: float, drawings: Path | None) -> None:
+def _load(work: Path, seconds: float, drawings: Path | None, pages: Sequence[Path]) -> None:
     windows = ramp.ramp(work / "windows", loaded.WINDOWS, seconds)
     passing = ramp.ramp(work / "passing", loaded.PASSING, seconds)
     if drawings:
         plots.draw_ramp(drawings / "load.svg", windows, passing)
+    for page in pages:
+        page.write_text(ramp.fill_page(page.read_text(), windows, passing))
 
 
 def main() -> int:

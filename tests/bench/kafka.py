@@ -64,7 +64,7 @@ def kafka(work: Path, events: int, pace: float, master: str, cases: Cases) -> No
                 work / "files" / "*.jsonl", work / "out.jsonl", "10s", master=master
             )
             with product(of_files, work / "of-files") as run:
-                run.wait_for_messages(count, 60 + count / 10_000)
+                run.wait_for_messages(count, 120 + count / 2_000)
                 files = _filling(run)
             tell(f"files, {size or 115} bytes", files)
             for partitions, codec in combinations(cases.partitions, cases.codecs):
@@ -84,7 +84,7 @@ def _measure(
     what, files = against
     tree = Tree(broker.pid, 0.2)
     with product(config, work) as run:
-        run.wait_for_messages(events, 60 + events / 10_000)
+        run.wait_for_messages(events, 120 + events / 2_000)
         found = _filling(run)
         first, last = _span(run)
         most = max(sample.memory for sample in run.tree.between(first, last))

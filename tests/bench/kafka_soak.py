@@ -22,7 +22,7 @@ from tests.servers.kafka import Broker, Kafka
 
 TOPIC, PARTITIONS = "steady", 12
 _TICK = 0.02
-_SINGLE = 100
+_SINGLE = 50
 """Single messages whose latency is measured, before the rate begins."""
 _IDLE = 20.0
 

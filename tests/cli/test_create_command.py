@@ -165,11 +165,12 @@ def test_a_component_that_is_to_come_is_told_from_a_mistake(
 ) -> None:
     without = {kind: () for kind in Kind} | {Kind.INPUT: ("stdin",), Kind.OUTPUT: ("stdout",)}
     monkeypatch.setattr(catalog, "COMPONENTS", without)
-    assert invoke(["create", "mongodb//stdout"]) == 1
+    assert invoke(["create", "discord//stdout"]) == 1
     assert invoke(["create", "stdin//stdout,stdout"]) == 1
     assert capsys.readouterr() == (
         "",
-        "error: input 'mongodb' is not available yet; available are stdin\n"
+        "error: input 'discord' is not available: it is one of Redpanda Connect's own; available "
+        "are stdin\n"
         "error: 2 outputs (stdout, stdout) need the output broker, which is not available yet; "
         "name one output, and make a config for each other\n",
     )

@@ -125,8 +125,8 @@ pipeline:
   processors:
     - label: made
       mapping: root.a = 1
-    - aws_lambda: {function: x}
-output: {broker: {outputs: [{aws_s3: {bucket: x}}]}}
+    - gcp_vertex_ai_chat: {model: x}
+output: {broker: {outputs: [{gcp_cloud_storage: {bucket: x}}]}}
 cache_resources: [{label: c, aws_s3: {bucket: x}}]
 tests:
   - name: made
@@ -155,7 +155,7 @@ target: stream
 @pytest.mark.parametrize(
     ("case", "missing"),
     [
-        ("target_processors: /pipeline/processors", "x.yaml(6,7) processor 'aws_lambda'"),
+        ("target_processors: /pipeline/processors", "x.yaml(6,7) processor 'gcp_vertex_ai_chat'"),
         (OF_STREAM, "x.yaml(1,9) input 'aws_s3' is not available"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -333,5 +334,26 @@ def test_what_strict_error_handling_rejects_for_ever_is_named(
         + f"error_handling: {{ strict: true }}\npipeline: {{ processors: [ {processors} ] }}\n"
         "output: { stdout: {} }\n"
     )
+    lints = lint_config(path, env={}, options=LintOptions(thorough=True))
+    assert [lint.code for lint in lints] == found
+
+
+@pytest.mark.parametrize(
+    ("checks", "found"),
+    [
+        (['this.a == "x"', 'this.a == "y"'], ["rejected_for_ever"]),
+        (['this.a == "x"', ""], []),
+        (['@op != "delete"', '@op ==  "delete"'], []),
+        (['@op != "delete"', '@op == "insert"'], ["rejected_for_ever"]),
+        (["this.a == 1 && this.b != 2", "this.a == 1 && this.b == 2"], ["rejected_for_ever"]),
+    ],
+)
+def test_a_strict_switch_that_takes_all_messages_rejects_none(
+    tmp_path: Path, checks: list[str], found: list[str]
+) -> None:
+    cases = [{"check": check, "output": {"drop": {}}} for check in checks]
+    path = tmp_path / "switch.yaml"
+    switch = json.dumps({"switch": {"strict_mode": True, "cases": cases}})
+    path.write_text(f"input: {{ generate: {{ mapping: root = 1 }} }}\noutput: {switch}\n")
     lints = lint_config(path, env={}, options=LintOptions(thorough=True))
     assert [lint.code for lint in lints] == found

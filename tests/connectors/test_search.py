@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +16,7 @@ from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import Reason, Rejection
 from tests.components.outputs.scripted import Seen, built
 from tests.servers import free_port, lasting_port
-from tests.servers.http import Reply
+from tests.servers.http import Asked, Reply, http_server
 from tests.servers.search import SearchEngine, basic, search_engine
 
 NEW = ("elasticsearch_v8", "elasticsearch_v9")
@@ -210,6 +212,46 @@ class TestFailures:
         assert reasons(error) == {0: Reason.INVALID} and words in str(error)
 
 
+def expected_signature(asked: Asked, secret: str) -> str:
+    """Return the signature that a request must have, by AWS's document of its version 4."""
+    named = asked.headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0]
+    path, _, query = asked.path.partition("?")
+    lines = [asked.method, path, query]
+    lines += [*(f"{name}:{asked.headers[name]}" for name in named.split(";")), "", named]
+    lines.append(hashlib.sha256(asked.body).hexdigest())
+    when = asked.headers["x-amz-date"]
+    scope = f"{when[:8]}/eu-west-1/es/aws4_request"
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    key = f"AWS4{secret}".encode()
+    text = f"AWS4-HMAC-SHA256\n{when}\n{scope}\n{digest}"
+    for part in (*scope.split("/"), text):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key.hex()
+
+
+@pytest.mark.parametrize("name", ("elasticsearch", "opensearch"))
+def test_requests_are_signed_for_aws(engine: SearchEngine, name: str) -> None:
+    asked: list[Asked] = []
+
+    def answer(one: Asked) -> Reply:
+        asked.append(one)
+        return engine.answer(one)
+
+    keys = "credentials: {id: AKID, secret: sesame}"
+    with http_server(answer) as server:
+        config = (
+            f"{name}: {{urls: ['{server.url}'], index: i, action: index, id: a, "
+            f"aws: {{enabled: true, region: eu-west-1, {keys}}}}}"
+        )
+        output = built(config)
+        assert output.deliver([documents({"n": 1})], Seen().ex).errors == [None]
+        assert output.probe() == "the server answers"
+    for one in asked:
+        assert "Credential=AKID/" in one.headers["authorization"]
+        signature = expected_signature(one, "sesame")
+        assert one.headers["authorization"].endswith(f"Signature={signature}")
+
+
 class TestConnections:
     def test_credentials(self) -> None:
         with search_engine(credentials=basic("me", "sesame")) as engine:
@@ -277,8 +319,8 @@ def test_ten_thousand_documents_of_which_some_are_bad(engine: SearchEngine) -> N
         ),
         (
             "opensearch: {urls: ['http://a'], index: a, action: index, id: a, "
-            "aws: {enabled: true, region: eu-west-1}}",
-            "requests are not signed for AWS",
+            "aws: {enabled: true, credentials: {id: x}}}",
+            "id and secret need each other",
         ),
     ],
 )

@@ -62,8 +62,9 @@ def test_every_extra_installs_what_is_imported_by_it_and_nothing_else() -> None:
         assert modules, extra
         # What reads schemas of a registry reads Avro too.
         modules += ["fastavro"] if extra == "schema-registry" else []
-        # A catalog of tables may be in a database.
-        modules += ["sqlalchemy"] if extra == "iceberg" else []
+        # Others are asked in SQL too: a catalog of tables may be in a database.
+        asked_in_sql = ("iceberg", "mssql", "oracle", "trino")
+        modules += ["sqlalchemy"] if extra in asked_in_sql else []
         roots = {_normal(one) for name in modules for one in distributions[name.split(".")[0]]}
         required = _required(extra)
         assert required and required <= roots | {DISTRIBUTION}, extra
@@ -148,7 +149,8 @@ def _needed(module: str) -> set[str]:
 @pytest.mark.parametrize("kind", list(COMPONENTS))
 def test_a_component_says_all_that_it_imports(kind: Kind) -> None:
     for spec in all_specs():
-        if spec.kind == kind and kind != Kind.TRACER:
+        # What sends traces and metrics is no component.
+        if spec.kind == kind and kind not in (Kind.TRACER, Kind.METRICS):
             says = {package.name for package in spec.requires}
             if spec.kind == Kind.BUFFER:
                 # Results are kept by the engine, for the buffers that have the field.

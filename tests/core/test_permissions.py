@@ -62,6 +62,7 @@ OWN_FILES = {
     "connectors/files/scanned_files.py": _LISTED,
     "connectors/files/tar_entries.py": "a stream that is open",
     "connectors/formats/grok/patterns.py": "patterns that come with the program",
+    "connectors/google/api.py": "the address of an emulator",
     "connectors/http_server/component_server.py": "its callers ask for its certificate's names",
     "connectors/javascript/runtime.py": "a file that comes with the program",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",

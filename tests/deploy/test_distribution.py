@@ -33,6 +33,8 @@ CONSTRAINTS = ROOT / "deploy" / "constraints.txt"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+_SQL = "output: {{ sql_raw: {{ driver: {}, dsn: '{}', query: SELECT 1 }} }}\n"
+
 CONFIGS = {
     "amqp": """\
 output: { amqp_0_9: { urls: ['amqp://127.0.0.1:PORT'], exchange: cars } }
@@ -60,6 +62,9 @@ tests:
     target: processors
     input_batch: [{ content: '{}' }]
     output_batches: [[{ content_equals: '32' }]]
+""",
+    "gcp": """\
+output: { gcp_pubsub: { project: a, topic: b, endpoint: 'http://127.0.0.1:PORT' } }
 """,
     "geoip": """\
 pipeline:
@@ -110,6 +115,14 @@ tests:
     "otel-grpc": """\
 tracer: { open_telemetry_collector: { grpc: [{ address: 'localhost:PORT' }] } }
 """,
+    "qdrant": """\
+output:
+  qdrant:
+    grpc_host: 127.0.0.1:PORT
+    collection_name: cars
+    id: root = this.id
+    vector_mapping: root = this.v
+""",
     "redis": "output: { redis_list: { url: 'tcp://127.0.0.1:PORT', key: cars } }\n",
     "results": "buffer: { tumbling_window: { size: 1m, retention: 7d } }\n",
     "schema-registry": """\
@@ -121,6 +134,21 @@ tests:
   - name: no schema
     target: processors
     input_batch: [{ content: 'x' }]
+    output_batches: [[{ content_matches: '.+' }]]
+""",
+    "mongodb": """\
+pipeline:
+  processors:
+    - mongodb:
+        url: mongodb://127.0.0.1:PORT/?serverSelectionTimeoutMS=100
+        database: d
+        collection: c
+        document_map: root = this
+    - catch: [{ mapping: root = error() }]
+tests:
+  - name: no server
+    target: processors
+    input_batch: [{ content: '{}' }]
     output_batches: [[{ content_matches: '.+' }]]
 """,
     "sql": """\
@@ -137,6 +165,9 @@ tests:
     output_batches: [[{ json_equals: [{ one: 1 }] }]]
 """,
     "tokens": "pipeline: { processors: [text_chunker: { strategy: token }] }\n",
+    "mssql": _SQL.format("mssql", "sqlserver://a:b@127.0.0.1:PORT?database=cars"),
+    "oracle": _SQL.format("oracle", "oracle://a:b@127.0.0.1:PORT/cars"),
+    "trino": _SQL.format("trino", "http://a@127.0.0.1:PORT?catalog=cars"),
     "wasm": """\
 pipeline:
   processors:

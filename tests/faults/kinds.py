@@ -30,6 +30,8 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_kafka_transactions.py",
         "faults/test_kafka_backlog.py",
         "faults/test_kafka_streams.py",
+        "faults/test_kafka_brokers.py",
+        "faults/test_without_internet.py",
     ),
     "service": (
         "faults/test_many_streams.py",

@@ -20,6 +20,7 @@ import httpx2
 import pytest
 
 from tests.servers import free_port
+from tests.servers.kafka import Kafka
 from tests.servers.s3 import BUCKET, S3, SECRET, s3_server
 from tests.servers.spark_cluster import spark_cluster
 from tests.slowness import wall_slowness
@@ -344,3 +345,46 @@ def test_what_cannot_be_reached_is_said_in_a_sentence_and_in_time(tmp_path: Path
         refused = ask(f"s3a://{BUCKET}/c", s3.url)
         assert "does not exist in our records (status 403); see that it is" in refused
         asked.communicate(timeout=60)
+
+
+@by_hand
+def test_positions_of_kafka_are_shown_and_moved_there(tmp_path: Path, s3: S3, kafka: Kafka) -> None:
+    topic, out = kafka.create("moved-in-s3"), tmp_path / "out.txt"
+    kafka.produce(topic, *map(str, range(5)))
+    conf = "".join(f"    {name}: '{value}'\n" for name, value in s3.conf().items())
+    config = tmp_path / "kafka.yaml"
+    config.write_text(
+        f"input: {{redpanda: {{seed_brokers: ['{kafka.bootstrap}'], topics: [{topic}]}}}}\n"
+        f"output: {{file: {{path: '{out}', codec: lines}}}}\n"
+        f"spark:\n  master: local[1]\n  conf:\n{conf}"
+    )
+    place = f"s3a://{BUCKET}/ours/a"
+
+    def read(count: int) -> list[str]:
+        with machine(tmp_path / "one", config) as run:
+            run.wait_for(
+                lambda: out.exists() and len(out.read_text().split()) >= count, 240, "for messages"
+            )
+            assert run.stop() == 0
+        return out.read_text().split()
+
+    def call(*arguments: str, on: str = "one", code: int = 0) -> str:
+        command = [sys.executable, "-m", "streamer.cli.main", "kafka-offsets", str(config)]
+        environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / on / "state")}
+        ran = subprocess.run(
+            [*command, "--checkpoint", place, *arguments],
+            capture_output=True, text=True, timeout=240, env=environment,
+        )  # fmt: skip
+        assert ran.returncode == code, ran.stderr
+        assert SECRET not in ran.stdout + ran.stderr
+        return ran.stdout + ran.stderr if code else ran.stdout
+
+    assert read(5) == list("01234")
+    assert "do this there" in call("--json", on="other", code=1)
+    shown = json.loads(call("--json"))
+    assert (shown["position"], shown["lag"]) == (5, 0)
+    call("--to-offset", "3")
+    assert json.loads(call("--json"))["position"] == 5, "nothing is changed without --apply"
+    call("--to-offset", "3", "--apply")
+    assert json.loads(call("--json"))["position"] == 3
+    assert read(7) == [*"01234", *"34"]

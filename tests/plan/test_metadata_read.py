@@ -43,6 +43,15 @@ def test_a_mapping_that_does_not_name_it_may_read_all(mapping):
     assert of_mapping(mapping) is None
 
 
+@pytest.mark.parametrize(
+    "processor",
+    ["schema_registry_decode: {url: 'http://a'}", "try: [{decompress: {algorithm: gzip}}]"],
+)
+def test_what_cannot_be_decoded_is_found_again_by_its_place(processor):
+    text = f"pipeline: {{processors: [{{{processor}}}]}}"
+    assert read(text) == {"kafka_topic", "kafka_partition", "kafka_offset"}
+
+
 def test_what_stands_in_interpolations_and_in_other_components_counts():
     text = """
 input:

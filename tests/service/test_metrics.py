@@ -264,6 +264,18 @@ def test_a_mapping_renames_labels_and_drops_metrics() -> None:
     assert not [name for name in found if "window" in name]
 
 
+def test_a_mapping_knows_the_name_as_a_variable() -> None:
+    mapping = """
+metrics:
+  mapping: |
+    root = if !["window_open"].contains($path) { deleted() } else { "my_" + $path }
+  json_api: {}
+"""
+    assert [name for name in json.loads(served(WINDOW + mapping)) if "window" in name] == [
+        "my_window_open"
+    ]
+
+
 def test_a_mapping_that_computes_for_ever_holds_nobody_who_asks_for_metrics() -> None:
     mapping = (
         "metrics:\n  json_api: {}\n  mapping: |\n"

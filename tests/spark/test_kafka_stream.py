@@ -1,4 +1,4 @@
-"""Streams that read a real Kafka broker, through Spark's own source."""
+"""Streams that read a real Kafka broker."""
 
 import json
 import os

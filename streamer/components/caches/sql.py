@@ -20,7 +20,7 @@ from streamer.connectors.sql.database_fields import (
     TARGET_FIELDS,
     shared_database,
 )
-from streamer.connectors.sql.drivers import CLICKHOUSE
+from streamer.connectors.sql.drivers import MYSQL, PGX, POSTGRES, SQLITE
 from streamer.core.execution import Execution
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.component_ref import ComponentRef
@@ -33,14 +33,15 @@ KEY_COLUMN: Final = "key_column"
 VALUE_COLUMN: Final = "value_column"
 SET_SUFFIX: Final = "set_suffix"
 
-_POSTGRES: Final = ("pgx", "postgres")
+_POSTGRES: Final = (PGX, POSTGRES)
+_DRIVERS: Final = (MYSQL, *_POSTGRES, SQLITE)
 # What databases say of a key that is there already.
 _DUPLICATE_KEY_TEXTS: Final = ("duplicate key", "UNIQUE constraint failed", "Duplicate entry")
 
 
 def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    if parsed[DRIVER] == CLICKHOUSE:
-        yield DRIVER, "is clickhouse, which has no unique keys; a cache needs them"
+    if parsed[DRIVER] not in _DRIVERS:
+        yield DRIVER, f"is {parsed[DRIVER]!r}; a cache has one of {', '.join(_DRIVERS)}"
 
 
 SPEC: Final = Spec(

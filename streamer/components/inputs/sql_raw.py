@@ -46,7 +46,7 @@ SPEC: Final = Spec(
     ),
     categories=("Services",),
     delivery="at least once: a query that was cut short runs again",
-    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
+    limits="no `databricks`, `gocosmos`, `snowflake` and `spanner`",
     requires=PACKAGES,
 )
 

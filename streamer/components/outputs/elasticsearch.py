@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamer.connectors.search.aws_signer import make_signer
 from streamer.connectors.search.bulk import (
     CREATE_ACTION,
     DELETE_ACTION,
@@ -17,12 +18,13 @@ from streamer.connectors.search.bulk import (
     Actions,
 )
 from streamer.connectors.search.fields import (
+    AWS_FIELD,
+    AWS_PACKAGE,
     DELIVERY_TEXT,
     GZIP,
     TIMEOUT,
     TYPE,
     action_field,
-    aws_field,
     id_field,
     search_fields,
     search_problems,
@@ -66,7 +68,7 @@ SPEC: Final = Spec(
         _inert_field("healthcheck", "A server that does not answer is passed over."),
         duration_field(TIMEOUT, "Maximum duration of a request.", default="5s", advanced=True),
         *backoff_fields(0, "1s", "5s", "30s"),
-        aws_field(),
+        AWS_FIELD,
         Field(GZIP, "bool", "True to compress requests.", default=False, advanced=True),
         action=action_field(tuple(_ACTIONS), default="index", advanced=True),
         identity=id_field(default="${! counter() }-${! timestamp_unix() }"),
@@ -85,9 +87,11 @@ SPEC: Final = Spec(
     ),
     begin={"index": "events"},
     categories=("Services",),
+    requires=(AWS_PACKAGE,),
 )
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> SearchOutput:
     """Compile the fields; nothing is connected yet."""
-    return SearchOutput(parsed, context, _ACTIONS, read_backoff(parsed))
+    sign = make_signer(parsed, context)
+    return SearchOutput(parsed, context, _ACTIONS, read_backoff(parsed), sign)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from streamer.connectors.search.aws_signer import make_signer
 from streamer.connectors.search.bulk import (
     DELETE_ACTION,
     INDEX_ACTION,
@@ -15,9 +16,10 @@ from streamer.connectors.search.bulk import (
     Actions,
 )
 from streamer.connectors.search.fields import (
+    AWS_FIELD,
+    AWS_PACKAGE,
     DELIVERY_TEXT,
     action_field,
-    aws_field,
     id_field,
     search_fields,
     search_problems,
@@ -41,7 +43,7 @@ SPEC: Final = Spec(
         f"\n\n{DELIVERY_TEXT}"
     ),
     fields=search_fields(
-        aws_field(),
+        AWS_FIELD,
         action=action_field(tuple(_ACTIONS)),
         identity=id_field(),
     ),
@@ -65,9 +67,10 @@ SPEC: Final = Spec(
     ),
     begin={"index": "events", "action": "index"},
     categories=("Services",),
+    requires=(AWS_PACKAGE,),
 )
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> SearchOutput:
     """Compile the fields; nothing is connected yet."""
-    return SearchOutput(parsed, context, _ACTIONS)
+    return SearchOutput(parsed, context, _ACTIONS, sign=make_signer(parsed, context))

@@ -111,7 +111,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
+    limits="no `databricks`, `gocosmos`, `snowflake` and `spanner`",
     requires=PACKAGES,
 )
 

@@ -13,7 +13,7 @@ from streamer.connectors.sql.database_fields import (
 )
 from streamer.connectors.sql.output_base import connect_database, failure_text, probe_database
 from streamer.connectors.sql.processor_base import StatementSequence
-from streamer.connectors.sql.raw_fields import raw_fields, raw_problems, read_queries
+from streamer.connectors.sql.raw_fields import WHEN_FIELD, raw_fields, raw_problems, read_queries
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
@@ -36,7 +36,7 @@ SPEC: Final = Spec(
     ),
     fields=(
         *TARGET_FIELDS,
-        *raw_fields(),
+        *raw_fields(in_list=(WHEN_FIELD,)),
         max_in_flight_field(64),
         *CONNECTION_FIELDS,
         BATCHING_FIELD,
@@ -55,7 +55,7 @@ SPEC: Final = Spec(
     ),
     begin={"query": "SELECT 1"},
     categories=("Services",),
-    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
+    limits="no `databricks`, `gocosmos`, `snowflake` and `spanner`",
     requires=PACKAGES,
 )
 

@@ -62,12 +62,6 @@ def _check(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
             "is not available: no component here takes the schema of a message from its metadata; "
             "leave it out",
         )
-    if parsed[JSON_FIELDS][COERCE]:
-        yield (
-            f"{JSON_FIELDS}.{COERCE}",
-            "is true, which is not available: whole numbers stay whole here without it; leave it "
-            "out, and read times with parse_timestamp in a mapping",
-        )
 
 
 SPEC: Final = Spec(
@@ -94,7 +88,7 @@ SPEC: Final = Spec(
         "Documents have the JSON form of Protobuf. The schema is compiled by `protoc`.\n"
         "\n"
         "### JSON Schema\n"
-        "The document is checked and stays unchanged."
+        "The document is checked, and stays unchanged without `json.coerce_data`."
     ),
     fields=(
         URL_FIELD,
@@ -187,7 +181,16 @@ SPEC: Final = Spec(
             JSON_FIELDS,
             "object",
             "Settings of JSON schemas.",
-            children=(Field(COERCE, "bool", "Is not available.", default=False),),
+            children=(
+                Field(
+                    COERCE,
+                    "bool",
+                    "True if values become those that the schema types: `integer` a whole number, "
+                    "`number` a number with a point, a text with the format `date-time` a time. "
+                    "Properties that are missing get their `default`.",
+                    default=False,
+                ),
+            ),
         ),
         duration_field(
             CACHE_DURATION,
@@ -224,7 +227,7 @@ SPEC: Final = Spec(
     ),
     begin={"url": "http://localhost:8081"},
     categories=("Parsing", "Integration"),
-    limits="no store_schema_metadata, no coerce_data",
+    limits="no store_schema_metadata",
     requires=(Package("fastavro"), Package("grpc_tools")),
 )
 
@@ -244,7 +247,8 @@ class _DecoderMaker:
             options = ProtobufOptions(**self._parsed[PROTOBUF_FIELDS])
             return ProtobufMessageCodec(schema.text, references, options)
         if schema.kind == JSON:
-            return JsonMessageCodec(schema.text, references)
+            coerces = self._parsed[JSON_FIELDS][COERCE]
+            return JsonMessageCodec(schema.text, references, coerces=coerces)
         if schema.kind != AVRO:
             raise StreamerError(
                 f"schema {schema.id} is of the type {schema.kind}; expected {AVRO}, {JSON} or "

@@ -53,7 +53,7 @@ SPEC: Final = Spec(
     ),
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
+    limits="no `databricks`, `gocosmos`, `snowflake` and `spanner`",
     requires=PACKAGES,
 )
 

@@ -56,7 +56,7 @@ SPEC: Final = Spec(
     begin={"query": "SELECT 1"},
     categories=("Integration",),
     delivery="calls are repeated when a micro-batch is replayed",
-    limits="`clickhouse`, `mysql`, `postgres` and `sqlite`",
+    limits="no `databricks`, `gocosmos`, `snowflake` and `spanner`",
     requires=PACKAGES,
 )
 

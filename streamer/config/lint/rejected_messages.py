@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ _NEVER_FAIL: Final = frozenset(
     {"try_catch", "catch", "log", "metric", "noop", "sleep", "select_parts", "insert_part"}
 )
 """Processors on which no message fails, or that recover what fails inside of them."""
+
+_COMPARISON: Final = re.compile(r"[^&|!=]+ != [^&|!=]+")
 
 Resolve = Callable[[ParsedComponent], ParsedComponent]
 """Returns a component, or the resource that it refers to."""
@@ -45,7 +48,7 @@ def may_reject(output: ParsedComponent, resolve: Resolve, way: tuple[str, ...] =
         return True
     config = output.config
     if isinstance(config, ParsedFields):
-        if output.name == "switch" and config["strict_mode"]:
+        if output.name == "switch" and config["strict_mode"] and not _takes_all(config["cases"]):
             return True
         if output.name == "drop_on" and config["error"]:
             return False
@@ -54,6 +57,13 @@ def may_reject(output: ParsedComponent, resolve: Resolve, way: tuple[str, ...] =
         # What one rejects goes to the next.
         children = children[-1:]
     return any(may_reject(child, resolve, (*way, output.path)) for child in children)
+
+
+def _takes_all(cases: Iterable[ParsedFields]) -> bool:
+    """Return whether each message has a case: one without a check, or checks of `==` and `!=`."""
+    checks = {" ".join(case["check"].split()) for case in cases}
+    unequal = {check for check in checks if _COMPARISON.fullmatch(check)}
+    return "" in checks or any(check.replace(" != ", " == ") in checks for check in unequal)
 
 
 def replays_rejected(component: ParsedComponent, resolve: Resolve) -> bool:

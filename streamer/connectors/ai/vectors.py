@@ -10,16 +10,23 @@ from streamer.connectors.ai.errors import ModelError
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
-from streamer.core.value import DELETED, type_name
+from streamer.core.value import DELETED, NOTHING, type_name
 from streamer.sdk.mapping_query import query_value
 
 
 class FieldValue:
     """A field whose mapping gives a value of a message, with its batch at hand."""
 
-    def __init__(self, name: str, mapping: str) -> None:
-        """Compile the mapping."""
+    def __init__(self, name: str, mapping: str, *, is_document: bool = True) -> None:
+        """Compile the mapping.
+
+        Args:
+            name: of the field.
+            mapping: its text.
+            is_document: whether a text that the mapping gives is read as JSON.
+        """
         self._name = name
+        self._is_document = is_document
         self._mapping: Mapping = compile_mapping(mapping)
 
     def of(self, batch: Batch, index: int, ex: Execution) -> Any:
@@ -29,7 +36,10 @@ class FieldValue:
             MessageError: the mapping fails.
         """
         try:
-            return query_value(self._mapping, batch, index, ex)
+            if self._is_document:
+                return query_value(self._mapping, batch, index, ex)
+            value = self._mapping.query(batch, index, ex)
+            return batch[index].doc if value is NOTHING else value
         except MessageError as error:
             raise ModelError(f"executing {self._name}: {error}") from None
 

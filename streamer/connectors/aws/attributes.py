@@ -78,7 +78,7 @@ class AttributeMaker:
                 break
             if _REFUSED_NAME.search(name) or (self._left_out and name.startswith(self._left_out)):
                 continue
-            if value := _as_text(metadata[name]):
+            if value := as_text(metadata[name]):
                 attributes[name] = {"DataType": "String", "StringValue": value}
         return attributes
 
@@ -91,7 +91,8 @@ def attributes_size(attributes: Mapping[str, Mapping[str, str]]) -> int:
     )
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return the text of a value of metadata: of one that is none, its JSON."""
     if isinstance(value, str):
         return value
     return value.decode(errors="replace") if isinstance(value, bytes) else dump_json(value).decode()

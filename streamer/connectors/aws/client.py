@@ -46,6 +46,7 @@ class AwsClient:
         *,
         attempts: int = 3,
         read_timeout_s: float = READ_TIMEOUT_S,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         """Take the fields of the component.
 
@@ -54,11 +55,13 @@ class AwsClient:
             service: as boto3 names it, such as `sqs`.
             attempts: how often boto3 tries a request that may be repeated, in all.
             read_timeout_s: how long an answer may take.
+            options: more of botocore's `Config`.
         """
         self._parsed = parsed
         self._service = service
         self._attempts = attempts
         self._read_timeout_s = read_timeout_s
+        self._options = options or {}
         self._client: Any = None
 
     def run(self, work: Callable[[Any], T]) -> T:
@@ -89,6 +92,7 @@ class AwsClient:
             max_pool_connections=_MAX_CONNECTIONS,
             # A config of a stranger is not sent to where the machine's own environment points.
             ignore_configured_endpoint_urls=not parsed.permissions.local,
+            **self._options,
         )
         return make_session(parsed).client(
             self._service, endpoint_url=parsed[ENDPOINT] or None, config=config

@@ -17,13 +17,14 @@ _CONTENT_CODES: Final = frozenset(
         *("InvalidParameterValueException", "InvalidParameter", "ParameterValueInvalid"),
         *("InvalidArgumentException", "InvalidRequestContentException", "SerializationException"),
         *("ValidationException", "ValidationError", "ValidationErrorException"),
-        "ItemCollectionSizeLimitExceededException",
+        *("ItemCollectionSizeLimitExceededException", "KeyTooLongError", "InvalidTag"),
     )
 )
 _SIZE_CODES: Final = frozenset(
     (
         *("BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong"),
         *("MessageTooLong", "RequestTooLargeException", "RequestEntityTooLargeException"),
+        *("EntityTooLarge", "MetadataTooLarge"),
     )
 )
 _ABSENT_CODES: Final = frozenset(

@@ -25,6 +25,8 @@ from streamer.sdk.spec import ParsedFields
 CONNECT_TIMEOUT_S: Final = 10
 QUERY_TIMEOUT_S: Final = 300.0
 _POLL_S: Final = 0.5
+_NO_WORDS: Final = ("", "no error details available")
+"""The texts of libpq and psycopg for what they have no words for."""
 
 _SETTINGS: Final = (
     "SET datestyle = 'ISO, YMD'",
@@ -275,7 +277,8 @@ class PostgresConnection:
 
     @staticmethod
     def _clean(text: str) -> str:
-        return redact_urls(" ".join(text.split())) or "the connection is lost"
+        words = redact_urls(" ".join(text.split()))
+        return "the connection is lost" if words in _NO_WORDS else words
 
     def _flush(self, deadline: float) -> None:
         while self._connection.flush():

@@ -32,3 +32,7 @@ class HttpError(StreamerError):
         self.headers = headers
         self.body = body
         self.is_invalid_request = is_invalid_request
+
+
+class HttpTimeoutError(HttpError):
+    """A request has taken too long."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.connectors.http_client.auth import AUTHORIZATION
 from streamer.connectors.http_client.auth_fields import BASIC_AUTH, JWT, OAUTH, OAUTH2
 from streamer.connectors.http_client.connection import Connection, ConnectionPool
-from streamer.connectors.http_client.errors import HttpError
+from streamer.connectors.http_client.errors import HttpError, HttpTimeoutError
 from streamer.connectors.http_client.fields import (
     DISABLE_HTTP2,
     FOLLOW_REDIRECTS,
     PROXY_URL,
     TIMEOUT,
 )
+from streamer.connectors.tls import ENABLED, TLS
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.redaction import redact_urls
@@ -58,6 +59,11 @@ class ServiceRequest(NamedTuple):
     body: bytes | None = None
 
 
+Headers = Sequence[tuple[str, str]]
+SignRequest = Callable[[ServiceRequest, str], Headers]
+"""Returns the headers of a request to a URL, with those that say who asks."""
+
+
 class ServiceClient:
     """Sends requests to one of several servers that are as good as each other.
 
@@ -66,7 +72,12 @@ class ServiceClient:
     """
 
     def __init__(
-        self, urls: Sequence[str], parsed: ParsedFields, context: BuildContext, timeout: int
+        self,
+        urls: Sequence[str],
+        parsed: ParsedFields,
+        context: BuildContext,
+        timeout: int,
+        sign: SignRequest | None = None,
     ) -> None:
         """Set up; nothing is connected before the first request.
 
@@ -75,7 +86,9 @@ class ServiceClient:
             parsed: the fields of the component; those of TLS and of credentials are used.
             context: keeps the connections, and is whose requests are counted.
             timeout: how long a request may take with its answer, nanoseconds.
+            sign: signs requests, in the place of the fields of credentials.
         """
+        self._sign = sign
         self._urls = [url.rstrip("/") for url in urls]
         self._parsed = _client_settings(parsed, timeout)
         self._context = context
@@ -106,17 +119,18 @@ class ServiceClient:
             return answer
         raise HttpError("there is no URL to send to")
 
-    def probe(self, request: ServiceRequest) -> ServiceAnswer:
-        """Return the answer of the first server that gives one, over connections of its own.
+    def exchange(self, request: ServiceRequest) -> ServiceAnswer:
+        """Return the answer of the first server that gives one; it is not counted.
+
+        It is for those who have no run: the driver, and checks before a start.
 
         Raises:
             HttpError: no server answers.
         """
-        pool = ConnectionPool(self._parsed)
         failure = HttpError("there is no URL to send to")
         for url in self._urls:
             try:
-                return self._query(pool, url, request)
+                return self._query(self._pool(), url, request)
             except HttpError as error:
                 failure = error
         raise failure
@@ -135,7 +149,10 @@ class ServiceClient:
             late = connection.deadline.has_expired or isinstance(error, httpx2.TimeoutException)
             text = str(error) or type(error).__name__
             if late:
-                text = f"timed out: there is no whole answer within {self._seconds:g} s"
+                raise HttpTimeoutError(
+                    f"{redact_urls(url)}: timed out: there is no whole answer within "
+                    f"{self._seconds:g} s"
+                ) from None
             raise HttpError(f"{redact_urls(url)}: {text}") from None
         finally:
             pool.release(connection)
@@ -143,7 +160,7 @@ class ServiceClient:
     def _exchange(
         self, pool: ConnectionPool, connection: Connection, url: str, request: ServiceRequest
     ) -> ServiceAnswer:
-        headers = list(request.headers)
+        headers = list(request.headers if self._sign is None else self._sign(request, url))
         if not any(name == AUTHORIZATION for name, _ in headers):
             signed = pool.signer.header(request.method, url)
             headers += [] if signed is None else [(AUTHORIZATION, signed)]
@@ -176,5 +193,6 @@ def _read_body(response: httpx2.Response, connection: Connection) -> bytes:
 def _client_settings(parsed: ParsedFields, timeout: int) -> ParsedFields:
     """Return the fields of a client: those of the component, and no others."""
     absent = {OAUTH: None, OAUTH2: None, JWT: None, BASIC_AUTH: None}
+    no_tls = ParsedFields({ENABLED: False})
     fixed = {PROXY_URL: "", DISABLE_HTTP2: True, FOLLOW_REDIRECTS: False, TIMEOUT: timeout}
-    return ParsedFields({**absent, **parsed, **fixed})
+    return ParsedFields({**absent, TLS: no_tls, **parsed, **fixed})

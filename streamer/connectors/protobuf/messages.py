@@ -6,6 +6,7 @@ what they are.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,9 @@ import orjson
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.message import Message
 from streamer.core.timestamps import Timestamp
+
+_UNKNOWN_FIELD: Final = re.compile(r'has no field named ("[^"]*")')
+"""What the library says at length, where tests of configs expect Go's few words at the end."""
 
 
 class ProtobufOptions(NamedTuple):
@@ -131,7 +135,9 @@ class MessageTypes:
             body: bytes = made.SerializeToString(deterministic=True)
             return body
         except (json_format.Error, ValueError, TypeError, RecursionError) as e:
-            raise MessageError(" ".join(str(e).split())) from None
+            unknown = _UNKNOWN_FIELD.search(str(e))
+            why = f"unknown field {unknown[1]}" if unknown else " ".join(str(e).split())
+            raise MessageError(why) from None
 
     def _to_json(self, made: Any) -> Any:
         from google.protobuf import json_format

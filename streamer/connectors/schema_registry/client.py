@@ -35,6 +35,7 @@ _PAUSES_S: Final = (0.1, 0.4)
 _COOL_DOWN_S: Final = 2.0
 """How long a registry that does not answer is not asked again: each message would wait for it."""
 
+_OPTIONAL_PARTS: Final = ("schemaType", "references", "metadata", "ruleSet")
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _RETRIED_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -136,6 +137,60 @@ class RegistryClient:
         """
         yield from self._walk(schema, {})
 
+    def list_subjects(self, deleted: bool) -> list[str]:
+        """Return the subjects; `deleted` for those that are marked as deleted, too.
+
+        Raises:
+            RegistryError: the registry does not answer.
+        """
+        return [str(one) for one in self._query_list(f"/subjects{_deleted_query(deleted)}")]
+
+    def list_versions(self, subject: str, deleted: bool) -> list[int]:
+        """Return the versions of a subject, in order; none of one that is gone.
+
+        Raises:
+            RegistryError: the registry does not answer.
+        """
+        path = f"/subjects/{quote(subject, safe='')}/versions{_deleted_query(deleted)}"
+        try:
+            return sorted(one for one in self._query_list(path) if isinstance(one, int))
+        except UnknownSchemaError:
+            return []
+
+    def fetch_version(self, subject: str, version: int, deleted: bool) -> dict[str, Any]:
+        """Return a version of a subject as the registry describes it.
+
+        Raises:
+            RegistryError: there is none, or the registry does not answer.
+        """
+        path = f"/subjects/{quote(subject, safe='')}/versions/{version}{_deleted_query(deleted)}"
+        document = self._query(path)
+        schema = _read_schema(document, None)
+        kept = {name: document[name] for name in _OPTIONAL_PARTS if document.get(name)}
+        required = {"subject": subject, "version": version, "id": schema.id, "schema": schema.text}
+        return {**required, **kept}
+
+    def compatibility(self, subject: str) -> str | None:
+        """Return the level of compatibility that a subject has of its own; None for none.
+
+        Raises:
+            RegistryError: the registry does not answer.
+        """
+        try:
+            document = self._query(f"/config/{quote(subject, safe='')}")
+        except UnknownSchemaError:
+            return None
+        level = document.get("compatibilityLevel") if isinstance(document, dict) else None
+        return None if level is None else str(level)
+
+    def _query_list(self, path: str) -> list[Any]:
+        answer = self._query(path)
+        if not isinstance(answer, list):
+            raise RegistryError(
+                "the registry answers with no list; expected the URL of a Confluent schema registry"
+            )
+        return answer
+
     def probe(self) -> str:
         """Check that the registry answers.
 
@@ -221,6 +276,10 @@ class RegistryClient:
                     "such as http://localhost:8081"
                 ) from None
             return answer.status_code, None, answer.text
+
+
+def _deleted_query(deleted: bool) -> str:
+    return "?deleted=true" if deleted else ""
 
 
 def _error_text(status: int, document: Any, text: str) -> str:

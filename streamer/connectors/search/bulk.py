@@ -25,7 +25,7 @@ from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.spec import ParsedFields
 
-PATH: Final = "/_bulk?filter_path=errors,items.*.status,items.*.error"
+PATH: Final = "/_bulk?filter_path=errors%2Citems.%2A.status%2Citems.%2A.error"
 """What else the answer would have, such as the ids again, nobody needs."""
 
 _INTERPOLATED: Final = (ACTION, INDEX, ID, PIPELINE, ROUTING, TYPE)

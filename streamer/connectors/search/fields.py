@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from streamer.connectors.aws.fields import CREDENTIALS, SESSION_FIELDS, credentials_problems
 from streamer.connectors.http_client.auth_fields import BASIC_AUTH_FIELD
 from streamer.connectors.tls import TLS_FIELD, tls_problems
 from streamer.core.urls import split_url
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
-from streamer.sdk.spec import Access, Field, ParsedFields
+from streamer.sdk.spec import Access, Field, Package, ParsedFields
 
 URLS: Final = "urls"
 INDEX: Final = "index"
@@ -117,26 +118,19 @@ RETRY_ON_CONFLICT_FIELD: Final = Field(
 )
 
 
-def _aws_problem(conf: Any) -> str | None:
-    if not conf.get("enabled"):
-        return None
-    return (
-        "is enabled, but requests are not signed for AWS; use basic_auth with a user of the "
-        "domain, or a proxy that signs"
-    )
-
-
-def aws_field() -> Field:
-    """Return the field `aws`, which must not be enabled."""
-    return Field(
-        AWS,
-        "object",
-        "Signatures of AWS, which are not available: `enabled` must be false.",
-        default={},
-        advanced=True,
-        check=_aws_problem,
-        examples=({"enabled": False},),
-    )
+AWS_FIELD: Final = Field(
+    AWS,
+    "object",
+    "Signs requests for a domain of Amazon OpenSearch Service.",
+    advanced=True,
+    children=(
+        Field("enabled", "bool", "True to sign them.", default=False),
+        *SESSION_FIELDS,
+    ),
+)
+AWS_PACKAGE: Final = Package(
+    "boto3", AWS, is_needed_by=lambda conf: bool(conf["enabled"]), setting="aws.enabled: true"
+)
 
 
 def search_fields(*more: Field, action: Field, identity: Field) -> tuple[Field, ...]:
@@ -159,5 +153,7 @@ def search_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from batching_problems(parsed)
     if parsed[ACTION] in ("update", "delete") and not parsed[ID]:
         yield ID, f"is empty; the action {parsed[ACTION]} needs the id of a document"
+    if parsed.get(AWS) is not None:
+        yield from credentials_problems(parsed[AWS][CREDENTIALS], f"{AWS}.{CREDENTIALS}")
     if not parsed[INDEX]:
         yield INDEX, "is empty; expected the name of an index"

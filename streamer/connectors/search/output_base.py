@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from streamer.connectors.http_client.auth import AUTHORIZATION
+from streamer.connectors.http_client.divided_send import raise_failures, send_divided
 from streamer.connectors.http_client.errors import HttpError
 from streamer.connectors.http_client.service_client import (
     ServiceAnswer,
     ServiceClient,
     ServiceRequest,
+    SignRequest,
 )
 from streamer.connectors.search.bulk import (
     PATH,
     Actions,
-    BulkAnswerError,
     BulkItem,
     ItemMaker,
     describe_error,
@@ -29,7 +30,7 @@ from streamer.core.execution import Execution
 from streamer.core.json.parse import parse_json
 from streamer.core.message import Batch
 from streamer.sdk.backoff import Backoff
-from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output, SendError
+from streamer.sdk.output.protocols import MAX_IN_FLIGHT, Output
 from streamer.sdk.output.rejection import (
     Reason,
     Rejection,
@@ -60,6 +61,7 @@ class SearchOutput(Output):
         context: BuildContext,
         actions: Actions,
         backoff: Backoff | None = None,
+        sign: SignRequest | None = None,
     ) -> None:
         """Set up; nothing is connected yet.
 
@@ -68,12 +70,13 @@ class SearchOutput(Output):
             context: keeps the connections.
             actions: those that there are.
             backoff: the output's own tries; None leaves all further tries to the stream.
+            sign: signs requests, in the place of the fields of credentials.
         """
         self.max_in_flight = parsed[MAX_IN_FLIGHT]
         self.policy = output_policy(parsed, context)
         self._maker = ItemMaker.of_fields(parsed, actions)
         timeout = parsed.get(TIMEOUT) or _TIMEOUT
-        self._client = ServiceClient(split_urls(parsed[URLS]), parsed, context, timeout)
+        self._client = ServiceClient(split_urls(parsed[URLS]), parsed, context, timeout, sign)
         self._backoff = backoff
         self._compresses = bool(parsed.get(GZIP))
         key = parsed.get(API_KEY)
@@ -91,15 +94,12 @@ class SearchOutput(Output):
                 failed[index] = make_invalid_rejection(str(error))
         refused, outage = self._send_with_retries(items, ex)
         failed |= refused
-        if outage and len(failed) == len(batch) and all(text == outage for text in failed.values()):
-            raise SendError(outage)
-        if failed:
-            raise SendError(outage or next(iter(failed.values())), failed)
+        raise_failures(failed, outage, len(batch))
 
     def _send_with_retries(
         self, items: Sequence[BulkItem], ex: Execution
     ) -> tuple[dict[int, str], str | None]:
-        """Send actions, and those that were not taken again; see `_send_items`."""
+        """Send actions, and those that were not taken again; see `send_divided`."""
         failed, outage = self._send_items(items, ex)
         for pause in self._backoff.pauses(ex.elapsed) if self._backoff is not None else ():
             again = [item for item in items if not is_rejection(failed.get(item.index, _DONE))]
@@ -113,29 +113,7 @@ class SearchOutput(Output):
     def _send_items(
         self, items: Sequence[BulkItem], ex: Execution
     ) -> tuple[dict[int, str], str | None]:
-        """Send actions, in as few requests as the server takes.
-
-        Returns:
-            Why some have failed, by the index of their message, and why no more was sent.
-        """
-        failed: dict[int, str] = {}
-        outage: str | None = None
-        waiting = [*_split_by_size(items)][::-1]
-        while waiting:
-            part = waiting.pop()
-            try:
-                # Behind what the server did not take, nothing is tried.
-                refused = {} if outage else self._send_request(part, ex)
-            except (HttpError, BulkAnswerError) as error:
-                outage = str(error)
-            if outage:
-                failed |= {item.index: outage for item in part}
-            elif refused is None:
-                middle = len(part) // 2
-                waiting += [part[middle:], part[:middle]]
-            else:
-                failed |= refused
-        return failed, outage
+        return send_divided(items, _MAX_REQUEST_BYTES, lambda part: self._send_request(part, ex))
 
     def _send_request(self, items: Sequence[BulkItem], ex: Execution) -> dict[int, str] | None:
         """Send actions as one request.
@@ -171,21 +149,10 @@ class SearchOutput(Output):
         Raises:
             StreamerError: it does not.
         """
-        answer = self._client.probe(ServiceRequest("GET", "/", self._credentials))
+        answer = self._client.exchange(ServiceRequest("GET", "/", self._credentials))
         if not 200 <= answer.status <= 299:
             raise StreamerError(_describe_answer(answer))
         return "the server answers"
-
-
-def _split_by_size(items: Sequence[BulkItem]) -> Iterator[Sequence[BulkItem]]:
-    start, size = 0, 0
-    for number, item in enumerate(items):
-        if size and size + len(item.lines) > _MAX_REQUEST_BYTES:
-            yield items[start:number]
-            start, size = number, 0
-        size += len(item.lines)
-    if start < len(items):
-        yield items[start:]
 
 
 def _describe_answer(answer: ServiceAnswer) -> str:

@@ -55,6 +55,7 @@ class ClickhouseDriver:
     """ClickHouse as a driver."""
 
     begin = ""
+    transaction_level = ""
 
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine for `clickhouse://user:password@host:port/name?dial_timeout=5s`."""

@@ -197,6 +197,9 @@ class Database:
             # Connections commit by themselves, as Go's do, until they are told to wait.
             if self._driver.begin:
                 connection.exec_driver_sql(self._driver.begin)
+            elif self._driver.transaction_level:
+                # It is what it was before once the connection is back in the pool.
+                connection.execution_options(isolation_level=self._driver.transaction_level)
             yield Session(self._driver, connection)
             connection.commit()
 

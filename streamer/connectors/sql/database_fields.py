@@ -9,9 +9,12 @@ from streamer.bloblang import Mapping, compile_mapping
 from streamer.connectors.sql.database import Database
 from streamer.connectors.sql.drivers import (
     CLICKHOUSE,
+    MSSQL,
     MYSQL,
+    ORACLE,
     PGX,
     POSTGRES,
+    TRINO,
     driver_problem,
     find_driver,
 )
@@ -43,11 +46,16 @@ CONN_MAX_LIFE_TIME: Final = "conn_max_life_time"
 CONN_MAX_IDLE: Final = "conn_max_idle"
 CONN_MAX_OPEN: Final = "conn_max_open"
 
+_WITHOUT_UPSERT: Final = (MSSQL, ORACLE, TRINO)
+
 PACKAGES: Final = (
     Package("sqlalchemy"),
     Package("clickhouse_driver", DRIVER, (CLICKHOUSE,)),
+    Package("oracledb", DRIVER, (ORACLE,)),
     Package("psycopg", DRIVER, (PGX, POSTGRES)),
+    Package("pymssql", DRIVER, (MSSQL,)),
     Package("pymysql", DRIVER, (MYSQL,)),
+    Package("trino", DRIVER, (TRINO,)),
 )
 """What all components need that have these fields."""
 
@@ -56,7 +64,8 @@ TARGET_FIELDS: Final = (
         DRIVER,
         "string",
         "The kind of database: `mysql` (tested on MariaDB 10.11), `postgres`, `pgx` (the same), "
-        "`sqlite` or `clickhouse` (tested on ClickHouse 18.16).",
+        "`sqlite`, `clickhouse` (tested on ClickHouse 18.16), `trino` (tested on a stand-in that "
+        "speaks its protocol), `mssql` or `oracle` (neither was tested on a server).",
         access=Access.DATABASE,
         check=driver_problem,
         examples=("mysql", "postgres", "sqlite", "clickhouse"),
@@ -66,8 +75,10 @@ TARGET_FIELDS: Final = (
         "string",
         "URL of the database: `postgres://user:password@host:port/name?sslmode=disable` (TLS "
         "is required by default), `user:password@tcp(host:port)/name` for MySQL, "
-        "`file:path/to/file.db` for SQLite, or `clickhouse://user:password@host:9000/name` for "
-        "ClickHouse, by its native protocol.",
+        "`file:path/to/file.db` for SQLite, `clickhouse://user:password@host:9000/name` for "
+        "ClickHouse, by its native protocol, `https://user:password@host?catalog=name&schema=name` "
+        "for Trino, `sqlserver://user:password@host:1433?database=name` for SQL Server, or "
+        "`oracle://user:password@host:1521/service` for Oracle.",
         access=Access.DATABASE_URL,
         secret=True,
         check=dsn_problem,
@@ -210,6 +221,8 @@ def insert_problems(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
         return
     if parsed[DRIVER] == CLICKHOUSE:
         yield UPSERT_BY, "ClickHouse replaces no rows; leave it out and use a ReplacingMergeTree"
+    elif parsed[DRIVER] in _WITHOUT_UPSERT:
+        yield UPSERT_BY, f"is not available for {parsed[DRIVER]}; use sql_raw with a MERGE"
     if not key:
         yield UPSERT_BY, "is empty; name the columns of the key, or leave it out"
     for name in key:

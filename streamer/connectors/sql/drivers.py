@@ -16,6 +16,9 @@ POSTGRES: Final = "postgres"
 PGX: Final = "pgx"
 SQLITE: Final = "sqlite"
 CLICKHOUSE: Final = "clickhouse"
+MSSQL: Final = "mssql"
+ORACLE: Final = "oracle"
+TRINO: Final = "trino"
 
 # All that Redpanda Connect knows.
 DRIVERS: Final = (
@@ -23,17 +26,17 @@ DRIVERS: Final = (
     POSTGRES,
     PGX,
     CLICKHOUSE,
-    "mssql",
+    MSSQL,
     SQLITE,
-    "oracle",
+    ORACLE,
     "snowflake",
-    "trino",
+    TRINO,
     "gocosmos",
     "spanner",
     "databricks",
 )
 
-_AVAILABLE: Final = (CLICKHOUSE, MYSQL, PGX, POSTGRES, SQLITE)
+_AVAILABLE: Final = (CLICKHOUSE, MSSQL, MYSQL, ORACLE, PGX, POSTGRES, SQLITE, TRINO)
 
 
 class QueryRows(NamedTuple):
@@ -56,10 +59,12 @@ class Driver(Protocol):
     """A kind of database, as SQLAlchemy's dialect for a driver of Python has it.
 
     Attributes:
-        begin: the statement that begins a transaction; empty where there are none.
+        begin: the statement that begins a transaction; empty where SQLAlchemy does it, or nobody.
+        transaction_level: the isolation level by which SQLAlchemy does it; empty otherwise.
     """
 
     begin: str
+    transaction_level: str
 
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine whose connections commit every statement by itself.
@@ -113,6 +118,18 @@ def find_driver(name: str, permissions: Permissions = ALL) -> Driver:
         from streamer.connectors.sql.clickhouse import ClickhouseDriver
 
         return ClickhouseDriver()
+    if name == MSSQL:
+        from streamer.connectors.sql.mssql import MssqlDriver
+
+        return MssqlDriver()
+    if name == ORACLE:
+        from streamer.connectors.sql.oracle import OracleDriver
+
+        return OracleDriver()
+    if name == TRINO:
+        from streamer.connectors.sql.trino import TrinoDriver
+
+        return TrinoDriver()
     raise StreamerError(driver_problem(name))
 
 

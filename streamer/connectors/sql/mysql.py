@@ -35,6 +35,7 @@ class MysqlDriver:
     """MySQL as a driver."""
 
     begin = "BEGIN"
+    transaction_level = ""
 
     def __init__(self, permissions: Permissions = ALL) -> None:
         """Take whether Unix sockets may be opened."""

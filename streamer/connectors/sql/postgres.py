@@ -55,6 +55,7 @@ class PostgresDriver:
     """PostgreSQL as a driver."""
 
     begin = "BEGIN"
+    transaction_level = ""
 
     def engine(self, dsn: str, **pool: Any) -> Engine:
         """Return an engine for a server by libpq's URL, or by its words (`host=… dbname=…`)."""

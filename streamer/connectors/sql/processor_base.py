@@ -15,7 +15,7 @@ from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.mapping_query import interpolate
+from streamer.sdk.mapping_query import interpolate, query_bool
 from streamer.sdk.spec import ParsedComponent
 
 
@@ -25,6 +25,7 @@ class StatementTemplate:
     Attributes:
         discards_rows: whether its rows are left alone; None when that depends on whether it is
             last.
+        condition: says whether a message is for this statement; None where all are.
     """
 
     def __init__(
@@ -34,12 +35,14 @@ class StatementTemplate:
         *,
         takes_arguments: bool = True,
         only_runs: bool | None = None,
+        condition: Mapping | None = None,
     ) -> None:
         self._text = text
         # The mapping is asked though nothing takes what it gives: it may fail.
         self._arguments = ArgumentsMapping(mapping)
         self._has_arguments = takes_arguments
         self.discards_rows = only_runs
+        self.condition = condition
 
     def for_message(
         self, batch: Batch, index: int, ex: Execution
@@ -66,6 +69,7 @@ class StatementSequence:
             (query, number < last if query.discards_rows is None else query.discards_rows)
             for number, query in enumerate(queries)
         ]
+        self._has_conditions = any(query.condition is not None for query in queries)
 
     def run(self, batch: Batch, index: int, ex: Execution) -> QueryRows | None:
         """Run the statements; return the rows of the last one whose rows are wanted, or None.
@@ -74,10 +78,25 @@ class StatementSequence:
             MessageError: an argument cannot be found.
             SqlError: the database refuses.
         """
-        statements = [(*query.for_message(batch, index, ex), only) for query, only in self._queries]
+        queries = self._choose(batch, index, ex) if self._has_conditions else self._queries
+        statements = [(*query.for_message(batch, index, ex), only) for query, only in queries]
+        if not statements:
+            return None
         database = self._database
         with database.session() if len(statements) == 1 else database.transaction() as session:
             return _run_statements(session, statements)
+
+    def _choose(
+        self, batch: Batch, index: int, ex: Execution
+    ) -> list[tuple[StatementTemplate, bool]]:
+        """Return the first statement that takes a message, in a list; an empty one for none."""
+        for query, only_runs in self._queries:
+            try:
+                if query.condition is None or query_bool(query.condition, batch, index, ex):
+                    return [(query, only_runs)]
+            except MessageError as error:
+                raise MessageError(f"when condition evaluation failed: {error}") from None
+        return []
 
 
 def _run_statements(

@@ -21,6 +21,7 @@ class SqliteDriver:
     """SQLite as a driver."""
 
     begin = "BEGIN"
+    transaction_level = ""
 
     def __init__(self, permissions: Permissions = ALL) -> None:
         """Take whether files may be opened."""

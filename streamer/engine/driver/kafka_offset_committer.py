@@ -19,7 +19,7 @@ from streamer.core.errors import StreamerError
 from streamer.engine.driver.arrival_times import ArrivalTimes
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput
-from streamer.engine.planner.offset_log import is_committed, read_newest_planned, read_planned
+from streamer.engine.planner.offset_log import is_committed, read_planned
 
 _POLL_INTERVAL_S: Final = 0.25
 _STALLED_S: Final = 8.0
@@ -77,7 +77,7 @@ class KafkaOffsetCommitter:
         self._spark = spark
         self._gauge = gauge
         self._log = log
-        self._planned: list[tuple[int, Sequence[Offsets]]] = self._read_earlier()
+        self._planned: list[tuple[int, Sequence[Offsets]]] = []
         self._read = read
         self._now = now
         self._stall: tuple[int, float] | None = None
@@ -92,15 +92,6 @@ class KafkaOffsetCommitter:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="kafka")
         self._thread.start()
-
-    def _read_earlier(self) -> list[tuple[int, Sequence[Offsets]]]:
-        """Return where the newest micro-batch of the run before ends: it may rest for long now."""
-        # What is wrong with a checkpoint is said by those who cannot go on without it.
-        with suppress(OSError, StreamerError):
-            planned = read_newest_planned(self._spark)
-            if planned is not None and len(planned.ends) == len(self._children):
-                return [(planned.number, planned.ends)]
-        return []
 
     def batch_started(self, number: int, ends: Sequence[Offsets]) -> None:
         """Note that a micro-batch begins: all before it are committed."""

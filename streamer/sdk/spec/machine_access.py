@@ -178,8 +178,8 @@ def find_database_access(dsn: str, driver: str) -> str | None:
     if driver == "mysql":
         unix = re.search(r"unix[(/]", dsn, re.IGNORECASE)
         return "names a Unix socket of the service's machine" if unix else None
-    if driver == "clickhouse":
-        # Its options of TLS that name files are settings of the server here.
+    if driver in ("clickhouse", "mssql", "oracle", "trino"):
+        # Their DSN names hosts; options that name files are not taken.
         return None
     if driver not in ("pgx", "postgres"):
         return "is that of a database without a rule for what it reaches"

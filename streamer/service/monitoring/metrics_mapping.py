@@ -2,8 +2,9 @@
 
 In such a mapping `this` is the name, metadata are the labels, and the new name is `root`. Those of
 the templates that have made a component run first, from the innermost to the outermost; then that
-of the `metrics` section runs. A metric on which one fails keeps its name and loses its labels.
-A metric is mapped when it is seen first, and keeps what that makes of it.
+of the `metrics` section runs, which knows the name as `$path` too: in Benthos such a mapping fails.
+A metric on which one fails keeps its name and loses its labels. A metric is mapped when it is seen
+first, and keeps what that makes of it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _TIME_LIMIT: Final = 100 * MILLISECOND
 def map_samples(view: StreamView) -> Iterator[Sample]:
     """Return the metrics of a stream as its mappings make them, each of which they see once."""
     text = view.config.metrics.mapping
-    last = (compile_mapping(text),) if text.strip() else ()
+    last = (_compile_mapping("let path = this", text),) if text.strip() else ()
     # Taken once: another config gets another one, which this must not fill.
     mapped_names, ex = view.mapped_names, view.mapping_run
     for component, sample in collect_samples(view):
@@ -67,12 +68,17 @@ def label_samples(views: Mapping[str, StreamView]) -> Iterator[Sample]:
 
 @lru_cache(maxsize=256)
 def _compile_template_mapping(mapping: MetricsMapping) -> Bloblang:
-    prefix = f"let label = {dump_json(mapping.label).decode()}\n"
+    return _compile_mapping(f"let label = {dump_json(mapping.label).decode()}", mapping.text)
+
+
+@lru_cache(maxsize=64)
+def _compile_mapping(before: str, text: str) -> Bloblang:
+    """Return a mapping of metrics, with a statement before it."""
     try:
-        return compile_mapping(prefix + mapping.text)
+        return compile_mapping(f"{before}\n{text}")
     except BloblangError:
         # A mapping may be one expression, when it stands alone.
-        return compile_mapping(f"{prefix}root = {mapping.text}")
+        return compile_mapping(f"{before}\nroot = {text}")
 
 
 def _apply_mapping(mapping: Bloblang, metric: MetricName, ex: Execution) -> MetricName | None:

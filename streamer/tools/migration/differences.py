@@ -55,8 +55,19 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
             f"The processor {name} starts no server, and gets a model only when it is missing.",
             "Run `ollama serve`, and set server_address where it is elsewhere.",
         )
-        for name in ("ollama_chat", "ollama_embeddings")
+        for name in ("ollama_chat", "ollama_embeddings", "ollama_moderation")
     },
+    (Kind.INPUT, "aws_kinesis"): (
+        "kinesis_positions",
+        "The input aws_kinesis has its positions in the checkpoint, not in DynamoDB, and reads all "
+        "shards by itself.",
+        "Positions in DynamoDB are not taken over: the first start follows start_from_oldest.",
+    ),
+    (Kind.INPUT, "aws_sqs"): (
+        "sqs_deletion",
+        "The input aws_sqs deletes messages when they are on the disk; Benthos does when they are "
+        "delivered.",
+    ),
     (Kind.TRACER, "jaeger"): (
         "jaeger_otlp",
         "The tracer jaeger sends OTLP to port 4318; Benthos sends Jaeger's own protocol.",

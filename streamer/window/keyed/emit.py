@@ -157,12 +157,16 @@ class BatchReader:
     def _build_emission(
         self, batch: PendingBatch, rows: MessageRows, indices: Sequence[int]
     ) -> Emission:
-        if self._sorts_by_time:
-            times, unit = rows.times, self._unit
-            indices = sorted(indices, key=lambda index: times[index] // unit)
+        times = rows.times
+        newest = times[indices[0]]
+        if len(indices) > 1:
+            # Many keys have windows of one message, which each of these costs.
+            if self._sorts_by_time:
+                unit = self._unit
+                indices = sorted(indices, key=lambda index: times[index] // unit)
+            newest = max([times[index] for index in indices])
         key = batch.key if self._keyed else None
         spelt_key = key and (rows.spelling_at(indices[0]) or key)
-        newest = max(rows.times[index] for index in indices)
         newest -= newest % self._unit
         metadata: Mapping[str, Any]
         if self._unbounded:

@@ -411,13 +411,21 @@ class MessageBuilder:
         documents: list[Any] | None = None,
     ) -> Batch:
         """Make messages of payloads and their metadata, with their documents if they are known."""
-        known = [self._metadata_of(meta) for meta in metas]
-        if ids is None and known[0][1] is None:
-            meta = repeat(known[0][0])
-            if documents is not None:
-                return list(map(Message, payloads, meta, repeat(None), documents))
-            return list(map(Message, payloads, meta))
-        of = repeat(known[0]) if ids is None else (known[i] for i in ids.tolist())
+        of: Iterable[tuple[Mapping[str, Any], str | None]]
+        if ids is None:
+            known = self._metadata_of(metas[0])
+            if known[1] is None:
+                meta = repeat(known[0])
+                if documents is not None:
+                    return list(map(Message, payloads, meta, repeat(None), documents))
+                return list(map(Message, payloads, meta))
+            of = repeat(known)
+        elif len(ids) < len(metas):
+            # Of a pack in which each message has its own, a window may need those of one message.
+            of = (self._metadata_of(metas[i]) for i in ids.tolist())
+        else:
+            every = [self._metadata_of(one) for one in metas]
+            of = (every[i] for i in ids.tolist())
         docs = repeat(UNPARSED) if documents is None else documents
         return [
             Message(raw, meta, error, doc)

@@ -29,6 +29,19 @@ def test_the_knee_is_the_fastest_step_that_is_not_late():
     assert ramp.knee(_steps(4.0, 1.0, 3.0, 1.0, 5.0)).rate == 4000
 
 
+def test_the_page_of_the_load_gets_the_steps_that_were_measured():
+    page = "Text.\n<!-- load: rate -->\nold\n<!-- end -->\nMore.\n"
+    filled = ramp.fill_page(page, _steps(1.0, 3.0), _steps(0.5))
+    rows = filled.splitlines()
+    assert rows[:2] == ["Text.", "<!-- load: rate -->"] and rows[-2:] == ["<!-- end -->", "More."]
+    assert [row.count("|") for row in rows[2:-2]] == [8] * 4
+    assert rows[4].startswith("| 1,000 | ") and rows[5].startswith("| 2,000 | ")
+    assert " 3.00 s |" in rows[5] and rows[5].endswith(" | | | |")
+    assert ramp.fill_page(filled, _steps(1.0, 3.0), _steps(0.5)) == filled
+    with pytest.raises(ValueError, match="no place"):
+        ramp.fill_page("Text.", [], [])
+
+
 def test_quantiles_count_lines_and_not_blocks():
     came = [Came(11.0, 10.0, 98, 98), Came(15.0, 10.0, 2, 2)]
     assert live.quantile(came, 0.5) == 1.0

@@ -107,7 +107,7 @@ def test_what_does_not_fit_marks_its_message_alone(make: Make, a_run: Run, schem
     assert all(
         one.startswith("! unmarshalling JSON message 'testing.Person': ") for one in found[1:]
     )
-    assert 'no field named "age"' in found[1]
+    assert found[1].endswith(': unknown field "age"')
     dropped = spec("from_json", schemas, discard_unknown=True)
     assert outcomes(make, Run(), dropped, '{"age":1,"firstName":"B"}') == ["\n\x01B"]
     assert outcomes(make, Run(), spec("to_json", schemas), "\n\x01A", "\n\x07A") == [

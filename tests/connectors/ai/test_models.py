@@ -431,6 +431,27 @@ class TestOllama:
             *("/api/chat", "/api/pull", "/api/chat", "/api/chat")
         ]
 
+    def test_answers_are_judged(self, models: Models) -> None:
+        contents = ["safe", "unsafe\nS1", "Yes", "maybe"]
+        models.replies = [
+            Reply(200, json.dumps({"message": {"content": content}}).encode())
+            for content in contents
+        ]
+        fields = {"model": "llama-guard3", "prompt": "${! this.q }", "response": "${! this.a }"}
+        processor = build("ollama_moderation", models.url, **fields)
+        made = run(processor, *(['{"q": "x", "a": "y"}'] * 4))
+        assert [dict(one.meta) for one in made] == [
+            {"safe": "yes"},
+            {"safe": "no", "category": "S1"},
+            {"safe": "no"},
+            {},
+        ]
+        assert made[3].error == "unexpected moderation response from llama-guard3: 'maybe'"
+        assert json.loads(models.server.asked[0].body)["messages"] == [
+            {"role": "user", "content": "x"},
+            {"role": "assistant", "content": "y"},
+        ]
+
     def test_no_server_is_started(self) -> None:
         with pytest.raises(ConfigError, match="run `ollama serve` beside it"):
             build("ollama_chat", "http://127.0.0.1:1", cache_directory="/var/ollama")

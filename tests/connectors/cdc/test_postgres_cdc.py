@@ -232,6 +232,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
                 server.send_signal(signal.SIGQUIT)
                 server.wait()
             taken.counted("input_connection_lost")
+            assert "no error details" not in str(taken.lodged.log)
             with cluster.server() as server:
                 db.run("INSERT INTO $T VALUES (10001)")
                 found = taken.until(lambda messages: len(messages) >= 10_001)
@@ -324,3 +325,12 @@ def test_fields_that_cannot_work_are_refused(fields: str, text: str) -> None:
     given = "" if "tables" in fields else "tables: [t], "
     with pytest.raises(ConfigError, match=text):
         built(f"input: {{postgres_cdc: {{dsn: 'postgres://h/d', schema: s, {given}{fields}}}}}")
+
+
+@pytest.mark.slow
+def test_a_row_that_is_larger_than_a_block(db: Database, tmp_path: Path) -> None:
+    with receiving(tmp_path, db.config()) as taken:
+        streams(taken, db)
+        db.run("INSERT INTO $T SELECT n, repeat('x', 12000000) FROM generate_series(1, 2) n")
+        found = taken.until(lambda messages: len(messages) == 2)
+    assert [len(one.raw) for one in found] == [12_000_018] * 2

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from streamer.connectors.kafka.cluster.broker_session import BrokerSession
 from streamer.connectors.kafka.cluster.connection import Connection
@@ -18,9 +19,11 @@ from streamer.connectors.kafka.input.fetch_ahead import FetchAhead
 from streamer.connectors.kafka.input.message_size import mean_message_size
 from streamer.connectors.kafka.input.message_times import read_message_times
 from streamer.connectors.kafka.input.partition_fetcher import (
+    BrokerAnswer,
     FetchSettings,
     PartitionFetcher,
     PartitionRange,
+    _RangeRead,
 )
 from streamer.connectors.kafka.input.record_batches import NeededFields
 from tests.servers.kafka import Broker, Kafka, Record
@@ -195,3 +198,47 @@ def test_sizes_and_times_are_sampled(kafka: Kafka, codec: str) -> None:
     began = time.monotonic()
     assert read_message_times(connection, ranges) == {(topic, 0): 41, (topic, 1): 7_000}
     assert time.monotonic() - began < 30
+
+
+def test_a_quota_is_respected_and_all_is_read(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_answers: list[bool] = []
+    note_empty = _RangeRead._note_empty
+
+    def note(read: _RangeRead, answer: BrokerAnswer) -> None:
+        empty_answers.append(answer.is_throttled)
+        note_empty(read, answer)
+
+    monkeypatch.setattr(_RangeRead, "_note_empty", note)
+    topic, rate = kafka.create("held-back"), 300_000
+    values = [bytes([65 + n % 20]) * 60_000 for n in range(20)]
+    kafka.produce(topic, *values, batch_num_messages=1)
+    entry = AlterClientQuotasRequest.EntryData
+    entity = entry.EntityData(entity_type="client-id", entity_name="held-back")
+    quota = entry.OpData(key="consumer_byte_rate", value=float(rate), remove=False)
+    session = BrokerSession(Connection((kafka.bootstrap,), client_id="held-back"))
+    try:
+        answer = session.query(
+            lambda requests: requests.send(
+                lambda: AlterClientQuotasRequest(
+                    entries=[entry(entity=[entity], ops=[quota])], validate_only=False
+                )
+            ),
+            30,
+        )
+        assert [one.error_code for one in answer.entries] == [0]
+        one = PartitionFetcher(session, FetchSettings(size=200_000, wait_ms=100))
+        until, is_held_back = time.monotonic() + 60, False
+        while not is_held_back:  # the broker hears of the quota a moment later
+            assert time.monotonic() < until
+            began, found = time.monotonic(), list[bytes]()
+            for chunk in one.read(PartitionRange(topic, 0, 0, 20), OFFSETS):
+                found += chunk.values
+            took = time.monotonic() - began
+            assert found == values
+            is_held_back = any(empty_answers)
+        # A second's worth may go out before the broker holds anything back.
+        assert took > 1.0
+    finally:
+        session.close()

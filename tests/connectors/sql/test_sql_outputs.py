@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from streamer.core.errors import ConfigError
 from streamer.core.message import Batch, Message
 from streamer.sdk.output.rejection import Reason, Rejection
 from tests.components.outputs.scripted import Seen, built
@@ -125,3 +127,38 @@ def test_a_dry_run_asks_the_database_and_changes_nothing(db: Place) -> None:
     output = built(f"sql_raw: {{{db.target}, query: SELECT 1, {init}}}")
     assert output.probe() == "the database answers"
     assert db.rows() == []
+
+
+def test_the_first_statement_that_takes_a_message_runs(db: Place) -> None:
+    queries = [
+        {
+            "when": 'root = if this == 9 { throw("no") } else { this < 0 }',
+            "query": f"DELETE FROM {db.table} WHERE id = {db.mark(1)}",
+            "args_mapping": "root = [ -this ]",
+        },
+        {
+            "when": "root = this < 5",
+            "query": f"INSERT INTO {db.table} VALUES ({db.mark(1)}, 'x')",
+            "args_mapping": "root = [ this ]",
+        },
+    ]
+    output = built(f"sql_raw: {{{db.target}, queries: {json.dumps(queries)}}}")
+    [error] = output.deliver([numbers("1", "2", "7", "9", "-1", "3")], Seen().ex).errors
+    assert error is not None and list(error.errors) == [3] and error.is_rejected
+    assert error.errors[3].startswith("when condition evaluation failed: failed assignment")
+    assert db.rows() == [(2, "x"), (3, "x")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ("query: SELECT 1, queries: [{query: SELECT 2, when: root = true}]", "make it the last"),
+        (
+            "queries: [{query: SELECT 1}, {query: SELECT 2, when: root = true}]",
+            "has a query without when before the last one",
+        ),
+    ],
+)
+def test_statements_that_are_never_reached_are_found(fields: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        built(f"sql_raw: {{driver: sqlite, dsn: 'file::memory:', {fields}}}")

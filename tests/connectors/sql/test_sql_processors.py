@@ -139,10 +139,10 @@ def test_what_no_column_can_hold_is_refused_in_gos_words(db: Place) -> None:
     [
         ("sql_raw: {driver: sqlite, dsn: x}", "has no statement; set query or queries"),
         (
-            "sql_raw: {driver: mssql, dsn: x, query: q}",
-            "field driver: 'mssql' is not available; available are clickhouse, mysql, pgx",
+            "sql_raw: {driver: snowflake, dsn: x, query: q}",
+            "field driver: 'snowflake' is not available; available are clickhouse, mssql, mysql",
         ),
-        ("sql_raw: {driver: dbase, dsn: x, query: q}", "expected one of clickhouse, mysql, pgx"),
+        ("sql_raw: {driver: dbase, dsn: x, query: q}", "expected one of clickhouse, mssql, mysql"),
         (
             "sql_raw: {driver: sqlite, dsn: x, unsafe_dynamic_query: true, query: '${! ( }'}",
             "field query",

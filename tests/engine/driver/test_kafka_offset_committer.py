@@ -91,25 +91,6 @@ def kept(tmp_path: Path) -> Iterator[Kept]:
     made.keeper.close()
 
 
-def test_what_the_run_before_has_committed_is_told_and_measured_while_nothing_comes(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "offsets").mkdir()
-    (tmp_path / "commits").mkdir()
-    lines = ["v1", json.dumps({"batchTimestampMs": 0}), "{}", json.dumps({"t": {"0": 30}})]
-    (tmp_path / "offsets" / "4").write_text("\n".join(lines))
-    (tmp_path / "commits" / "4").touch()
-    reading, gauges = Reading(), dict[str, Any]()
-    keeper = KafkaOffsetCommitter(
-        [child_of(reading)],
-        tmp_path,
-        lambda name, labels, value: gauges.update({name: value}),
-        lambda *_: None,
-    )
-    soon(lambda: reading.told == [{"t": {"0": 30}}] and gauges.get("kafka_lag") == 7)
-    keeper.close()
-
-
 def test_before_the_first_micro_batch_the_lag_counts_from_where_the_stream_begins(
     kept: Kept,
 ) -> None:

@@ -95,6 +95,14 @@ class Broker:
         """Return where a listener is, for clients: `127.0.0.1:port`, `localhost:port` with TLS."""
         return f"{self._named(self._protocols[listener])}:{self._ports[listener]}"
 
+    def port_of(self, listener: str) -> int:
+        """Return the port of a listener, that of controllers too (`CONTROLLER`)."""
+        return self._ports[listener]
+
+    def change_settings(self, settings: Mapping[str, str]) -> None:
+        """Add settings, before it is started first."""
+        self._settings |= settings
+
     def client(self, listener: str = "PLAINTEXT", **settings: Any) -> Kafka:
         """Return a client; `settings` are librdkafka's, with underscores for dots."""
         return Kafka(

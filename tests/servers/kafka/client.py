@@ -49,18 +49,23 @@ class Kafka:
         except KafkaException:
             return False
 
-    def create(self, topic: str, partitions: int = 1, **config: Any) -> str:
+    def create(
+        self, topic: str, partitions: int = 1, *, replication: int = 1, **config: Any
+    ) -> str:
         """Create a topic and wait until it is there.
 
         Args:
             topic: its name, which is returned.
             partitions: how many.
+            replication: how many brokers keep each.
             config: its settings, with underscores for dots (`retention_ms=1000`).
         """
         from confluent_kafka.admin import NewTopic
 
         settings = {name.replace("_", "."): str(value) for name, value in config.items()}
-        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
+        new = NewTopic(
+            topic, num_partitions=partitions, replication_factor=replication, config=settings
+        )
         self.admin.create_topics([new])[topic].result(_PATIENCE)
         self._until(lambda: len(self._ends(topic)) == partitions, f"topic {topic} is not there")
         return topic

@@ -35,6 +35,7 @@ _READ: Final = 3
 _WRITE: Final = 4
 _NO_MEMBER: Final = -1
 _MOVED: Final = frozenset({UNKNOWN_TOPIC, NO_LEADER, *NOT_LEADER})
+_OFFSET_NOT_AVAILABLE: Final = 78
 _NO_ANSWER: Final = -1
 _COMMIT_ANSWER_S: Final = 60.0
 """Seconds for which a commit that is under way holds back the next."""
@@ -216,6 +217,8 @@ async def _read_offsets(
                 offsets[place] = one.offset
             elif one.error_code in _MOVED:
                 requests.session.leaders.pop(place, None)
+            elif one.error_code == _OFFSET_NOT_AVAILABLE:
+                continue  # a new leader does not know yet how far the others are
             else:
                 raise _refused(one.error_code)
     return offsets

@@ -203,6 +203,9 @@ class PartitionFetcher:
             answer = await self._session.manager.send(
                 request, leader, request_timeout_ms=timeout_s * 1000
             )
+            if answer.throttle_time_ms and not answer.error_code and not answer.responses:
+                # A broker that holds the client back by a quota gives nothing at first.
+                return BrokerAnswer(_NONE, b"", -1, [], True, -1)
             if answer.error_code or not answer.responses:
                 return no_answer(answer.error_code or _LEADER_CHANGES[0])
             part = answer.responses[0].partitions[0]
@@ -302,6 +305,7 @@ class _RangeRead:
         self._at = target.begin
         self._pause = _RETRY_PAUSE_S
         self._progress_timeout_s = fetcher.settings.progress_timeout_s
+        self._progress_at = 0.0
         self._empty_answers = 0
         self._reason = ""
 
@@ -314,21 +318,24 @@ class _RangeRead:
                 self._at = max(begun.next_offset, self._at)
                 if begun.columns.values:
                     yield begun.columns
-        progress_at = fetcher.now()
+        self._progress_at = fetcher.now()
         pending = fetcher.begin(target, self._at) if self._at < target.end else None
         while pending is not None:
             decoded = self._take(pending)
             if decoded is None:
-                if self._at < target.end and fetcher.now() - progress_at > self._progress_timeout_s:
+                if (
+                    self._at < target.end
+                    and fetcher.now() - self._progress_at > self._progress_timeout_s
+                ):
                     raise KafkaError(self._waited_text())
                 pending = fetcher.begin(target, self._at) if self._at < target.end else None
                 continue
-            progress_at = fetcher.now()
+            self._progress_at = fetcher.now()
             self._at = max(decoded.next_offset, self._at)
             pending = fetcher.begin(target, self._at) if self._at < target.end else None
             if decoded.columns.values:
                 yield decoded.columns
-                progress_at = fetcher.now()
+                self._progress_at = fetcher.now()
 
     def _take(self, pending: PendingAnswer) -> Decoded | None:
         """Return the records of an answer; None when there are none, after a pause."""
@@ -368,7 +375,11 @@ class _RangeRead:
 
         The last records of a log may have been compacted away, or be marks of transactions.
         """
-        if answer.is_throttled or answer.stable_end < self._target.end:
+        if answer.is_throttled:
+            # The session sends nothing more before the time is over; waiting longer is no fault.
+            self._progress_at = self._fetcher.now()
+            return
+        if answer.stable_end < self._target.end:
             self._reason = f"the partition ends at {answer.stable_end}"
             self._fetcher.forget_leader(self._target)
             return

@@ -30,6 +30,10 @@ SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 AWS_MSK_IAM: Final = "AWS_MSK_IAM"
 _MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
 _UNAVAILABLE_MECHANISMS: Final = {
+    "GSSAPI": (
+        "is GSSAPI, for which the wheels of librdkafka are not built; use a user with "
+        "SCRAM-SHA-512, or client_certs of tls"
+    ),
     "REDPANDA_CLOUD_SERVICE_ACCOUNT": (
         "is REDPANDA_CLOUD_SERVICE_ACCOUNT, whose tokens there are only within Redpanda Cloud; use "
         "a user of the cluster with SCRAM-SHA-512"
@@ -50,7 +54,8 @@ SASL_FIELD: Final = Field(
             "string",
             "SASL mechanism; `none` or empty for no SASL.",
             default=NONE,
-            options=(*_MECHANISMS, ""),
+            options=(*_MECHANISMS, "GSSAPI", ""),
+            check=_UNAVAILABLE_MECHANISMS.get,
         ),
         Field("user", "string", "The user.", default="", examples=("${USER}",)),
         Field(

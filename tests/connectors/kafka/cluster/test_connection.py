@@ -95,6 +95,7 @@ def test_kafka_python_gets_the_same_settings_and_tries_another_broker_in_time():
             "{seed_brokers: [a], sasl: [{mechanism: AWS_MSK_IAM, aws: {credentials: {id: x}}}]}",
             "sasl.0.aws.credentials: id and secret need each other",
         ),
+        ("{addresses: [a], sasl: {mechanism: GSSAPI}}", "is GSSAPI, for which the wheels"),
         (
             "{seed_brokers: [a], sasl: [{mechanism: REDPANDA_CLOUD_SERVICE_ACCOUNT}]}",
             "only within Redpanda Cloud",

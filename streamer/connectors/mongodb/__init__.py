@@ -1,0 +1,1 @@
+"""MongoDB: the fields of its components, connections, documents and writes."""

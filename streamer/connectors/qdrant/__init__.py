@@ -1,0 +1,1 @@
+"""Qdrant, a database of vectors, by its API over gRPC."""

@@ -42,10 +42,14 @@ buffer:
 pipeline:
   processors:
     - mapping: |
-        root.traffic_light = @window_key
-        root.window_end = @window_end_timestamp
-        root.cars = json("registration_plate").from_all().length()
-        root.passengers = json("passengers").from_all().sum()
+        root = if batch_index() == 0 {
+          {
+            "traffic_light": @window_key,
+            "window_end": @window_end_timestamp,
+            "cars": json("registration_plate").from_all().length(),
+            "passengers": json("passengers").from_all().sum(),
+          }
+        } else { deleted() }
 """
 
 

@@ -83,7 +83,7 @@ def test_with_all_packages_there_is_nothing_to_find(config: Path) -> None:
 
 
 def test_each_is_found_where_it_is_needed(config: Path, hide: Callable[..., None]) -> None:
-    hide("confluent_kafka", "duckdb", "faker", "psycopg", "opentelemetry")
+    hide("kafka", "duckdb", "faker", "psycopg", "opentelemetry")
     there = [(lint.line, lint.column, lint.code) for lint in lint_config(config)]
     assert there == [
         (line, column, "missing_package")
@@ -91,7 +91,7 @@ def test_each_is_found_where_it_is_needed(config: Path, hide: Callable[..., None
     ]
     texts = [f"{lint.message}; {lint.suggestion}" for lint in lint_config(config)]
     assert texts[0] == (
-        "input kafka needs the package confluent_kafka, which is not installed here; "
+        "input kafka needs the package kafka, which is not installed here; "
         "pip install 'spark-streamer[kafka]'"
     )
     assert texts[1].startswith("buffer tumbling_window with the field retention needs the package")
@@ -137,15 +137,15 @@ def test_a_value_that_only_the_package_can_check_is_no_finding_of_its_own(
 
 
 def test_run_refuses_what_lint_may_leave_out(config: Path, hide: Callable[..., None]) -> None:
-    hide("confluent_kafka")
+    hide("kafka")
     assert lint_config(config, options=LintOptions(packages=False)) == ()
     for chilled in (False, True):
-        with pytest.raises(ConfigError, match="input kafka needs the package confluent_kafka"):
+        with pytest.raises(ConfigError, match="input kafka needs the package kafka"):
             load_config(config, chilled=chilled)
 
 
 def test_a_comment_silences_lint_and_not_a_run(config: Path, hide: Callable[..., None]) -> None:
-    hide("confluent_kafka")
+    hide("kafka")
     config.write_text(CONFIG.replace("kafka:", "kafka: # streamer:ignore missing_package", 1))
     assert lint_config(config, options=LintOptions(thorough=True)) == ()
     with pytest.raises(ConfigError):
@@ -156,18 +156,18 @@ def test_a_comment_silences_lint_and_not_a_run(config: Path, hide: Callable[...,
 def test_commands_say_it(
     command: str, config: Path, hide: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hide("confluent_kafka")
+    hide("kafka")
     assert invoke([*command.split(), str(config)]) == 1
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"{config}(2,3) input kafka needs the package confluent_kafka")
+    assert err.startswith(f"{config}(2,3) input kafka needs the package kafka")
     assert "pip install 'spark-streamer[kafka]'" in err
 
 
 def test_lint_may_leave_it_out(
     config: Path, hide: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hide("confluent_kafka")
+    hide("kafka")
     assert invoke(["lint", "--skip-package-check", str(config)]) == 0
     assert capsys.readouterr() == ("", "")
 

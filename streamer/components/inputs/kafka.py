@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection_fields import (
     KAFKA_CONNECTION,
-    PACKAGES,
     RACK_ID,
+    READER_PACKAGES,
     connection_problems,
     read_connection,
 )
@@ -131,7 +131,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=PACKAGES,
+    requires=READER_PACKAGES,
 )
 
 

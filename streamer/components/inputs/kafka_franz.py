@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from streamer.connectors.kafka.cluster.connection_fields import SEED_PACKAGES, seed_connection
+from streamer.connectors.kafka.cluster.connection_fields import (
+    SEED_READER_PACKAGES,
+    seed_connection,
+)
 from streamer.connectors.kafka.input.explain import explain_input
 from streamer.connectors.kafka.input.franz_input import (
     SEED_READING,
@@ -80,7 +83,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=SEED_PACKAGES,
+    requires=SEED_READER_PACKAGES,
 )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.kafka.cluster.connection_fields import SEED_PACKAGES
+from streamer.connectors.kafka.cluster.connection_fields import PACKAGES
 from streamer.connectors.kafka.input.explain import explain_input
 from streamer.connectors.kafka.input.franz_input import (
     SEED_READING,
@@ -72,7 +72,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=SEED_PACKAGES,
+    requires=PACKAGES,
 )
 
 

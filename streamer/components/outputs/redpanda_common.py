@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.kafka.cluster.connection_fields import SEED_PACKAGES
+from streamer.connectors.kafka.cluster.connection_fields import PACKAGES
 from streamer.connectors.kafka.output.delivery_fields import GUARANTEE_FIELDS
 from streamer.connectors.kafka.output.franz_output import (
     franz_output,
@@ -43,7 +43,7 @@ SPEC: Final = Spec(
         ),
     ),
     categories=("Services",),
-    requires=SEED_PACKAGES,
+    requires=PACKAGES,
 )
 
 

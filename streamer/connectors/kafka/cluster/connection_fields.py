@@ -37,12 +37,16 @@ CONNECT_TIMEOUT: Final = "connect_timeout"
 KEEP_ALIVE: Final = "keep_alive"
 USER_TIMEOUT: Final = "tcp_user_timeout"
 
-PACKAGES: Final = (Package("kafka"), Package("confluent_kafka"))
-SEED_PACKAGES: Final = (
-    *PACKAGES,
-    Package("boto3", SASL, is_needed_by=uses_msk, setting=f"sasl.mechanism: {AWS_MSK_IAM}"),
+READER_PACKAGES: Final = (Package("kafka"),)
+PACKAGES: Final = (*READER_PACKAGES, Package("confluent_kafka"))
+"""What inputs need, and what all others do: outputs, and those with a section `redpanda`."""
+
+_MSK_PACKAGE: Final = Package(
+    "boto3", SASL, is_needed_by=uses_msk, setting=f"sasl.mechanism: {AWS_MSK_IAM}"
 )
-"""What all components need that have these fields."""
+SEED_READER_PACKAGES: Final = (*READER_PACKAGES, _MSK_PACKAGE)
+SEED_PACKAGES: Final = (*PACKAGES, _MSK_PACKAGE)
+"""The same of those that have `seed_brokers`."""
 
 
 def brokers_of(addresses: Iterable[str]) -> tuple[str, ...]:

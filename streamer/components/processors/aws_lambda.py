@@ -93,6 +93,7 @@ SPEC: Final = Spec(
             "          }\n",
         ),
     ),
+    begin={"function": "enrich"},
     categories=("Integration", "AWS"),
     delivery="calls are repeated when a micro-batch is replayed",
     requires=PACKAGES,

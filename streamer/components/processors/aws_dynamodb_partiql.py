@@ -88,7 +88,7 @@ SPEC: Final = Spec(
             "  processors:\n"
             "    - aws_dynamodb_partiql:\n"
             "        query: \"INSERT INTO footable VALUE {'id': ?, 'name': ?}\"\n"
-            "        args_mapping: 'root = [ { \"S\": this.id }, { \"S\": this.name } ]'\n"
+            '        args_mapping: \'root = [ { "S": this.id }, { "S": this.name } ]\'\n'
             "        region: eu-west-1\n",
         ),
     ),

@@ -2,8 +2,8 @@
 
 A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` and a function
 `build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
-To add one, add its name to `component_names`. Modules are imported when a config first names them, so that the
-command line starts fast however long the list grows.
+To add one, add its name to `component_names`. Modules are imported when a config first names
+them, so that the command line starts fast however long the list grows.
 """
 
 from __future__ import annotations

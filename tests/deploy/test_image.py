@@ -26,8 +26,8 @@ _WRITABLE = {"/data", "/tmp", "/var/tmp", "/run/lock"}
 
 _MOST = 2050
 """Megabytes that the image may have: Spark is 450 of them, Java's archive of classes 180, tables of
-Delta Lake and Iceberg 200, databases that few have (SQL Server, Oracle) 70, WebAssembly 30, Python's
-other packages most of the rest."""
+Delta Lake and Iceberg 200, databases that few have (SQL Server, Oracle) 70, WebAssembly 30, other
+packages of Python most of the rest."""
 
 
 def files(image: Image) -> Iterator[Path]:

@@ -66,6 +66,8 @@ class ParquetOutput:
         Raises:
             SendError: some messages are no rows; its `errors` say which.
         """
+        if self._directory.static is not None and not self.success_file:
+            return [(self._directory.static, self._encoder.encode(batch))] if batch else []
         by_directory: dict[str, list[int]] = {}
         completed: dict[str, bytes] = {}
         errors: dict[int, str] = {}

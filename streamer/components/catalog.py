@@ -43,6 +43,7 @@ _WINDOWING: Final = "Windowing"
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
+        "aws_cloudwatch_logs",
         "aws_kinesis",
         "aws_sqs",
         "batched",

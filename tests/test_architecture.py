@@ -76,7 +76,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         "ai",
         "qdrant",
     ),
-    "components": (COMPONENT_KINDS, "catalog"),
+    "components": (COMPONENT_KINDS, "component_names", "catalog"),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),

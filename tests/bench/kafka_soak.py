@@ -143,6 +143,9 @@ def _read(run: Product) -> int:
 
 
 def _tell_minute(minute: int, run: Product, rate: float, behind: int) -> None:
+    if run.process.poll() is not None:
+        said = "\n  ".join(run.troubles[-20:])
+        raise RuntimeError(f"the program ended with {run.process.returncode}\n  {said}")
     now = time.time()
     cpu = run.tree.cpu_at(now - 1) - run.tree.cpu_at(now - 61)
     own = run.process.pid

@@ -23,7 +23,7 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 SUBSCRIPTION: Final = "subscription"
 MAX_OUTSTANDING: Final = "max_outstanding_messages"
@@ -48,7 +48,7 @@ SPEC: Final = Spec(
     ),
     fields=(
         *PUBSUB_FIELDS,
-        Field(SUBSCRIPTION, "string", "The subscription."),
+        Field(SUBSCRIPTION, "string", "The subscription.", access=Access.REMOTE),
         Field("sync", "bool", "Has no effect: messages are always pulled.", default=False),
         Field(
             MAX_OUTSTANDING,

@@ -145,6 +145,7 @@ SPEC: Final = Spec(
             SCHEMA,
             "string",
             "The schema of the tables; in double quotes where it has capital letters.",
+            access=Access.REMOTE,
             check=name_problem,
             examples=("public",),
         ),

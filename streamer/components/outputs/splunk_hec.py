@@ -55,7 +55,8 @@ _REMOVED: Final = {
 
 
 def _event_field(name: str, description: str) -> Field:
-    return Field(name, "string", f"{description} Empty for that of the message.", default="")
+    text = f"{description} Empty for that of the message."
+    return Field(name, "string", text, default="", access=Access.NONE)
 
 
 SPEC: Final = Spec(

@@ -34,7 +34,7 @@ from streamer.core.execution import Execution
 from streamer.core.json.parse import parse_json
 from streamer.core.message import Batch, Message
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
 PROMPT: Final = "prompt"
@@ -94,6 +94,7 @@ SPEC: Final = Spec(
             JSON_SCHEMA,
             "string",
             "The JSON schema of the answer, as JSON.",
+            access=Access.NONE,
             optional=True,
             check=schema_problem,
         ),

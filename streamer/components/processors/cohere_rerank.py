@@ -19,7 +19,7 @@ from streamer.core.message import Message
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.mapping_query import query_value
 from streamer.sdk.processing.per_message import PerMessageProcessor
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
+from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 QUERY: Final = "query"
 DOCUMENTS: Final = "documents"
@@ -41,7 +41,7 @@ SPEC: Final = Spec(
     ),
     fields=(
         *client_fields("rerank-v3.5"),
-        Field(QUERY, "string", "The query.", interpolated=True),
+        Field(QUERY, "string", "The query.", interpolated=True, access=Access.NONE),
         Field(
             DOCUMENTS,
             "string",

@@ -114,7 +114,7 @@ SPEC: Final = Spec(
             default=(),
             shape="array",
             children=(
-                Field("module", "string", "A module."),
+                Field("module", "string", "A module.", access=Access.NONE),
                 Field("url", "string", "The registry.", access=Access.ADDRESS, default=""),
                 Field("api_key", "string", "A key of the registry.", secret=True, default=""),
                 Field("version", "string", "The module's version.", default=""),

@@ -26,7 +26,9 @@ _PROPERTIES: Final = Field(
     default={},
     children=(
         Field("type", "string", "JSON type of the parameter.", examples=("string", "number")),
-        Field("description", "string", "Meaning of the parameter, for the model."),
+        Field(
+            "description", "string", "Meaning of the parameter, for the model.", access=Access.NONE
+        ),
         Field(
             "enum",
             "string",
@@ -45,8 +47,8 @@ TOOLS_FIELD: Final = Field(
     default=(),
     shape="array",
     children=(
-        Field(NAME, "string", "The name of the tool."),
-        Field(DESCRIPTION, "string", "What the tool does, for the model."),
+        Field(NAME, "string", "The name of the tool.", access=Access.NONE),
+        Field(DESCRIPTION, "string", "What the tool does, for the model.", access=Access.NONE),
         Field(
             PARAMETERS,
             "object",

@@ -89,6 +89,7 @@ CATALOG_FIELD: Final = Field(
             "The name by which a catalog in a database tells its tables from those of others. "
             "Readers need the same.",
             default="default",
+            access=Access.NONE,
             advanced=True,
         ),
         _text(

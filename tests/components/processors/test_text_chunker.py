@@ -44,11 +44,11 @@ class TestRecursiveCharacter:
         ("text", "fields", "expected"),
         [
             (
-                "\u54c8\u91cc\u68ee\n\u5f88\u9ad8\u5174\u9047\u89c1\u4f60\n\u6b22\u8fce\u6765\u4e2d",
+                "\u6865\u4e0a\n\u4e94\u8f86\u7ea2\u8272\u8f66\n\u5317\u8def\u4e0b\u96e8",
                 {"chunk_size": 10, "chunk_overlap": 0, "separators": ["\n\n", "\n", " "]},
                 [
-                    "\u54c8\u91cc\u68ee\n\u5f88\u9ad8\u5174\u9047\u89c1\u4f60",
-                    "\u6b22\u8fce\u6765\u4e2d",
+                    "\u6865\u4e0a\n\u4e94\u8f86\u7ea2\u8272\u8f66",
+                    "\u5317\u8def\u4e0b\u96e8",
                 ],
             ),
             (
@@ -136,8 +136,8 @@ LISTS = """
         - [At night](#night)
 """
 
-TABLE = "| Syntax      | Description |\n| --- | --- |\n| Header | Title |\n| Paragraph | Text |"
-HEAD = "| Syntax | Description |\n| --- | --- |\n"
+TABLE = "| Lane      | Cars |\n| --- | --- |\n| left | twelve |\n| right | none at all |"
+HEAD = "| Lane | Cars |\n| --- | --- |\n"
 
 
 class TestMarkdown:
@@ -174,7 +174,7 @@ class TestMarkdown:
                     "  - [Red](#red-lights)\n    - [At night](#night)",
                 ],
             ),
-            (TABLE, {}, [f"{HEAD}| Header | Title |", f"{HEAD}| Paragraph | Text |"]),
+            (TABLE, {}, [f"{HEAD}| left | twelve |", f"{HEAD}| right | none at all |"]),
             ("1. a\n\n2. b\n3. c", {}, ["1. a\n2. b\n3. c"]),
             ("> # x\n> a\n>\n> - b", {}, ["> # x\n> a\n> - b"]),
             ("text:\n```go\nfunc main() {}\n```", {}, ["text:"]),

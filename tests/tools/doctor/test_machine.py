@@ -199,7 +199,10 @@ def test_an_extra_that_is_missing_says_what_it_is_for() -> None:
     found = {one.name: one for one in packages.check_extras(lambda name: name != "psycopg")}
     sql = found["extra sql"]
     assert (sql.severity, sql.remedy) == ("none", "pip install 'spark-streamer[sql]'")
-    assert sql.detail == "not installed (psycopg): everything whose name begins with sql"
+    assert sql.detail == (
+        "not installed (psycopg): everything whose name begins with sql, and the inputs mysql_cdc "
+        "and postgres_cdc"
+    )
     assert found["extra redis"].severity == Severity.OK
 
 

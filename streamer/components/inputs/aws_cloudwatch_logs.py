@@ -52,8 +52,8 @@ def _limit_problem(limit: int) -> str | None:
 
 
 def _streams_problem(names: Any) -> str | None:
-    found = len(names)
-    return None if found <= _MAX_STREAMS else f"has {found} names; expected at most {_MAX_STREAMS}"
+    count = len(names)
+    return None if count <= _MAX_STREAMS else f"has {count} names; expected at most {_MAX_STREAMS}"
 
 
 def _period_problem(period: int) -> str | None:

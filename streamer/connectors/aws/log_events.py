@@ -52,15 +52,15 @@ class EventWindow:
             events: a page of an answer, as boto3 gives them, in the order of their times.
             now_ms: ms since 1970. Events may have times in the future: they move nothing.
         """
-        found = []
+        taken = []
         for event in events:
             same_time = self._read.setdefault(_time_of(event), set())
             digest = _digest(event)
             if digest not in same_time:
                 same_time.add(digest)
-                found.append(event)
+                taken.append(event)
         self._forget(now_ms)
-        return found
+        return taken
 
     def _forget(self, now_ms: int) -> None:
         if not self._read:

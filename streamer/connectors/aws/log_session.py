@@ -129,8 +129,8 @@ class LogReader:
             for events in self._pages(window.start_ms):
                 if not self._session.is_connected:
                     self._session.set_connected()
-                found = window.take(events, _now_ms())
-                if context.stopping or (found and not self._write(found, window)):
+                taken = window.take(events, _now_ms())
+                if context.stopping or (taken and not self._write(taken, window)):
                     return
             context.wait(self._interval_s)
 

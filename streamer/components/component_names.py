@@ -12,6 +12,7 @@ from streamer.sdk.spec import Kind
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
+        "aws_cloudwatch_logs",
         "aws_kinesis",
         "aws_sqs",
         "batched",

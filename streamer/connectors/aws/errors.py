@@ -34,6 +34,14 @@ _ABSENT_CODES: Final = frozenset(
     )
 )
 
+THROTTLED: Final = frozenset(
+    (
+        *("ProvisionedThroughputExceededException", "LimitExceededException"),
+        *("KMSThrottlingException", "ThrottlingException", "Throttling"),
+    )
+)
+"""Codes of a service that is to be asked again later."""
+
 
 class AwsError(StreamerError):
     """A request was not answered, or was refused.

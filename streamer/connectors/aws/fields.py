@@ -24,6 +24,12 @@ ROLE_EXTERNAL_ID: Final = "role_external_id"
 PACKAGES: Final = (Package("boto3"),)
 """What all components need that have these fields."""
 
+TESTED: Final = (
+    "It was tested with moto, a simulated AWS, and not with AWS itself. moto takes all "
+    "credentials, so an answer of AWS to wrong ones was not tried."
+)
+"""The part of a page that says what a component was tested with."""
+
 
 def http_url_problem(text: str) -> str | None:
     """Return what is wrong with a URL of AWS; an empty one is none."""

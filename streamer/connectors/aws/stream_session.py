@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from streamer.connectors.aws.client import AwsClient
-from streamer.connectors.aws.errors import AwsError
+from streamer.connectors.aws.errors import THROTTLED, AwsError
 from streamer.connectors.aws.streams import (
     BEGINNING,
     ENDED,
@@ -42,10 +42,6 @@ _QUIET_S: Final = 1.0
 """Seconds after which a shard is asked again that had nothing."""
 _BUSY_S: Final = 0.2
 """Seconds between requests for records of a shard: Kinesis answers five in a second."""
-_THROTTLED: Final = (
-    *("ProvisionedThroughputExceededException", "LimitExceededException"),
-    *("KMSThrottlingException", "ThrottlingException"),
-)
 
 
 class StreamInput:
@@ -146,7 +142,7 @@ class _ShardReader:
             self._iterator = None
             if error.code == "ExpiredIteratorException":
                 return _Answer((), position, 0.0)
-            if error.code in _THROTTLED:
+            if error.code in THROTTLED:
                 return _Answer((), position, _QUIET_S)
             raise
         self._iterator = answer.get("NextShardIterator")

@@ -63,6 +63,11 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "shards by itself.",
         "Positions in DynamoDB are not taken over: the first start follows start_from_oldest.",
     ),
+    (Kind.INPUT, "aws_cloudwatch_logs"): (
+        "cloudwatch_positions",
+        "The input aws_cloudwatch_logs goes on behind what it has read; Redpanda Connect begins at "
+        "start_time at every start.",
+    ),
     (Kind.INPUT, "aws_sqs"): (
         "sqs_deletion",
         "The input aws_sqs deletes messages when they are on the disk; Benthos does when they are "

@@ -74,8 +74,8 @@ class DeltaClient:
         return None if table is None else normalize_schema(pa.schema(table.schema().to_arrow()))
 
     def find_committed(self, writer: str) -> int:
-        """Return the newest micro-batch that a writer has committed; -1 for none."""
-        table = self._open()
+        """Return the newest micro-batch that a writer has committed; see `TableClient`."""
+        table = self._table or self._open()
         if table is None:
             return -1
         with self._translate_errors():

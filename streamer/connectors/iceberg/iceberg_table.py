@@ -7,6 +7,7 @@ micro-batch that may have been committed is committed again.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,8 +85,8 @@ class IcebergClient:
         return None if table is None else normalize_schema(table.schema().as_arrow())
 
     def find_committed(self, writer: str) -> int:
-        """Return the newest micro-batch that a writer has committed; -1 for none."""
-        table = self._open()
+        """Return the newest micro-batch that a writer has committed; see `TableClient`."""
+        table = self._table or self._open()
         return -1 if table is None else int(table.properties.get(_COMMITTED_PREFIX + writer, -1))
 
     def commit(self, commit: TableCommit) -> None:
@@ -163,6 +164,9 @@ class IcebergClient:
 
     def _open(self) -> Table | None:
         """Return the table as it is now; None where there is none."""
+        if self._catalog is None and self._is_catalog_missing():
+            # Opening it would make the file, which a check must not.
+            return None
         with self._translate_errors():
             try:
                 if self._table is None:
@@ -172,6 +176,11 @@ class IcebergClient:
             except (NoSuchTableError, NoSuchNamespaceError):
                 self._table = None
             return self._table
+
+    def _is_catalog_missing(self) -> bool:
+        """Return whether the catalog is a file that is not there yet."""
+        scheme, _, path = self._properties.get("uri", "").partition(":///")
+        return scheme == "sqlite" and not os.path.exists(path)
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

@@ -42,7 +42,10 @@ class TableClient(Protocol):
         """Return the columns as they are now; None where there is no table yet."""
 
     def find_committed(self, writer: str) -> int:
-        """Return the newest micro-batch that a writer has committed; -1 for none."""
+        """Return the newest micro-batch that a writer has committed; -1 for none.
+
+        As the table was when it was looked at last, by this client.
+        """
 
     def commit(self, commit: TableCommit) -> None:
         """Commit a micro-batch: all rows are seen at once, with the number of the micro-batch.

@@ -9,13 +9,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
-from streamer.core.disk import sync_data, sync_directory
+from streamer.core.disk import sync_data
 from streamer.core.permissions import ALL, Permissions
 from streamer.engine.driver.dynamic_output_writer import DynamicOutputWriter
 from streamer.engine.driver.file_routes import RefusedRoutesError, draft_path, explain_unusable
 from streamer.engine.driver.http_output_writer import HttpOutputWriter
 from streamer.engine.driver.inproc_writer import InprocWriter
 from streamer.engine.driver.journal import FileJournal
+from streamer.engine.driver.success_files import list_success_files, make_success_files
 from streamer.engine.report.result_frame import Frame
 from streamer.plan import Plan
 from streamer.sdk.input.input_context import InputContext
@@ -82,7 +83,9 @@ class FileWriter:
             refused = [(frame, why) for frame in frames if (why := problems[frame.route])]
             frames = [frame for frame in frames if not problems[frame.route]]
         if frames:
-            self._write(batch, frames, self._list_marks(marks, frames))
+            written = {posixpath.dirname(frame.route) for frame in frames}
+            routes = (frame.route for frame in marks)
+            self._write(batch, frames, list_success_files(routes, written, self._permissions))
         if refused:
             raise RefusedRoutesError(refused)
 
@@ -91,19 +94,11 @@ class FileWriter:
         named = bool(self._success_file) and posixpath.basename(frame.route) == self._success_file
         return named and not frame.body
 
-    def _list_marks(self, marks: Sequence[Frame], frames: Sequence[Frame]) -> list[str]:
-        """Return the success files of directories that something is written to, each once."""
-        written = {posixpath.dirname(frame.route) for frame in frames}
-        routes = dict.fromkeys(frame.route for frame in marks)
-        return [
-            self._permissions.file(route) for route in routes if posixpath.dirname(route) in written
-        ]
-
     def _write(self, batch: int, frames: Sequence[Frame], marks: Sequence[str]) -> None:
         if not self._append:
             for frame in frames:
                 _replace(self._permissions.file(frame.route), frame.body)
-            _make_marks(marks)
+            make_success_files(marks)
             return
         by_file: dict[str, list[bytes]] = {}
         for frame in frames:
@@ -112,7 +107,7 @@ class FileWriter:
         try:
             for path, bodies in by_file.items():
                 _append(path, bodies)
-            _make_marks(marks)
+            make_success_files(marks)
         except OSError:
             self._journal.roll_back()
             raise
@@ -182,7 +177,7 @@ def make_writers(
 
             return ParquetWriter(
                 plan.context().build(output).output,
-                journal.with_name(journal.name.replace("files", "parquet", 1)),
+                journal,
                 lambda: f"streamer-{stream()}-{output.path}",
                 output.permissions,
             )
@@ -220,18 +215,6 @@ def _append(path: str, bodies: list[bytes]) -> None:
         file.writelines(bodies)
         file.flush()
         sync_data(file.fileno())
-
-
-def _make_marks(paths: Sequence[str]) -> None:
-    """Make empty files, after what stands beside them is on the disk."""
-    for path in paths:
-        directory = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            sync_directory(directory)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
-            sync_directory(directory)
-        finally:
-            os.close(directory)
 
 
 def _replace(path: str, body: bytes) -> None:

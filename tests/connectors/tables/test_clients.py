@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from streamer.connectors.iceberg.iceberg_table import IcebergClient
 from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
 from streamer.core.errors import StreamerError
 from tests.connectors.tables.table_kinds import (
@@ -117,6 +118,12 @@ def test_what_is_special_to_a_format(kind: TableKind, tmp_path: Path) -> None:
             make_delta(tmp_path, partition_by=["m"]).check()
         return
     assert make_iceberg(tmp_path).explain_name("a.b") == "it has a dot in it"
+    catalog = IcebergClient(
+        ("default", {"type": "sql", "uri": f"sqlite:///{tmp_path}/new.db", "warehouse": "."}),
+        *("demo", "rows"),
+    )
+    assert "is not there yet" in catalog.check()
+    assert not (tmp_path / "new.db").exists()
     make_iceberg(tmp_path).commit(commit(5, "name", n=[1]))
     table = open_catalog(tmp_path).load_table("demo.rows")
     assert table.properties == {"streamer.committed.name": "5"}

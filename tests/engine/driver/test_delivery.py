@@ -87,9 +87,9 @@ def test_a_directory_is_marked_once_what_is_written_there_is_on_the_disk(
 ):
     file, mark = tmp_path / "10" / "f", tmp_path / "10" / "_SUCCESS"
     synced = []
-    for name in ("sync_data", "sync_directory"):
+    for name in ("writers.sync_data", "success_files.sync_directory"):
         monkeypatch.setattr(
-            f"streamer.engine.driver.writers.{name}", lambda fd: synced.append(mark.exists())
+            f"streamer.engine.driver.{name}", lambda fd: synced.append(mark.exists())
         )
     writer = FileWriter(tmp_path / "journal", append, varies=True, success_file="_SUCCESS")
     # The mark of one shard comes before the messages of another.

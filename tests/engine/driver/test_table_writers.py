@@ -30,6 +30,7 @@ from streamer.engine.driver.parquet_writer import ParquetWriter
 from streamer.engine.driver.table_writer import TableWriter
 from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.sdk.output.protocols import Encoder, encode_batch
+from streamer.spark.checkpoint.checkpoint import Checkpoint
 from tests.connectors.tables.table_kinds import KINDS, TableKind
 
 EX = Execution(lambda: 0)
@@ -173,13 +174,15 @@ class TestTables:
 
 
 class TestParquet:
-    def open(self, directory: Path, **options: Any) -> tuple[ParquetOutput, ParquetWriter]:
+    def open(
+        self, directory: Path, name: str = "w", **options: Any
+    ) -> tuple[ParquetOutput, ParquetWriter]:
         path = MessagePath(
             compile_interpolation(f"{directory}/rows/k=${{! this.k }}"), is_directory=True
         )
         output = ParquetOutput(path, schema_of(v="double"), **options)
-        record = directory / "parquet.json"
-        return output, ParquetWriter(output, record, lambda: "w", ALL)
+        journal = directory / "files.json"
+        return output, ParquetWriter(output, journal, lambda: name, ALL)
 
     def read(self, directory: Path) -> list[tuple[str, Any]]:
         rows = []
@@ -244,10 +247,21 @@ class TestParquet:
         ]
         assert self.read(tmp_path) == [("k=a", 1.0), ("k=b", 3.0)]
 
+    def test_a_new_beginning_leaves_the_files_of_the_run_before(self, tmp_path: Path) -> None:
+        """Micro-batches are numbered anew: the first one is no replay of the one before."""
+        checkpoint = Checkpoint(tmp_path)
+        output, writer = self.open(tmp_path)
+        writer.write(0, frames_of(output, [{"k": "a", "v": 1, "n": 1}]))
+        checkpoint.write_record({"finished": True})
+        assert checkpoint.clear_finished_run()
+        output, writer = self.open(tmp_path, "again")
+        writer.write(0, frames_of(output, [{"k": "a", "v": 2, "n": 2.5}]))
+        assert self.read(tmp_path) == [("k=a", 1.0), ("k=a", 2.0)]
+
     def test_a_record_that_is_damaged_is_told(self, tmp_path: Path) -> None:
         output, writer = self.open(tmp_path)
         writer.write(0, frames_of(output, [{"k": "a", "v": 1}]))
-        record = tmp_path / "parquet.json"
+        record = tmp_path / "files.json"
         record.write_text(record.read_text().replace("000.parquet", "001.parquet"))
         with pytest.raises(StreamerError, match="is damaged"):
             self.open(tmp_path)

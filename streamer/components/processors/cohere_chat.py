@@ -17,7 +17,17 @@ from streamer.connectors.ai.chat import (
     ChatProcessor,
     ToolCall,
 )
-from streamer.connectors.ai.cohere import MODEL, PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.cohere import PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.key_client import MODEL
+from streamer.connectors.ai.prompt_fields import (
+    MAX_TOKENS_FIELD,
+    PROMPT,
+    PROMPT_FIELD,
+    SYSTEM_PROMPT,
+    setting_field,
+    stop_field,
+    system_prompt_field,
+)
 from streamer.connectors.ai.response_schema import (
     JSON_SCHEMA,
     RESPONSE_FORMAT,
@@ -37,8 +47,6 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
-PROMPT: Final = "prompt"
-SYSTEM_PROMPT: Final = "system_prompt"
 MAX_TOOL_CALLS: Final = "max_tool_calls"
 
 _SETTINGS: Final = {
@@ -51,10 +59,6 @@ _SETTINGS: Final = {
     "stop": "stop_sequences",
 }
 """Fields whose values are sent as they are, and their names in a request."""
-
-
-def _setting(name: str, kind: str, description: str, *, advanced: bool = True) -> Field:
-    return Field(name, kind, description, optional=True, advanced=advanced)
 
 
 SPEC: Final = Spec(
@@ -73,22 +77,10 @@ SPEC: Final = Spec(
     ),
     fields=(
         *client_fields("command-a-03-2025", "command-r-plus", "command-r"),
-        Field(
-            PROMPT,
-            "string",
-            "What the model is asked. Without it, the message.",
-            optional=True,
-            interpolated=True,
-        ),
-        Field(
-            SYSTEM_PROMPT,
-            "string",
-            "What the model is told beforehand.",
-            optional=True,
-            interpolated=True,
-        ),
-        _setting("max_tokens", "int", "Maximum number of tokens of an answer.", advanced=False),
-        _setting("temperature", "float", "Randomness of answers.", advanced=False),
+        PROMPT_FIELD,
+        system_prompt_field(),
+        MAX_TOKENS_FIELD,
+        setting_field("temperature", "float", "Randomness of answers.", advanced=False),
         RESPONSE_FORMAT_FIELD,
         Field(
             JSON_SCHEMA,
@@ -99,18 +91,11 @@ SPEC: Final = Spec(
             check=schema_problem,
         ),
         schema_registry_field(names=False),
-        _setting("top_p", "float", "Share of likely tokens that are taken into account."),
-        _setting("frequency_penalty", "float", "From 0 to 1: high values repeat words less."),
-        _setting("presence_penalty", "float", "From 0 to 1: high values change topics more."),
-        _setting("seed", "int", "Seed: the same one gives the same answers, mostly."),
-        Field(
-            "stop",
-            "string",
-            "Texts at which an answer ends.",
-            optional=True,
-            advanced=True,
-            shape="array",
-        ),
+        setting_field("top_p", "float", "Share of likely tokens that are taken into account."),
+        setting_field("frequency_penalty", "float", "From 0 to 1: high values repeat words less."),
+        setting_field("presence_penalty", "float", "From 0 to 1: high values change topics more."),
+        setting_field("seed", "int", "Seed: the same one gives the same answers, mostly."),
+        stop_field("Texts at which an answer ends."),
         Field(
             MAX_TOOL_CALLS,
             "int",

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamer.connectors.ai.cohere import MODEL, PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.cohere import PROBE_PATH, client_fields, make_client
 from streamer.connectors.ai.embeddings import EMBEDDING_TIMEOUT_S, EmbeddingProcessor
 from streamer.connectors.ai.errors import ModelError
+from streamer.connectors.ai.key_client import MODEL
+from streamer.connectors.ai.prompt_fields import TEXT_MAPPING, TEXT_MAPPING_FIELD
 from streamer.connectors.ai.texts import FieldBytes
 from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
-TEXT_MAPPING: Final = "text_mapping"
 INPUT_TYPE: Final = "input_type"
 DIMENSIONS: Final = "dimensions"
 
@@ -40,14 +41,7 @@ SPEC: Final = Spec(
     ),
     fields=(
         *client_fields("embed-english-v3.0", "embed-multilingual-v3.0", "embed-v4.0"),
-        Field(
-            TEXT_MAPPING,
-            "string",
-            "A mapping that gives the text. Without it, the message.",
-            optional=True,
-            mapping=True,
-            examples=("root = this.text",),
-        ),
+        TEXT_MAPPING_FIELD,
         Field(
             INPUT_TYPE,
             "string",

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_mapping
 from streamer.bloblang.golib.text import to_text
-from streamer.connectors.ai.cohere import MODEL, PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.cohere import PROBE_PATH, client_fields, make_client
 from streamer.connectors.ai.errors import ModelError
+from streamer.connectors.ai.key_client import MODEL
 from streamer.connectors.ai.texts import FieldText
 from streamer.connectors.http_client.json_client import ApiError, JsonClient
 from streamer.core.errors import MessageError

@@ -26,6 +26,19 @@ from streamer.connectors.ai.ollama import (
     runner_options,
     server_problems,
 )
+from streamer.connectors.ai.prompt_fields import (
+    HISTORY,
+    HISTORY_FIELD,
+    IMAGE,
+    IMAGE_FIELD,
+    MAX_TOKENS_FIELD,
+    PROMPT,
+    PROMPT_FIELD,
+    SYSTEM_PROMPT,
+    setting_field,
+    stop_field,
+    system_prompt_field,
+)
 from streamer.connectors.ai.texts import FieldText, optional_bytes, optional_text, read_history
 from streamer.connectors.ai.tools import (
     TOOLS,
@@ -41,12 +54,8 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
-PROMPT: Final = "prompt"
-SYSTEM_PROMPT: Final = "system_prompt"
-IMAGE: Final = "image"
 RESPONSE_FORMAT: Final = "response_format"
 SAVE_PROMPT_METADATA: Final = "save_prompt_metadata"
-HISTORY: Final = "history"
 MAX_TOOL_CALLS: Final = "max_tool_calls"
 
 _OPTIONS: Final = {
@@ -62,10 +71,6 @@ _OPTIONS: Final = {
     "stop": "stop",
 }
 """Fields that are options of the model, and their names in a request."""
-
-
-def _option(name: str, kind: str, description: str, *, advanced: bool = True) -> Field:
-    return Field(name, kind, description, optional=True, advanced=advanced)
 
 
 SPEC: Final = Spec(
@@ -84,29 +89,9 @@ SPEC: Final = Spec(
     ),
     fields=(
         model_field("llama3.1", "gemma2", "qwen2", "phi3"),
-        Field(
-            PROMPT,
-            "string",
-            "What the model is asked. Without it, the message.",
-            optional=True,
-            interpolated=True,
-        ),
-        Field(
-            SYSTEM_PROMPT,
-            "string",
-            "What the model is told beforehand.",
-            optional=True,
-            advanced=True,
-            interpolated=True,
-        ),
-        Field(
-            IMAGE,
-            "string",
-            "A mapping that gives an image to send with the prompt, as bytes.",
-            optional=True,
-            mapping=True,
-            examples=('root = this.image.decode("base64")',),
-        ),
+        PROMPT_FIELD,
+        system_prompt_field(advanced=True),
+        IMAGE_FIELD,
         Field(
             RESPONSE_FORMAT,
             "string",
@@ -114,37 +99,23 @@ SPEC: Final = Spec(
             default="text",
             options=("text", "json"),
         ),
-        _option("max_tokens", "int", "Maximum number of tokens of an answer.", advanced=False),
-        _option("temperature", "float", "Randomness of answers.", advanced=False),
-        _option("num_keep", "int", "Tokens of the prompt that are kept when it is cut."),
-        _option("seed", "int", "Seed: the same one gives the same answers."),
-        _option("top_k", "int", "Number of likely tokens that are taken into account."),
-        _option("top_p", "float", "Share of likely tokens that are taken into account."),
-        _option("repeat_penalty", "float", "High values repeat words less."),
-        _option("presence_penalty", "float", "High values change topics more."),
-        _option("frequency_penalty", "float", "High values repeat words less."),
-        Field(
-            "stop",
-            "string",
-            "Texts at which an answer ends.",
-            optional=True,
-            advanced=True,
-            shape="array",
-        ),
+        MAX_TOKENS_FIELD,
+        setting_field("temperature", "float", "Randomness of answers.", advanced=False),
+        setting_field("num_keep", "int", "Tokens of the prompt that are kept when it is cut."),
+        setting_field("seed", "int", "Seed: the same one gives the same answers."),
+        setting_field("top_k", "int", "Number of likely tokens that are taken into account."),
+        setting_field("top_p", "float", "Share of likely tokens that are taken into account."),
+        setting_field("repeat_penalty", "float", "High values repeat words less."),
+        setting_field("presence_penalty", "float", "High values change topics more."),
+        setting_field("frequency_penalty", "float", "High values repeat words less."),
+        stop_field("Texts at which an answer ends."),
         Field(
             SAVE_PROMPT_METADATA,
             "bool",
             "True if the message gets the metadata `prompt` and `system_prompt`.",
             default=False,
         ),
-        Field(
-            HISTORY,
-            "string",
-            "A mapping that gives earlier messages of the chat, a list of objects with `role` "
-            "and `content`.",
-            optional=True,
-            mapping=True,
-        ),
+        HISTORY_FIELD,
         Field(
             MAX_TOOL_CALLS,
             "int",

@@ -19,7 +19,21 @@ from streamer.connectors.ai.chat import (
     ToolCall,
 )
 from streamer.connectors.ai.errors import ModelError
-from streamer.connectors.ai.openai import MODEL, PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.key_client import MODEL
+from streamer.connectors.ai.openai import PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.prompt_fields import (
+    HISTORY,
+    HISTORY_FIELD,
+    IMAGE,
+    IMAGE_FIELD,
+    MAX_TOKENS_FIELD,
+    PROMPT,
+    PROMPT_FIELD,
+    SYSTEM_PROMPT,
+    setting_field,
+    stop_field,
+    system_prompt_field,
+)
 from streamer.connectors.ai.response_schema import (
     JSON_SCHEMA,
     RESPONSE_FORMAT,
@@ -53,10 +67,6 @@ from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
-PROMPT: Final = "prompt"
-SYSTEM_PROMPT: Final = "system_prompt"
-HISTORY: Final = "history"
-IMAGE: Final = "image"
 USER: Final = "user"
 
 MAX_TOOL_CALLS: Final = 10
@@ -66,10 +76,6 @@ _SETTINGS: Final = (
     "stop",
 )
 """Fields whose values are sent as they are, under the same name."""
-
-
-def _setting(name: str, kind: str, description: str, *, advanced: bool = True) -> Field:
-    return Field(name, kind, description, optional=True, advanced=advanced)
 
 
 SPEC: Final = Spec(
@@ -91,38 +97,14 @@ SPEC: Final = Spec(
     ),
     fields=(
         *client_fields("gpt-4o", "gpt-4o-mini", "gpt-4", "gpt4-turbo"),
-        Field(
-            PROMPT,
-            "string",
-            "What the model is asked. Without it, the message.",
-            optional=True,
-            interpolated=True,
+        PROMPT_FIELD,
+        system_prompt_field(),
+        HISTORY_FIELD,
+        IMAGE_FIELD,
+        MAX_TOKENS_FIELD,
+        setting_field(
+            "temperature", "float", "Randomness of answers, from 0 to 2.", advanced=False
         ),
-        Field(
-            SYSTEM_PROMPT,
-            "string",
-            "What the model is told beforehand.",
-            optional=True,
-            interpolated=True,
-        ),
-        Field(
-            HISTORY,
-            "string",
-            "A mapping that gives earlier messages of the chat, a list of objects with `role` "
-            "and `content`.",
-            optional=True,
-            mapping=True,
-        ),
-        Field(
-            IMAGE,
-            "string",
-            "A mapping that gives an image to send with the prompt, as bytes.",
-            optional=True,
-            mapping=True,
-            examples=('root = this.image.decode("base64")',),
-        ),
-        _setting("max_tokens", "int", "Maximum number of tokens of an answer.", advanced=False),
-        _setting("temperature", "float", "Randomness of answers, from 0 to 2.", advanced=False),
         Field(
             USER,
             "string",
@@ -156,18 +138,11 @@ SPEC: Final = Spec(
             ),
         ),
         schema_registry_field(names=True),
-        _setting("top_p", "float", "Share of likely tokens that are taken into account."),
-        _setting("frequency_penalty", "float", "From -2 to 2: high values repeat words less."),
-        _setting("presence_penalty", "float", "From -2 to 2: high values change topics more."),
-        _setting("seed", "int", "Seed: the same one gives the same answers, mostly."),
-        Field(
-            "stop",
-            "string",
-            "Up to four texts at which an answer ends.",
-            optional=True,
-            advanced=True,
-            shape="array",
-        ),
+        setting_field("top_p", "float", "Share of likely tokens that are taken into account."),
+        setting_field("frequency_penalty", "float", "From -2 to 2: high values repeat words less."),
+        setting_field("presence_penalty", "float", "From -2 to 2: high values change topics more."),
+        setting_field("seed", "int", "Seed: the same one gives the same answers, mostly."),
+        stop_field("Up to four texts at which an answer ends."),
         TOOLS_FIELD,
     ),
     check=join_checks(response_problems, tool_problems),

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 from streamer.connectors.ai.embeddings import EMBEDDING_TIMEOUT_S, EmbeddingProcessor, request_list
 from streamer.connectors.ai.errors import ModelError
-from streamer.connectors.ai.openai import MODEL, PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.key_client import MODEL
+from streamer.connectors.ai.openai import PROBE_PATH, client_fields, make_client
+from streamer.connectors.ai.prompt_fields import TEXT_MAPPING, TEXT_MAPPING_FIELD
 from streamer.connectors.ai.texts import FieldBytes
 from streamer.core.execution import Execution
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
-TEXT_MAPPING: Final = "text_mapping"
 DIMENSIONS: Final = "dimensions"
 
 _MAX_TEXTS: Final = 256
@@ -40,14 +41,7 @@ SPEC: Final = Spec(
         *client_fields(
             "text-embedding-3-large", "text-embedding-3-small", "text-embedding-ada-002"
         ),
-        Field(
-            TEXT_MAPPING,
-            "string",
-            "A mapping that gives the text. Without it, the message.",
-            optional=True,
-            mapping=True,
-            examples=("root = this.text",),
-        ),
+        TEXT_MAPPING_FIELD,
         Field(
             DIMENSIONS,
             "int",

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
+from streamer.connectors.tables.arrow_streams import decode_batches
 from streamer.connectors.tables.column_inference import merge_types
 from streamer.connectors.tables.column_values import build_column
-from streamer.connectors.tables.rows import TableColumns, build_rows, decode_rows
+from streamer.connectors.tables.rows import TableColumns, build_rows
 from streamer.core.json.parse import parse_json
 
 _STREAM_MARK = b"\xff\xff\xff\xff"
@@ -50,7 +51,7 @@ def collect_rows(
     sources: list[tuple[int, pa.Table]] = []
     for number, body in enumerate(bodies):
         if body.startswith(_STREAM_MARK):
-            sources += ((number, table) for table in decode_rows(body))
+            sources += ((number, table) for table in decode_batches(body))
             continue
         made = build_rows([parse_json(body)], columns)
         refused += [RefusedRow(number, body, why) for why in made.errors.values()]

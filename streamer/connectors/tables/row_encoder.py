@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from streamer.connectors.tables.rows import RowBatch, TableColumns, build_rows, encode_rows
+from streamer.connectors.tables.arrow_streams import encode_batch
+from streamer.connectors.tables.rows import RowBatch, TableColumns, build_rows
 from streamer.core.errors import MessageError
 from streamer.core.json.bulk import parse_batch
 from streamer.core.message import Batch
@@ -55,7 +56,7 @@ class RowEncoder:
         }
         if errors:
             raise SendError(next(iter(errors.values())), errors)
-        return encode_rows(made.rows)
+        return encode_batch(made.rows)
 
     def _build_rows(self, documents: Sequence[Any]) -> RowBatch:
         columns = self._load_columns(False)

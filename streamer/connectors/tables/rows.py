@@ -1,12 +1,8 @@
-"""Rows of a table from messages, and how they travel from a worker to the driver.
-
-They travel as Arrow streams behind one another: what joins bytes on the way need not know them.
-"""
+"""Rows of a table from messages: what fits is a row, and what does not is explained."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -139,23 +135,6 @@ def _explain_fields(
         elif problem := columns.explain_name(name):
             return f"the field {name!r} cannot be a column: {problem}"
     return ""
-
-
-def encode_rows(rows: pa.RecordBatch) -> bytes:
-    """Return rows as bytes; those of several batches may stand behind one another."""
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, rows.schema, options=options) as out:
-        out.write_batch(rows)
-    body: bytes = sink.getvalue().to_pybytes()
-    return body
-
-
-def decode_rows(body: bytes) -> Iterator[pa.Table]:
-    """Give the rows that were encoded into bytes, a table for each batch."""
-    source = io.BytesIO(body)
-    while source.tell() < len(body):
-        yield pa.ipc.open_stream(source).read_all()
 
 
 def describe_columns(schema: pa.Schema) -> dict[str, str]:

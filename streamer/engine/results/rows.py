@@ -11,6 +11,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from streamer.connectors.tables.arrow_streams import decode_batches, encode_batch
+
 _TIME_TYPE: Final = pa.timestamp("ns")
 
 WORKER_SCHEMA: Final = pa.schema(
@@ -52,12 +54,7 @@ def encode_rows(columns: Iterable[Iterable[object]]) -> bytes:
     arrays = [
         pa.array(column, field.type) for column, field in zip(columns, WORKER_SCHEMA, strict=True)
     ]
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, WORKER_SCHEMA, options=options) as out:
-        out.write_batch(pa.RecordBatch.from_arrays(arrays, schema=WORKER_SCHEMA))
-    body: bytes = sink.getvalue().to_pybytes()
-    return body
+    return encode_batch(pa.RecordBatch.from_arrays(arrays, schema=WORKER_SCHEMA))
 
 
 def build_table(portions: Iterable[bytes], epoch: int, emitted_at: int) -> pa.Table:
@@ -68,7 +65,7 @@ def build_table(portions: Iterable[bytes], epoch: int, emitted_at: int) -> pa.Ta
         epoch: stands for the micro-batch.
         emitted_at: its time, ns.
     """
-    table = pa.concat_tables([pa.ipc.open_stream(body).read_all() for body in portions])
+    table = pa.concat_tables([table for body in portions for table in decode_batches(body)])
     text, blob = _split_text_and_bytes(table.column("content"))
     count = table.num_rows
     table = (

@@ -9,15 +9,14 @@ import pyarrow as pa
 import pytest
 
 from streamer.connectors.tables import rows as rows_module
+from streamer.connectors.tables.arrow_streams import decode_batches, encode_batch
 from streamer.connectors.tables.column_types import parse_column_type
 from streamer.connectors.tables.row_collector import collect_rows
 from streamer.connectors.tables.row_encoder import RowEncoder
 from streamer.connectors.tables.rows import (
     TableColumns,
     build_rows,
-    decode_rows,
     describe_columns,
-    encode_rows,
 )
 from streamer.core.message import Message
 from streamer.sdk.output.protocols import SendError
@@ -32,7 +31,7 @@ def columns(is_open: bool = True, **kinds: str) -> TableColumns:
 
 
 def encoded(documents: list[Any], known: TableColumns) -> bytes:
-    return encode_rows(build_rows(documents, known).rows)
+    return encode_batch(build_rows(documents, known).rows)
 
 
 def test_messages_are_rows_and_bad_ones_are_explained() -> None:
@@ -79,8 +78,8 @@ def test_names_that_cannot_be_columns_are_refused() -> None:
 
 def test_rows_of_several_batches_stand_behind_one_another() -> None:
     body = encoded([{"n": 1}], columns(n="bigint")) + encoded([{"s": "x"}], columns())
-    assert [table.to_pylist() for table in decode_rows(body)] == [[{"n": 1}], [{"s": "x"}]]
-    assert describe_columns(next(decode_rows(body)).schema) == {"n": "bigint"}
+    assert [table.to_pylist() for table in decode_batches(body)] == [[{"n": 1}], [{"s": "x"}]]
+    assert describe_columns(next(decode_batches(body)).schema) == {"n": "bigint"}
 
 
 def test_tasks_that_found_other_types_make_one_table() -> None:
@@ -127,7 +126,7 @@ def test_an_encoder_looks_at_the_table_again_once_when_something_is_new() -> Non
 
     encoder = RowEncoder("the table t", load)
     batch = [Message(b'{"n":1}'), Message(b'{"n":2.5}')]
-    [table] = decode_rows(encoder.encode(batch))
+    [table] = decode_batches(encoder.encode(batch))
     assert table.column("n").to_pylist() == [1.0, 2.5]
     with pytest.raises(SendError) as error:
         encoder.encode([*batch, Message(b"{"), Message(b'{"n":"x"}')])

@@ -61,7 +61,7 @@ STEPS = [
     f"{_TABLES}.iceberg.iceberg_table IcebergClient _write before",
     f"{_TABLES}.iceberg.iceberg_table IcebergClient _write after",
     f"{_TABLES}.iceberg.iceberg_table IcebergClient commit after",
-    "streamer.engine.driver.parquet_writer ParquetWriter _write_record after",
+    "streamer.engine.driver.journal FileJournal begin after",
     "streamer.engine.driver.parquet_writer ParquetWriter _write_files before",
     "streamer.engine.driver.parquet_writer ParquetWriter _write_files after",
     "",  # Any moment at all.

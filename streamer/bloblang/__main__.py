@@ -2,5 +2,5 @@
 
 from streamer.bloblang import parser_tables
 
-if __name__ == "__main__":
+if __name__ == "__main__" and parser_tables.read_stored_tables() is None:
     parser_tables.write_tables()

@@ -32,8 +32,8 @@ class TestObjects:
         fields = make_bucket(aws, "objects")
         more = (
             "path: 'a/${! @k }.json', content_type: application/json, cache_control: no-cache, "
-            "content_language: '${! @k }', tags: {b: '${! @k } +', a: x}, storage_class: GLACIER, "
-            "metadata: {exclude_prefixes: [x_]}"
+            "content_language: '${! @k }', tags: {b: '${! @k } +', a: x}, "
+            "storage_class: STANDARD_IA, metadata: {exclude_prefixes: [x_]}"
         )
         meta = {"k": "v", "x_no": 1, "umlaut": "ä", "not a name": "x", "n": 7}
         assert send(f"aws_s3: {{{fields}, {more}}}", [Message(b'{"id":1}', meta)]) is None
@@ -44,7 +44,7 @@ class TestObjects:
             "application/json",
             "no-cache",
             "v",
-            "GLACIER",
+            "STANDARD_IA",
             {"k": "v", "umlaut": "=?UTF-8?B?w6Q=?=", "n": "7"},
         ]
         tags = aws.client("s3").get_object_tagging(Bucket="objects", Key="a/v.json")["TagSet"]

@@ -171,7 +171,7 @@ class DeltaReader:
         """Return the number of lists of files."""
         if not step.is_snapshot:
             return 1
-        return -(-self._list_snapshot(step.version).num_rows // _GROUP_FILES)
+        return int(-(-self._list_snapshot(step.version).num_rows // _GROUP_FILES))
 
     def list_files(self, step: TableStep, group: int) -> Sequence[DataFile]:
         """Return a list of files, of a snapshot by age, of a commit as the log has them.

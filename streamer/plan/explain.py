@@ -17,6 +17,7 @@ from streamer.sdk.spec.children import child_components
 _EVENT_CLOCK: Final = "largest event time"
 
 DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
+_TABLE_OUTPUTS: Final = frozenset({"delta", "iceberg", "parquet"})
 _SENT_TOGETHER: Final = frozenset({"sql_insert"})
 """Outputs that give bytes, or nothing, to the driver."""
 
@@ -86,6 +87,7 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         )
     for line in (*(lines or ["nothing to write"]), *plan.event_topics):
         yield f"    {line}"
+    yield from _table_lines([output for _, output in named])
     for (kind, label), component in plan.resources.items():
         if kind == Kind.TABLE:
             yield f"    {_describe_table(label, component)}"
@@ -203,6 +205,13 @@ def _input_lines(plan: Plan) -> Iterator[str]:
         yield from _step_lines(None, origin.processors)
 
 
+def _table_lines(outputs: Sequence[ParsedComponent]) -> Iterator[str]:
+    """Describe what becomes of the tables of outputs."""
+    for output in outputs:
+        if output.name in _TABLE_OUTPUTS:
+            yield from _component_lines(output)
+
+
 def _component_lines(component: ParsedComponent) -> Iterator[str]:
     """Describe a component by its own text."""
     spec = catalog.find_spec(component.kind, component.name)
@@ -292,6 +301,10 @@ def _describe_writer(output: ParsedComponent, what: str) -> str:
     match output.name:
         case "stdout":
             return f"{what} stdout: prints; a micro-batch may repeat after a crash"
+        case "delta" | "iceberg":
+            return f"{what} {output.name}: commits rows, exactly once"
+        case "parquet":
+            return f"{what} parquet: makes files, exactly once"
         case "file":
             return f"{what} file: appends, exactly once"
         case "http_server":

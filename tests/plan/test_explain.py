@@ -279,3 +279,40 @@ def test_it_says_whether_cases_keep_the_order(
     )
     config = parse_config(f"output: {{switch: {{{more}cases: {cases}}}}}\n")
     assert f"    output switch: passes on{order}\n" in explain(make_plan(config), "/state")
+
+
+def test_tables_say_what_is_read_and_what_is_made() -> None:
+    text = """
+input: {delta: {path: ./from, start_from: latest, on_change: skip}}
+output:
+  broker:
+    outputs:
+      - delta: {path: ./to, mode: upsert, key: [light], partition_by: [day]}
+      - iceberg:
+          catalog: {url: 'sqlite:///c.db', warehouse: ./lake}
+          namespace: demo
+          table: rows
+          columns: {light: string}
+          schema_evolution: {partition_spec: (day(at))}
+      - delta: {path: ./old, schema_evolution: {enabled: false}}
+"""
+    lines = explain(make_plan(parse_config(text, "t.yaml")), "/state").splitlines()
+    begin = lines.index("    input delta")
+    assert lines[begin + 1 : begin + 3] == [
+        "      reads        no row that is there, then those that are added; polled every 5s",
+        "      changes      are left out; compactions are left out",
+    ]
+    made = [line.strip() for line in lines[lines.index("driver") + 1 :]]
+    assert made == [
+        "output.broker.outputs.0 delta: commits rows, exactly once",
+        "output.broker.outputs.1 iceberg: commits rows, exactly once",
+        "output.broker.outputs.2 delta: commits rows, exactly once",
+        "table        made with the first rows where it is not there, partitioned by day",
+        "columns      further fields of messages are added",
+        "rows         replace the row of the same light; a micro-batch is one commit",
+        "table        made with the first rows where it is not there, partitioned by day(at)",
+        "columns      light string; further fields of messages are added",
+        "rows         are appended; a micro-batch is one commit",
+        "table        must be there; a message with another field is rejected",
+        "rows         are appended; a micro-batch is one commit",
+    ]

@@ -15,6 +15,7 @@ from streamer.connectors.tables.input_fields import (
     ON_CHANGE,
     ROWS_DESCRIPTION,
     TABLE_INPUT_FIELDS,
+    explain_table_input,
     make_table_source,
     read_selection,
     start_from_field,
@@ -46,6 +47,7 @@ SPEC: Final = Spec(
         STORAGE_OPTIONS_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
+    explains=explain_table_input,
     examples=(
         Example(
             "Follow a table",

@@ -21,6 +21,7 @@ from streamer.connectors.tables.input_fields import (
     ON_CHANGE,
     ROWS_DESCRIPTION,
     TABLE_INPUT_FIELDS,
+    explain_table_input,
     make_table_source,
     read_selection,
     start_from_field,
@@ -54,6 +55,7 @@ SPEC: Final = Spec(
         AUTO_REPLAY_NACKS_FIELD,
     ),
     check=catalog_problems,
+    explains=explain_table_input,
     examples=(
         Example(
             "Follow a table whose catalog is a file",

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.bloblang.runtime.parquet_rows import row_documents
 from streamer.connectors.files.file_fields import (
     BATCH_COUNT,
     BATCH_COUNT_FIELD,
+    PATHS,
     make_source,
     paths_field,
     paths_problems,
 )
 from streamer.connectors.files.file_source import FileSource
+from streamer.connectors.tables.input_fields import (
+    COLUMNS,
+    COLUMNS_FIELD,
+    FILES_READ_ONCE_FIELD,
+    HIVE_PARTITIONING,
+    HIVE_PARTITIONING_FIELD,
+    POLL_INTERVAL,
+    POLL_INTERVAL_FIELD,
+    READ_ONCE,
+    WHERE,
+    WHERE_FIELD,
+    read_selection,
+)
 from streamer.core.message import Batch, Message
 from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,
@@ -26,7 +40,10 @@ from streamer.sdk.input.scanning import (
 )
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
-from streamer.sdk.spec.on_replaced import REPLACED_FIELD
+from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RESTART
+
+if TYPE_CHECKING:
+    from streamer.connectors.tables.growing_files import GrowingFiles
 
 SPEC: Final = Spec(
     Kind.INPUT,
@@ -37,12 +54,25 @@ SPEC: Final = Spec(
         "without a meaning are base64 in JSON, and decimals are texts. Adds the metadata "
         "`path`, `mod_time_unix` (seconds) and `mod_time` (RFC 3339). The checkpoint has the "
         "positions: a restart continues there. Several files are read in parallel, each by "
-        "one worker."
+        "one worker.\n"
+        "\n"
+        "With `read_once: false` the input goes on with files that come to the directories, "
+        "whatever their names are. Each is read once, in the order of notice; a list in the "
+        "checkpoint has all of them. A file must be whole when it gets its name: write it under "
+        "another one, and rename it. Names that begin with `_` or `.` are left out, and so is a "
+        "file without a footer, until it has one. A path may then be a directory, which "
+        "stands for all files in it whose names end in `.parquet`. `columns`, `where`, "
+        "`hive_partitioning` and `poll_interval` are not in Connect."
     ),
     fields=(
         paths_field("parquet", "/tmp/foo.parquet", "/tmp/data/**/*.parquet"),
         REPLACED_FIELD,
         BATCH_COUNT_FIELD,
+        FILES_READ_ONCE_FIELD,
+        POLL_INTERVAL_FIELD,
+        COLUMNS_FIELD,
+        WHERE_FIELD,
+        HIVE_PARTITIONING_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
     check=paths_problems,
@@ -50,6 +80,15 @@ SPEC: Final = Spec(
         Example(
             "All files of a folder",
             "input:\n  parquet:\n    paths: [ ./data/*.parquet ]\n",
+        ),
+        Example(
+            "Files that come, of some days",
+            "input:\n"
+            "  parquet:\n"
+            "    paths: [ ./rows ]\n"
+            "    read_once: false\n"
+            "    hive_partitioning: true\n"
+            "    where: [[day, '>=', '2026-01-01']]\n",
         ),
     ),
     status="experimental",
@@ -121,6 +160,20 @@ def _row_group_of(file: Any, number: int) -> tuple[int, int]:
     return file.metadata.num_row_groups, before
 
 
-def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
+def build(parsed: ParsedFields, context: BuildContext) -> FileSource | GrowingFiles:
     """Make the input; its files are listed by `open`, when the stream starts."""
-    return make_source(parsed, ParquetScanner(parsed[BATCH_COUNT]))
+    fields = (COLUMNS, WHERE, HIVE_PARTITIONING)
+    if parsed[READ_ONCE] and not any(parsed[name] for name in fields):
+        return make_source(parsed, ParquetScanner(parsed[BATCH_COUNT]))
+    from streamer.connectors.tables.growing_files import FileSettings, GrowingFiles
+
+    settings = FileSettings(
+        tuple(parsed[PATHS]),
+        read_selection(parsed),
+        parsed[HIVE_PARTITIONING],
+        parsed[FIELD_ON_REPLACED] == RESTART,
+        parsed.permissions,
+    )
+    return GrowingFiles(
+        settings, parsed[POLL_INTERVAL], parsed[BATCH_COUNT], read_once=parsed[READ_ONCE]
+    )

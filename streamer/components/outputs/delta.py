@@ -10,6 +10,7 @@ from streamer.connectors.delta.delta_fields import (
     STORAGE_OPTIONS,
     STORAGE_OPTIONS_FIELD,
 )
+from streamer.connectors.tables.explain_output import explain_table_output
 from streamer.connectors.tables.table_fields import (
     COLUMNS,
     COLUMNS_FIELD,
@@ -61,6 +62,12 @@ SPEC: Final = Spec(
         STORAGE_OPTIONS_FIELD,
     ),
     check=table_problems,
+    explains=lambda parsed: explain_table_output(
+        parsed[COLUMNS],
+        ", ".join(parsed[PARTITION_BY]),
+        parsed[KEY],
+        is_open=parsed[SCHEMA_EVOLUTION][ENABLED],
+    ),
     examples=(
         Example(
             "Windows into a Delta table",

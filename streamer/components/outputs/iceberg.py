@@ -18,6 +18,7 @@ from streamer.connectors.iceberg.catalog_fields import (
     read_catalog,
 )
 from streamer.connectors.iceberg.partition_spec import parse_partition_spec
+from streamer.connectors.tables.explain_output import explain_table_output
 from streamer.connectors.tables.table_fields import (
     COLUMNS,
     COLUMNS_FIELD,
@@ -129,6 +130,12 @@ SPEC: Final = Spec(
         ),
     ),
     check=join_checks(catalog_problems, _key_problems),
+    explains=lambda parsed: explain_table_output(
+        parsed[COLUMNS],
+        parsed[SCHEMA_EVOLUTION][PARTITION_SPEC].strip()[1:-1],
+        parsed[IDENTIFIER_FIELDS],
+        is_open=parsed[SCHEMA_EVOLUTION][ENABLED],
+    ),
     examples=(
         Example(
             "Windows into a table, with a catalog in a file",

@@ -71,6 +71,10 @@ SPEC: Final = Spec(
         SUCCESS_FILE_FIELD,
     ),
     check=path_problems,
+    explains=lambda parsed: (
+        f"files        {parsed[PATH]}, up to {parsed[MAX_FILE_ROWS]:,} rows in each",
+        "columns      of the first messages; further fields are columns of later files",
+    ),
     examples=(
         Example(
             "A directory for each day",

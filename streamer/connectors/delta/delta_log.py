@@ -39,7 +39,7 @@ class Commit(NamedTuple):
     """One version of a table.
 
     Attributes:
-        operation: what the writer calls it, such as `WRITE` or `MERGE`.
+        info: what the writer says of it: `operation`, `timestamp`, `operationMetrics`.
         added: files whose rows are new.
         removed: files whose rows are not there any more.
         changes: files with the changed rows, where the table keeps them.
@@ -47,12 +47,17 @@ class Commit(NamedTuple):
         partition_columns: the columns of partitions, where the commit sets the columns.
     """
 
-    operation: str
+    info: Mapping[str, Any]
     added: list[LogFile]
     removed: list[LogFile]
     changes: list[LogFile]
     schema: str
     partition_columns: list[str]
+
+    @property
+    def operation(self) -> str:
+        """The name that its writer gives it, such as `WRITE` or `MERGE`."""
+        return str(self.info.get("operation", "unknown"))
 
 
 def open_files(uri: str, options: Mapping[str, str]) -> fs.FileSystem:
@@ -84,13 +89,13 @@ def read_commit(files: fs.FileSystem, version: int) -> Commit:
     """
     with files.open_input_stream(f"{_LOG}/{version:020}.json") as stream:
         body = stream.read()
-    commit = Commit("", [], [], [], "", [])
+    commit = Commit({}, [], [], [], "", [])
     for line in body.splitlines():
         if not line.strip():
             continue
         action = json.loads(line)
         if info := action.get("commitInfo"):
-            commit = commit._replace(operation=info.get("operation", ""))
+            commit = commit._replace(info=info)
         if meta := action.get("metaData"):
             commit = commit._replace(
                 schema=meta["schemaString"], partition_columns=meta["partitionColumns"]

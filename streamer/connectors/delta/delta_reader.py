@@ -25,6 +25,7 @@ from streamer.connectors.delta.delta_log import (
 from streamer.connectors.tables.file_columns import RowSelection, read_selected
 from streamer.connectors.tables.input_fields import ROWS, SKIP
 from streamer.connectors.tables.parquet_rows import open_parquet
+from streamer.connectors.tables.row_values import row_values
 from streamer.connectors.tables.table_client import TableUnavailableError
 from streamer.connectors.tables.table_reader import (
     DELETE,
@@ -35,6 +36,7 @@ from streamer.connectors.tables.table_reader import (
     TableReadError,
     TableRows,
     TableStep,
+    describe_piece,
 )
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
@@ -310,6 +312,14 @@ class DeltaReader:
                 words = batch.column(_CHANGE_COLUMN).to_pylist()
                 operations = [_CHANGES.get(word, word) for word in words]
                 yield TableRows(batch.drop_columns([_CHANGE_COLUMN]), operations)
+
+    def metadata_of(self, piece: TablePiece) -> dict[str, Any]:
+        """Return the table, its version, the file and the operation."""
+        return describe_piece(self.name, piece)
+
+    def documents_of(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Give an object for each row."""
+        return row_values(rows)
 
     def check(self) -> str:
         """Check that the table can be read; return what is there, in words.

@@ -17,7 +17,9 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from streamer.connectors.delta.delta_log import open_files, read_commit
 from streamer.connectors.tables.column_types import normalize_schema
+from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
 from streamer.core.errors import StreamerError
 
@@ -155,6 +157,36 @@ class DeltaClient:
                 f"partitioned by {', '.join(partitions) or 'nothing'}, which cannot be changed"
             )
         return f"has {len(names)} columns, version {table.version()}"
+
+    def read_commits(self, limit: int) -> list[CommitRecord]:
+        """Return the newest commits; see `TableClient`."""
+        table = self._open()
+        if table is None:
+            return []
+        files, newest = open_files(self._uri, self._options), table.version()
+        records: list[CommitRecord] = []
+        with self._translate_errors():
+            for version in range(newest, max(newest - limit, -1), -1):
+                try:
+                    commit = read_commit(files, version)
+                except FileNotFoundError:
+                    break  # The log was cleaned.
+                rows = [one.rows for one in commit.added]
+                metrics = commit.info.get("operationMetrics") or {}
+                records.append(
+                    CommitRecord(
+                        version,
+                        int(commit.info.get("timestamp", 0)),
+                        commit.operation,
+                        -1 if -1 in rows else sum(rows),
+                        len(rows),
+                        sum(one.size for one in commit.added),
+                        int(metrics.get("num_retries", 0)),
+                        str(commit.info.get(_WRITER_METADATA, "")),
+                        int(commit.info.get(_BATCH_METADATA, -1)),
+                    )
+                )
+        return records
 
     def explain_name(self, name: str) -> str:
         """Return why a column cannot have a name; empty when it can."""

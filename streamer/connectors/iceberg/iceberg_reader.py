@@ -24,6 +24,7 @@ from streamer.connectors.iceberg.snapshot_files import (
 )
 from streamer.connectors.tables.file_columns import RowSelection
 from streamer.connectors.tables.input_fields import ROWS, SKIP
+from streamer.connectors.tables.row_values import row_values
 from streamer.connectors.tables.table_client import TableUnavailableError
 from streamer.connectors.tables.table_reader import (
     DELETE,
@@ -35,6 +36,7 @@ from streamer.connectors.tables.table_reader import (
     TableReadError,
     TableRows,
     TableStep,
+    describe_piece,
 )
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
@@ -258,6 +260,14 @@ class IcebergReader:
             raise TableReadError(
                 f"{file.path} of {self.describe()} cannot be read: {shorten_error(error)}"
             ) from None
+
+    def metadata_of(self, piece: TablePiece) -> dict[str, Any]:
+        """Return the table, its version, the file and the operation."""
+        return describe_piece(self.name, piece)
+
+    def documents_of(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Give an object for each row."""
+        return row_values(rows)
 
     def check(self) -> str:
         """Check that the table can be read; return what is there, in words.

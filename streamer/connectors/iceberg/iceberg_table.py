@@ -7,6 +7,7 @@ micro-batch that may have been committed is committed again.
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +23,13 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.table.upsert_util import create_match_filter
 from pyiceberg.transforms import parse_transform
 
 from streamer.connectors.iceberg.partition_spec import PartitionTerm
 from streamer.connectors.tables.column_types import normalize_schema
+from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
 from streamer.core.errors import StreamerError
 
@@ -153,6 +156,15 @@ class IcebergClient:
         snapshot = table.current_snapshot()
         return f"has {len(names)} columns, snapshot {snapshot.snapshot_id if snapshot else 'none'}"
 
+    def read_commits(self, limit: int) -> list[CommitRecord]:
+        """Return the newest snapshots; see `TableClient`."""
+        table = self._open()
+        if table is None:
+            return []
+        current = table.metadata.current_snapshot()
+        newest = itertools.islice(ancestors_of(current, table.metadata), limit)
+        return [_make_record(one) for one in newest]
+
     def explain_name(self, name: str) -> str:
         """Return why a column cannot have a name; empty when it can."""
         return "it has a dot in it" if "." in name else "" if name else "it is empty"
@@ -188,6 +200,22 @@ class IcebergClient:
             # boto3. The table is looked at anew, since the commit may have been taken.
             self._table = self._catalog = None
             raise TableUnavailableError(f"{self.describe()}: {shorten_error(error)}") from error
+
+
+def _make_record(snapshot: Snapshot) -> CommitRecord:
+    summary = snapshot.summary
+    values = {} if summary is None else dict(summary.additional_properties)
+    return CommitRecord(
+        snapshot.snapshot_id,
+        snapshot.timestamp_ms,
+        "unknown" if summary is None else summary.operation.value,
+        int(values.get("added-records", 0)),
+        int(values.get("added-data-files", 0)),
+        int(values.get("added-files-size", 0)),
+        0,
+        values.get(_WRITER_SUMMARY, ""),
+        int(values.get(_BATCH_SUMMARY, -1)),
+    )
 
 
 def is_catalog_missing(properties: Mapping[str, str]) -> bool:

@@ -36,8 +36,15 @@ class RowSelection(NamedTuple):
         return pa.schema([field for field in schema if field.name in needed])
 
     def select(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that fit, with the columns that messages have."""
-        condition = build_expression(self.conditions, rows.schema)
+        """Return the rows that fit, with the columns that messages have.
+
+        A column that the file, or the table at its version, does not have is null.
+        """
+        present = [one for one in self.conditions if one.column in rows.schema.names]
+        absent = (one for one in self.conditions if one.column not in rows.schema.names)
+        if any((one.operator, one.value) != ("=", None) for one in absent):
+            return rows.slice(0, 0)
+        condition = build_expression(present, rows.schema)
         if condition is not None:
             rows = rows.filter(condition)
         if self.columns:
@@ -103,5 +110,7 @@ def _physical_conditions(
     return [
         one
         for one in conditions
-        if one.column in present and file.field(one.column).type == table.field(one.column).type
+        if one.column in present
+        and one.column in table.names
+        and file.field(one.column).type == table.field(one.column).type
     ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from streamer.core.durations import SECOND
+from streamer.core.durations import SECOND, format_duration
 from streamer.core.timestamps import parse_rfc3339
-from streamer.sdk.spec import Field, ParsedFields, duration_field
+from streamer.sdk.spec import Access, Field, ParsedFields, duration_field
 
 if TYPE_CHECKING:
     from streamer.connectors.tables.file_columns import RowSelection
@@ -87,6 +87,7 @@ WHERE_FIELD: Final = Field(
     "a value.",
     default=[],
     shape="2darray",
+    access=Access.NONE,
     check=_check_where,
     examples=([["light", "=", "north"], ["cars", ">=", 2]],),
 )
@@ -123,6 +124,22 @@ READ_ONCE_FIELD: Final = Field(
     default=False,
 )
 
+FILES_READ_ONCE_FIELD: Final = Field(
+    READ_ONCE,
+    "bool",
+    "Whether the input ends with the last file that there is at the first start. Otherwise it goes "
+    "on with the files that come.",
+    default=True,
+)
+
+HIVE_PARTITIONING: Final = "hive_partitioning"
+HIVE_PARTITIONING_FIELD: Final = Field(
+    HIVE_PARTITIONING,
+    "bool",
+    "Whether directories such as `day=2026-01-01` are columns, whose values are texts.",
+    default=False,
+)
+
 ON_CHANGE_FIELD: Final = Field(
     ON_CHANGE,
     "string",
@@ -156,3 +173,16 @@ def make_table_source(parsed: ParsedFields, reader: TableReader) -> TableSource:
     from streamer.connectors.tables.table_source import TableSource
 
     return TableSource(reader, parsed[START_FROM], parsed[READ_ONCE], parsed[POLL_INTERVAL])
+
+
+def explain_table_input(parsed: ParsedFields) -> Iterator[str]:
+    """Give lines for `explain`: where the input begins and ends, and what stops it."""
+    begin = {EARLIEST: "all rows of the table", LATEST: "no row that is there"}
+    first = begin.get(parsed[START_FROM], f"rows since {parsed[START_FROM]}")
+    if parsed[READ_ONCE]:
+        yield f"reads        {first}, and ends"
+    else:
+        often = format_duration(parsed[POLL_INTERVAL])
+        yield f"reads        {first}, then those that are added; polled every {often}"
+    reaction = {STOP: "stop the stream", SKIP: "are left out", ROWS: "are read as rows"}
+    yield f"changes      {reaction[parsed[ON_CHANGE]]}; compactions are left out"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from streamer.connectors.tables.row_values import row_values
 from streamer.connectors.tables.table_client import TableUnavailableError
 from streamer.connectors.tables.table_reader import NO_VERSION, TablePiece, TableReader, TableStep
 from streamer.core.execution import Execution
@@ -44,7 +43,7 @@ class LookupRows:
             for file in files:
                 if file.rows:
                     for batch in reader.read(TablePiece(file, step, 0, None, context), ex):
-                        yield from row_values(batch.rows)
+                        yield from reader.documents_of(batch.rows)
         except TableUnavailableError as error:
             raise TableError(str(error)) from None
 

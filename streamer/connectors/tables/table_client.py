@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
+from streamer.connectors.tables.commit_record import CommitRecord
+
 
 class TableUnavailableError(OSError):
     """The table, its catalog or its store does not take a commit now; it is tried again."""
@@ -62,6 +64,9 @@ class TableClient(Protocol):
         Raises:
             StreamerError: it has not; another try finds the same.
         """
+
+    def read_commits(self, limit: int) -> list[CommitRecord]:
+        """Return the newest commits, the newest first; none where there is no table."""
 
     def explain_name(self, name: str) -> str:
         """Return why a column cannot have a name; empty when it can."""

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import pyarrow as pa
 
+from streamer.connectors.tables.column_types import name_column_type
+from streamer.connectors.tables.commit_record import describe_commits
 from streamer.connectors.tables.row_encoder import RowEncoder, add_declared_columns
 from streamer.connectors.tables.rows import TableColumns
 from streamer.connectors.tables.table_client import TableClient, TableUnavailableError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+
+_SHOWN_COMMITS: Final = 3
 
 
 class ColumnCache:
@@ -107,8 +112,15 @@ class TableOutput:
             return self.columns_of(None)
 
     def probe(self) -> str:
-        """Check that the table can be read."""
-        return f"{self.client.describe()} {self.client.check()}"
+        """Check that the table can be read; say what is made of it, and its last commits."""
+        known, what = self.client.load_columns(), [self.client.check()]
+        declared = [one for one in self._declared if known is None or one.name not in known.names]
+        if declared and self.is_open:
+            named = ", ".join(f"{one.name} {name_column_type(one.type)}" for one in declared)
+            what.append(f"{'has' if known is None else 'gets'} the columns {named}")
+        if commits := describe_commits(self.client.read_commits(_SHOWN_COMMITS)):
+            what.append(commits)
+        return f"{self.client.describe()} {'; '.join(what)}"
 
     def preflight(self, stream: str) -> str:
         """Check the table as a stream starts; see `SupportsPreflight`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from streamer.connectors.tables.table_reader import NO_VERSION, TableStep
+from streamer.connectors.tables.table_reader import NO_VERSION, TableReadError, TableStep
 from streamer.sdk.input.replayable import Offset
 
 
@@ -51,7 +51,16 @@ class TablePosition(NamedTuple):
 
     @classmethod
     def from_offset(cls, offset: Offset) -> TablePosition:
-        """Return the position that JSON has."""
+        """Return the position that JSON has.
+
+        Raises:
+            TableReadError: it is that of another kind of input.
+        """
+        if "version" not in offset:
+            raise TableReadError(
+                "the checkpoint has the position of an input that reads files by their bytes: take "
+                "back the change of the input, or delete the checkpoint to read all files again"
+            )
         if offset.get("done"):
             return after_version(offset["version"])
         return cls(

@@ -88,6 +88,16 @@ class TableRows(NamedTuple):
     operations: Sequence[str] | None = None
 
 
+def describe_piece(table: str, piece: TablePiece) -> dict[str, Any]:
+    """Return the metadata of rows of a table."""
+    return {
+        "table": table,
+        "table_version": piece.step.version,
+        "path": piece.file.path,
+        "operation": piece.file.operation,
+    }
+
+
 class TableReader(Protocol):
     """Reads one table; it can be pickled, and each process opens the table by itself.
 
@@ -128,6 +138,12 @@ class TableReader(Protocol):
 
     def read(self, piece: TablePiece, ex: Execution) -> Iterator[TableRows]:
         """Read rows of a file, in their order."""
+
+    def metadata_of(self, piece: TablePiece) -> dict[str, Any]:
+        """Return the metadata of the messages of a piece."""
+
+    def documents_of(self, rows: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Give an object for each row."""
 
     def check(self) -> str:
         """Check that the table can be read, and has the columns that the config names.

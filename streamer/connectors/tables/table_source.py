@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from streamer.connectors.tables.input_fields import EARLIEST, LATEST
-from streamer.connectors.tables.row_values import row_values
 from streamer.connectors.tables.table_client import TableUnavailableError
 from streamer.connectors.tables.table_position import TablePosition, after_version, at_snapshot
 from streamer.connectors.tables.table_reader import (
@@ -63,6 +62,7 @@ class TableSource:
         begin: the position of a stream without a checkpoint.
         until: the last version that is read; None for no end.
         identity: of the table at the first start; empty where there was none.
+        batch_count: rows of a batch; those of one piece of a file.
     """
 
     reader: TableReader
@@ -72,6 +72,7 @@ class TableSource:
     begin: TablePosition = TablePosition(is_done=True)
     until: int | None = None
     identity: str = ""
+    batch_count: int = 1
     _planned: _Planned = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +87,7 @@ class TableSource:
             self.begin,
             self.until,
             self.identity,
+            self.batch_count,
         )
 
     def open(self, context: InputContext) -> TableSource:
@@ -116,6 +118,8 @@ class TableSource:
                         f"{what} is not there, and read_once reads it as it is; make it first, or "
                         "let the input wait for it without read_once"
                     )
+                if newest is not None:
+                    self.reader.check()
                 begin = self._find_begin(newest)
                 identity = "" if newest is None else self.reader.identity()
             except TableUnavailableError as error:
@@ -195,7 +199,7 @@ class TableSource:
             if rows + left > limit.messages or size + taken > limit.size:
                 if not rows:
                     fitting = left * limit.size // max(taken, 1)
-                    rows = max(min(limit.messages, fitting, left), 1)
+                    rows = min(self._round_up(min(limit.messages, fitting)), left)
                     at = at._replace(row=at.row + rows)
                 return LatestOffset(at.to_offset(), rows, has_more=True)
             rows, size = rows + left, size + taken
@@ -203,6 +207,10 @@ class TableSource:
         waiting = max(rows, int(end != start))
         offset = end.to_offset()
         return LatestOffset(offset, waiting, is_ended=self._is_at_end(offset))
+
+    def _round_up(self, rows: int) -> int:
+        """Return the number of rows of whole batches, one at least."""
+        return max(-(-rows // self.batch_count), 1) * self.batch_count
 
     def _rows_of(self, file: DataFile) -> int:
         return file.rows if file.rows >= 0 else self.reader.count_rows(file)
@@ -249,7 +257,7 @@ class TableSource:
                 break
             ranges.append((one, self._rows_of(one.file) - one.at.row))
         total = sum(count for _, count in ranges)
-        share = max(-(-total // max(parts, 1)), _MIN_PIECE_ROWS)
+        share = self._round_up(max(-(-total // max(parts, 1)), _MIN_PIECE_ROWS))
         pieces = []
         contexts: dict[TableStep, Any] = {}
         for (at, file), count in ranges:
@@ -267,21 +275,26 @@ class TableSource:
         Raises:
             TableReadError: the file is gone, or is not what the table says.
         """
-        meta = {
-            "table": self.reader.name,
-            "table_version": piece.step.version,
-            "path": piece.file.path,
-            "operation": piece.file.operation,
-        }
+        meta = self.reader.metadata_of(piece)
+        pending: Batch = []
         for rows, operations in self.reader.read(piece, ex):
+            values = self.reader.documents_of(rows)
             if operations is None:
-                yield [[Message.from_value(one, meta)] for one in row_values(rows)]
-                continue
-            batches: list[Batch] = [
-                [Message.from_value(one, {**meta, "operation": operation})]
-                for one, operation in zip(row_values(rows), operations, strict=True)
-            ]
-            yield batches
+                pending += [Message.from_value(one, meta) for one in values]
+            else:
+                pending += [
+                    Message.from_value(one, {**meta, "operation": operation})
+                    for one, operation in zip(values, operations, strict=True)
+                ]
+            whole = len(pending) // self.batch_count * self.batch_count
+            yield self._cut_batches(pending[:whole])
+            pending = pending[whole:]
+        if pending:
+            yield [pending]
+
+    def _cut_batches(self, messages: Batch) -> list[Batch]:
+        size = self.batch_count
+        return [messages[at : at + size] for at in range(0, len(messages), size)]
 
     def partition_of(self, piece: TablePiece) -> str:
         """The table is a partition: its files have no order among themselves."""

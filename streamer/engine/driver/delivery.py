@@ -12,6 +12,7 @@ import orjson
 
 from streamer.core.durations import SECOND
 from streamer.core.log_format import LogLine
+from streamer.engine.driver.commit_counts import CountingWriter
 from streamer.engine.driver.delivery_description import describe_delivery
 from streamer.engine.driver.delivery_setup import (
     DeliveredStream,
@@ -412,6 +413,9 @@ class Delivery:
         began = self._retry_until_done(
             write, "write to the output", {**place, "micro_batch": batch}, count_failure
         )
+        if frames and isinstance(writer, CountingWriter):
+            for name, by in writer.take_counts(batch).items():
+                count(name, place, by)
         writing = self._clocks.now() - began
         self.times.add_seconds(place.get("path", ""), writing, began - first_try)
         if number not in self._connected:

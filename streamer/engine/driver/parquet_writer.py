@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,7 @@ from streamer.core.disk import sync_data, sync_directory
 from streamer.core.errors import StreamerError
 from streamer.core.json.checksums import add_checksum, has_valid_checksum
 from streamer.core.permissions import Permissions
+from streamer.engine.driver.commit_counts import BYTES, COMMITS, FILES, RETRIES, ROWS
 from streamer.engine.driver.file_routes import RefusedRoutesError, explain_unusable_directory
 from streamer.engine.driver.journal import FileJournal
 from streamer.engine.driver.success_files import list_success_files, make_success_files
@@ -61,6 +64,7 @@ class ParquetWriter:
         self._columns = _read_columns(self._columns_file)
         self._name = name
         self._permissions = permissions
+        self._counts: Counter[str] = Counter()
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Write a micro-batch; what it wrote before is removed first.
@@ -90,10 +94,25 @@ class ParquetWriter:
                 self._write_files(names[directory], table)
             make_success_files(marks)
         except OSError:
+            self._counts[RETRIES] += 1
             self._journal.roll_back()
             raise
+        self._count(files, sum(table.num_rows for _, table in tables))
         if refused:
             raise RefusedRoutesError(refused)
+
+    def _count(self, files: Sequence[str], rows: int) -> None:
+        self._counts[COMMITS] += bool(files)
+        self._counts[FILES] += len(files)
+        self._counts[ROWS] += rows
+        with suppress(FileNotFoundError):
+            # Whoever reads them may delete them at once.
+            self._counts[BYTES] += sum(os.stat(path).st_size for path in files)
+
+    def take_counts(self, batch: int) -> Mapping[str, int]:
+        """Return what the files of a micro-batch add to metrics; see `CountingWriter`."""
+        counts, self._counts = self._counts, Counter()
+        return counts
 
     def _collect(
         self, frames: Sequence[Frame], refused: list[tuple[Frame, str]]

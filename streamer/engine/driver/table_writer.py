@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
 
 from streamer.connectors.tables.row_collector import collect_rows
 from streamer.connectors.tables.table_client import (
@@ -12,8 +15,11 @@ from streamer.connectors.tables.table_client import (
 )
 from streamer.connectors.tables.table_output import TableOutput
 from streamer.core.errors import StreamerError
+from streamer.engine.driver.commit_counts import RETRIES, count_records
 from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.report.result_frame import Frame
+
+_MAX_READ_COMMITS: Final = 4
 
 
 class TableWriter:
@@ -31,6 +37,8 @@ class TableWriter:
         self._output = output
         self._writer = writer
         self._is_first = True
+        self._tries = 0
+        self._counted_batch = -1
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
         """Commit a micro-batch, unless it is committed.
@@ -43,6 +51,7 @@ class TableWriter:
         is_first, self._is_first = self._is_first, False
         if not frames:
             return
+        self._tries += 1
         known = self._client.load_columns()
         if known is None and not self._output.is_open:
             raise TableUnavailableError(
@@ -58,6 +67,20 @@ class TableWriter:
             raise RefusedRoutesError(
                 [(frames[one.source]._replace(body=one.body), one.reason) for one in refused]
             )
+
+    def take_counts(self, batch: int) -> Mapping[str, int]:
+        """Return what the commits of a micro-batch add to metrics; see `CountingWriter`."""
+        tries, self._tries = self._tries, 0
+        counts = Counter({RETRIES: max(tries - 1, 0)})
+        if batch == self._counted_batch:
+            return counts
+        self._counted_batch = batch
+        # An upsert may be two snapshots; other programs may have committed since.
+        with suppress(OSError, StreamerError, ValueError):
+            records = self._client.read_commits(_MAX_READ_COMMITS)
+            mine = (self._writer(), batch)
+            counts += count_records(one for one in records if (one.writer, one.batch) == mine)
+        return counts
 
     def _is_committed(self, batch: int, is_first: bool) -> bool:
         """Return whether a micro-batch is in the table already."""

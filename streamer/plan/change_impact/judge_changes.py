@@ -24,6 +24,9 @@ from streamer.plan.stream_buffers import extends_state
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 _IN_PLACE: Final = Ruling(Effect.IN_PLACE)
+_NEW_TABLES: Final = Ruling(
+    Effect.IN_PLACE, "is for a table that is made later; one that is there keeps its partitions"
+)
 _AT_START: Final = Ruling(Effect.RESTART, "is looked at when the program starts")
 _OTHER_KIND: Final = Ruling(Effect.RESET, "windows of one kind are not those of another")
 _OTHER_BUFFERS: Final = Ruling(
@@ -203,7 +206,7 @@ class _Judge:
         if section == "input":
             return self._rule_on_processing(one, by_input=True)
         if section == "output":
-            return _IN_PLACE
+            return _rule_on_output(one)
         if section == "buffer":
             return self._rule_on_buffer(one)
         if section == "spark":
@@ -307,3 +310,10 @@ def _comparable_fingerprint(plan: Plan) -> dict[str, object]:
         fingerprint["window"] = "none"
         fingerprint["key"] = None
     return fingerprint
+
+
+def _rule_on_output(one: Difference) -> Ruling:
+    """Judge a change in an output, and in what is inside of it."""
+    is_table = one.owner is not None and one.owner.name in ("delta", "iceberg")
+    is_partition = one.path.rpartition(".")[2] in ("partition_by", "partition_spec")
+    return _NEW_TABLES if is_table and is_partition else _IN_PLACE

@@ -9,6 +9,7 @@ import pytest
 
 from streamer.connectors.iceberg.iceberg_table import IcebergClient
 from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
+from streamer.connectors.tables.table_output import ColumnCache, TableOutput
 from streamer.core.errors import StreamerError
 from tests.connectors.tables.table_kinds import (
     KINDS,
@@ -131,3 +132,18 @@ def test_what_is_special_to_a_format(kind: TableKind, tmp_path: Path) -> None:
     assert snapshot is not None
     assert snapshot.summary is not None
     assert snapshot.summary["streamer.micro-batch"] == "5"
+
+
+def test_a_check_of_an_output_says_what_is_made_and_the_last_commits(
+    kind: TableKind, tmp_path: Path
+) -> None:
+    client = kind.make(tmp_path)
+    declared = pa.schema([("n", pa.int64()), ("day", pa.date32())])
+    output = TableOutput(client, declared, ColumnCache(), is_open=True)
+    text = output.probe()
+    assert text.endswith("made with the first rows; has the columns n bigint, day date")
+    client.commit(commit(7, n=[1, 2]))
+    text = output.probe()
+    assert "has 1 columns" in text
+    assert "; gets the columns day date; last commits: " in text
+    assert "2 rows, 1 file, micro-batch 7)" in text

@@ -280,3 +280,49 @@ class TestParquet:
         writer.write(0, frames_of(output, [{"k": "a", "v": 1}], [{"k": "a", "v": 2}]))
         assert (tmp_path / "rows" / "k=a" / "_SUCCESS").read_bytes() == b""
         assert self.read(tmp_path) == [("k=a", 1.0), ("k=a", 2.0)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("keys", [(), ("n",)], ids=["append", "upsert"])
+def test_commits_are_counted_once(kind: TableKind, keys: Sequence[str], tmp_path: Path) -> None:
+    client, output, _ = open_table(kind, tmp_path, keys=keys)
+    writer = TableWriter(output, lambda: "me")
+    writer.write(0, frames_of(output, [{"n": 1}, {"n": 2}]))
+    counts = writer.take_counts(0)
+    sizes = [one.size for one in client.read_commits(9)]
+    assert counts["output_commit_rows"] == 2
+    assert counts["output_commits"] >= counts["output_commit_files"] == 1
+    assert counts["output_commit_bytes"] == sum(sizes) > 0
+    assert not any(writer.take_counts(0).values())
+    client.fails_before = client.fails_after = 1
+    frames = frames_of(output, [{"n": 3}])
+    for _ in range(2):
+        with pytest.raises(TableUnavailableError):
+            writer.write(1, frames)
+    writer.write(1, frames)
+    counts = writer.take_counts(1)
+    assert (counts["output_commit_retries"], counts["output_commit_rows"]) == (2, 2 if keys else 1)
+    TableWriter(output, lambda: "other").write(0, frames_of(output, [{"n": 4}]))
+    assert not any(writer.take_counts(2).values())
+
+
+def test_files_of_parquet_are_counted_once(tmp_path: Path) -> None:
+    output = ParquetOutput(
+        MessagePath(compile_interpolation(f"{tmp_path}/${{! this.k }}"), "", is_directory=True),
+        pa.schema([]),
+        compression="none",
+        max_file_rows=2,
+        success_file="",
+    )
+    journal = tmp_path / "journal" / "files.json"
+    journal.parent.mkdir()
+    writer = ParquetWriter(output, journal, lambda: "me", ALL)
+    writer.write(0, frames_of(output, [{"k": "a"}, {"k": "b"}, {"k": "a"}, {"k": "a"}]))
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
+    assert writer.take_counts(0) == {
+        "output_commits": 1,
+        "output_commit_files": 3,
+        "output_commit_rows": 4,
+        "output_commit_bytes": size,
+    }
+    assert writer.take_counts(0) == {}

@@ -357,3 +357,10 @@ def test_a_change_says_which_state_by_key_starts_again() -> None:
 def test_all_state_by_key_is_lost_with_the_windows() -> None:
     impact = judge(parse_config(KEEPS_STATE), parse_config(KEEPS_STATE.replace("this.k", "this.i")))
     assert "the state by key: pipeline.processors.0, pipeline.processors.1" in impact.losses
+
+
+def test_other_partitions_are_those_of_a_table_that_is_made_later() -> None:
+    table = "input: {generate: {mapping: root = 1}}\noutput: {delta: {path: ./t}}"
+    [change] = judged(table, table.replace("./t", "./t, partition_by: [day]")).changes
+    assert change.effect == IN_PLACE
+    assert change.note.startswith("is for a table that is made later")

@@ -61,7 +61,14 @@ CLIENT_FIELDS: Final = (
         check=_url_problem,
         examples=("mongodb://localhost:27017", "mongodb+srv://cluster.example.com/?tls=true"),
     ),
-    Field(DATABASE, "string", "The database.", access=Access.NONE, check=_check_database),
+    Field(
+        DATABASE,
+        "string",
+        "The database.",
+        access=Access.NONE,
+        examples=("shop",),
+        check=_check_database,
+    ),
     Field(USERNAME, "string", "The user's name; used together with `password`.", default=""),
     Field(PASSWORD, "string", "The user's password.", default="", secret=True),
     Field(

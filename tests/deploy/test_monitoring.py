@@ -69,7 +69,7 @@ def exposed() -> str:
     place = {"label": "in", "path": "root.input"}
     for name, metric in METRICS.items():
         if metric.kind == MetricKind.COUNTER and name.startswith(
-            ("input_", "window_d", "kafka_", "redpanda_")
+            ("input_", "output_commit", "window_d", "kafka_", "redpanda_")
         ):
             meters.count(name, {label: place.get(label, "x") for label in metric.labels}, 1)
         if name.endswith("_lag"):

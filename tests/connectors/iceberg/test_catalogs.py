@@ -1,4 +1,4 @@
-"""Catalogs of every kind that a config may name: a commit, a rival, a replay, and what is refused."""
+"""Catalogs of every kind that a config may name: a commit, a rival and a replay."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.sdk.input.input_context import InputContext
-from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
+from streamer.sdk.input.replayable import LatestOffset, Limit, Offset
 
 _EXPANSION: Final = 4
 """About how many bytes of messages are in one of a file."""
@@ -269,7 +269,7 @@ class TableSource:
                 pieces.append(TablePiece(file, at.step, first, taken, contexts[at.step]))
         return pieces
 
-    def read(self, piece: TablePiece, ex: Execution) -> Iterator[Chunk]:
+    def read(self, piece: TablePiece, ex: Execution) -> Iterator[list[Batch]]:
         """Read the rows of a piece.
 
         Raises:

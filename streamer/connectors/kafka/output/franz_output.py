@@ -29,6 +29,7 @@ from streamer.connectors.kafka.output.producer_fields import (
     producer_settings,
 )
 from streamer.connectors.kafka.output.record import RecordMaker
+from streamer.connectors.kafka.security.sasl import writer_kerberos_problems
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
@@ -153,6 +154,7 @@ def record_fields(max_in_flight: int, *, traced: bool) -> tuple[Field, ...]:
 
 franz_problems: Final = join_checks(
     connection_problems,
+    writer_kerberos_problems,
     batching_problems,
     partition_problems,
     time_problems,

@@ -65,7 +65,9 @@ def test_every_extra_installs_what_is_imported_by_it_and_nothing_else() -> None:
         # Others are asked in SQL too: a catalog of tables may be in a database.
         asked_in_sql = ("iceberg", "mssql", "oracle", "trino")
         modules += ["sqlalchemy"] if extra in asked_in_sql else []
-        roots = {_normal(one) for name in modules for one in distributions.get(name.split(".")[0], ())}
+        roots = {
+            _normal(one) for name in modules for one in distributions.get(name.split(".")[0], ())
+        }
         required = _required(extra)
         if extra == "kerberos" and not roots:
             # On Linux it is compiled at its install, and nobody needs it but users of Kerberos.
@@ -150,7 +152,7 @@ def _needed(module: str) -> set[str]:
 
 
 _UNREACHED = {"kafka": {"boto3"}, "redpanda_common": {"boto3", "gssapi"}}
-"""What is imported for settings that a component does not have: a login by AWS_MSK_IAM or GSSAPI."""
+"""What is imported for settings that a component does not have: a login by IAM or Kerberos."""
 
 
 @pytest.mark.parametrize("kind", list(COMPONENTS))

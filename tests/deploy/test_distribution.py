@@ -95,6 +95,10 @@ tests:
 """,
     "aws": "output: { aws_sqs: { url: 'http://127.0.0.1:PORT/1/cars', region: eu-west-1 } }\n",
     "kafka": "output: { kafka: { addresses: ['127.0.0.1:PORT'], topic: cars } }\n",
+    "kerberos": """\
+input: { redpanda: { seed_brokers: ['b:9092'], topics: [t], consumer_group: g, sasl: [{ mechanism: GSSAPI }] } }
+"""  # noqa: E501
+    "",
     "memcached": """\
 cache_resources:
   - label: kept
@@ -358,8 +362,9 @@ def test_without_extras_lint_names_them(installed: Installed, tmp_path: Path) ->
         config = _config(extra, tmp_path)
         code, out, err = installed.run("lint", config, cwd=tmp_path)
         assert (code, out) == (1, ""), extra
-        # Schemas of a registry may be Avro's.
-        needed = ("avro", extra) if extra == "schema-registry" else (extra,)
+        # Schemas of a registry may be Avro's; Kerberos is a login to Kafka.
+        beside = {"schema-registry": "avro", "kerberos": "kafka"}.get(extra)
+        needed = (beside, extra) if beside else (extra,)
         assert f"{install_command(*needed)} [missing_package]" in err, extra
         assert err.count("\n") == err.count("missing_package"), err
         lacking += 1

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection_fields import (
+    ADDRESSED_READER_PACKAGES,
     KAFKA_CONNECTION,
     RACK_ID,
-    ADDRESSED_READER_PACKAGES,
     connection_problems,
     read_connection,
 )

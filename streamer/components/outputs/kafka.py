@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.kafka.cluster.connection_fields import (
-    KAFKA_CONNECTION,
     ADDRESSED_PACKAGES,
+    KAFKA_CONNECTION,
     RACK_ID,
     connection_problems,
     read_connection,

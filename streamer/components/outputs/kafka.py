@@ -36,6 +36,7 @@ from streamer.connectors.kafka.output.franz_output import (
 )
 from streamer.connectors.kafka.output.headers import headers_without
 from streamer.connectors.kafka.output.kafka_output import KafkaOutput, RetrySettings
+from streamer.connectors.kafka.output.kerberos import writer_kerberos_problems
 from streamer.connectors.kafka.output.output_docs import DESCRIPTION, output_examples
 from streamer.connectors.kafka.output.output_factory import OutputSettings, make_output
 from streamer.connectors.kafka.output.partitioning import (
@@ -52,7 +53,7 @@ from streamer.connectors.kafka.output.producer_fields import (
     TIMEOUT,
 )
 from streamer.connectors.kafka.output.record import RecordMaker
-from streamer.connectors.kafka.security.sasl import sasl_references, writer_kerberos_problems
+from streamer.connectors.kafka.security.sasl import sasl_references
 from streamer.core.durations import MILLISECOND
 from streamer.sdk.backoff import backoff_fields, read_backoff
 from streamer.sdk.output.protocols import MAX_IN_FLIGHT, max_in_flight_field

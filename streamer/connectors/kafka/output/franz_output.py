@@ -19,6 +19,7 @@ from streamer.connectors.kafka.output.delivery_fields import (
 )
 from streamer.connectors.kafka.output.headers import select_headers
 from streamer.connectors.kafka.output.kafka_output import KafkaOutput
+from streamer.connectors.kafka.output.kerberos import writer_kerberos_problems
 from streamer.connectors.kafka.output.output_factory import OutputSettings, make_output
 from streamer.connectors.kafka.output.partitioning import MANUAL, MURMUR2
 from streamer.connectors.kafka.output.producer_fields import (
@@ -29,7 +30,6 @@ from streamer.connectors.kafka.output.producer_fields import (
     producer_settings,
 )
 from streamer.connectors.kafka.output.record import RecordMaker
-from streamer.connectors.kafka.security.sasl import writer_kerberos_problems
 from streamer.sdk.metadata_filter import MetadataFilter, metadata_filter_field
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems

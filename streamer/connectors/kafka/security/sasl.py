@@ -14,7 +14,6 @@ from streamer.connectors.aws.fields import SESSION_FIELDS, session_problems
 from streamer.connectors.kafka.security.msk_token import MskToken
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
-from streamer.core.extras import skip_if_missing
 from streamer.sdk.spec import BuildContext, Field, Kind, ParsedFields
 
 SASL: Final = "sasl"
@@ -218,29 +217,6 @@ def uses_kerberos(sasl: Any) -> bool:
     """Return whether a field `sasl` signs in by Kerberos."""
     mechanisms = [sasl] if isinstance(sasl, ParsedFields) else sasl or ()
     return any(one[MECHANISM] == GSSAPI for one in mechanisms)
-
-
-def writer_kerberos_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with GSSAPI in an output: librdkafka may be built without it.
-
-    Source: librdkafka refuses a producer with a mechanism that it lacks, before it connects.
-    """
-    if not uses_kerberos(parsed[SASL]):
-        return
-    with skip_if_missing():
-        from confluent_kafka import KafkaException, Producer
-
-        try:
-            Producer({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": GSSAPI})
-        except KafkaException as error:
-            if "GSSAPI" in str(error):
-                yield (
-                    SASL,
-                    "is GSSAPI, for which the librdkafka that is installed is not built, as in "
-                    "the wheels of confluent-kafka; build confluent-kafka from its source on a "
-                    "librdkafka that has it, or write as a user with SCRAM-SHA-512 or client_certs "
-                    "of tls. Inputs can use GSSAPI",
-                )
 
 
 def _mechanism_problems(sasl: ParsedFields) -> Iterator[tuple[str, str]]:

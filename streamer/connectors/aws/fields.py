@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ TESTED: Final = (
 )
 """The part of a page that says what a component was tested with."""
 
+_REGION_NAME: Final = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
+
 
 def http_url_problem(text: str) -> str | None:
     """Return what is wrong with a URL of AWS; an empty one is none."""
@@ -41,6 +44,16 @@ def http_url_problem(text: str) -> str | None:
     except ValueError as error:
         return f"has {error}"
     return None if url.scheme in ("http", "https") and url.hostname else f"is {text!r}; {expected}"
+
+
+def _region_problem(text: str) -> str | None:
+    """Return what is wrong with the name of a region; an empty one is none.
+
+    Source: botocore's rule, which lets a line feed at the end pass.
+    """
+    if not text or _REGION_NAME.fullmatch(text):
+        return None
+    return f"is {text!r}; expected the name of a region, such as eu-west-1"
 
 
 def _text_field(name: str, description: str, **more: Any) -> Field:
@@ -89,6 +102,7 @@ SESSION_FIELDS: Final = (
     _text_field(
         REGION,
         "The region; without it, the one of the environment or of the profile.",
+        check=_region_problem,
         examples=("eu-west-1",),
     ),
     _text_field(

@@ -23,6 +23,8 @@ FILE_OPTIONS: Final = frozenset({"tlscafile", "tlscertificatekeyfile", "tlscrlfi
 """Options of a URL that name files, in lower case."""
 _URL_TEXT: Final = "expected a URL such as mongodb://localhost:27017"
 
+_NOT_IN_DATABASES: Final = ' .$/\\\0"'
+
 
 def _url_problem(text: str) -> str | None:
     if text.startswith(("mongodb://", "mongodb+srv://")):
@@ -41,6 +43,23 @@ def url_hosts(url: str) -> list[str]:
     return [unquote(host) for host in place.rpartition("@")[2].split(",")]
 
 
+def _database_problem(name: str) -> str | None:
+    """Return why no database can have this name. Source: pymongo, which raises for it."""
+    if not name:
+        return "is empty; expected the name of a database"
+    wrong = next((sign for sign in name if sign in _NOT_IN_DATABASES), None)
+    return None if wrong is None else f"is {name!r}, in which {wrong!r} cannot be"
+
+
+def _collection_problem(name: str) -> str | None:
+    """Return why no collection can have this name; what messages choose is checked with them."""
+    if "${!" in name:
+        return None
+    if not name or ".." in name or "$" in name or "\0" in name or name != name.strip("."):
+        return f"is {name!r}; expected a name without $, and with single points only inside"
+    return None
+
+
 CLIENT_FIELDS: Final = (
     Field(
         URL,
@@ -51,7 +70,7 @@ CLIENT_FIELDS: Final = (
         check=_url_problem,
         examples=("mongodb://localhost:27017", "mongodb+srv://cluster.example.com/?tls=true"),
     ),
-    Field(DATABASE, "string", "The database.", access=Access.NONE),
+    Field(DATABASE, "string", "The database.", access=Access.NONE, check=_database_problem),
     Field(USERNAME, "string", "The user's name; used together with `password`.", default=""),
     Field(PASSWORD, "string", "The user's password.", default="", secret=True),
     Field(
@@ -106,6 +125,7 @@ def collection_field(kind: Kind) -> Field:
         "string",
         "The collection.",
         access=Access.NONE,
+        check=_collection_problem,
         interpolated=kind in (Kind.OUTPUT, Kind.PROCESSOR),
     )
 

@@ -329,7 +329,8 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
 
 
 def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) -> int | None:
-    if not text:
+    # Go's parser, and so Benthos, refuses an empty one, where nothing stands for no duration.
+    if not text and (field.optional or field.default in (None, "")):
         return None
     try:
         return parse_duration(text)

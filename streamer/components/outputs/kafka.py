@@ -246,7 +246,7 @@ SPEC: Final = Spec(
 
 
 def _settings(parsed: ParsedFields) -> dict[str, Any]:
-    timeout = max(parsed[TIMEOUT] // MILLISECOND, 1)
+    timeout = max((parsed[TIMEOUT] or 0) // MILLISECOND, 1)
     return {
         "enable.idempotence": parsed[IDEMPOTENT],
         "acks": "all" if parsed[ACK_REPLICAS] or parsed[TRANSACTIONAL] else "1",

@@ -69,7 +69,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
             "wasm",
         ),
-        ("http_client", "loop_thread", "mongodb", "mqtt", "spool"),
+        ("http_client", "loop_thread", "mongodb", "mqtt", "objects", "spool"),
         ("amqp", "aws", "google", "inproc", "nats"),
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
         ("cdc", "delta", "iceberg", "schema_registry"),

@@ -23,7 +23,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.permissions import NotPermittedError, limit_permissions
 from streamer.sdk.cache import CountedCache
 from streamer.sdk.component_ref import ComponentRef
-from streamer.sdk.deferred_resource import DeferredResource
+from streamer.sdk.deferred_resource import DeferredObject, DeferredResource
 from streamer.sdk.input.input_context import DriverReadable
 from streamer.sdk.output.sender import ConnectionState, Sender
 from streamer.sdk.processing import UNINSTRUMENTED, instrument
@@ -210,6 +210,12 @@ class _Context:
         """Return what outlives the context; see `BuildContext.worker_resource`."""
         of = self.component
         return self._worker_resources.get((of.kind, of.name, of.label, of.path, key), make)
+
+    def deferred_worker_resource(self, key: Hashable, make: Callable[[], T]) -> Callable[[], T]:
+        """Return what makes it elsewhere; see `BuildContext.deferred_worker_resource`."""
+        of = self.component
+        run = self._worker_resources.run
+        return DeferredObject((of.kind, of.name, of.label, of.path, key), make, run)
 
     def shared_directory(self) -> Path:
         """Return where workers share files; see `BuildContext.shared_directory`."""

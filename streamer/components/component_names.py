@@ -14,6 +14,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "amqp_0_9",
         "aws_cloudwatch_logs",
         "aws_kinesis",
+        "aws_s3",
         "aws_sqs",
         "batched",
         "broker",

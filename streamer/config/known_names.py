@@ -147,7 +147,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "write a file, and let another program upload it; success_file marks complete directories",
     ),
     **dict.fromkeys(
-        ((Kind.INPUT, name) for name in ("aws_s3", *_BUCKETS)),
+        ((Kind.INPUT, name) for name in _BUCKETS),
         "let another program download the objects, and read them by file",
     ),
     **dict.fromkeys(

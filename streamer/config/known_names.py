@@ -143,10 +143,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "account"
     ),
     **dict.fromkeys(
-        ((Kind.OUTPUT, name) for name in _BUCKETS),
-        "write a file, and let another program upload it; success_file marks complete directories",
-    ),
-    **dict.fromkeys(
         ((Kind.INPUT, name) for name in _BUCKETS),
         "let another program download the objects, and read them by file",
     ),

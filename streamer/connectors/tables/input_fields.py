@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamer.core.durations import SECOND
 from streamer.core.timestamps import parse_rfc3339
-from streamer.sdk.spec import Field, ParsedFields, duration_field
+from streamer.sdk.spec import Access, Field, ParsedFields, duration_field
 
 if TYPE_CHECKING:
     from streamer.connectors.tables.file_columns import RowSelection
@@ -87,6 +87,7 @@ WHERE_FIELD: Final = Field(
     "a value.",
     default=[],
     shape="2darray",
+    access=Access.NONE,
     check=_check_where,
     examples=([["light", "=", "north"], ["cars", ">=", 2]],),
 )

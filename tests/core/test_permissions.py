@@ -64,6 +64,7 @@ OWN_FILES = {
     "connectors/formats/grok/patterns.py": "patterns that come with the program",
     "connectors/google/api.py": "the address of an emulator",
     "connectors/http_server/component_server.py": "its callers ask for its certificate's names",
+    "connectors/iceberg/file_rows.py": "its reader asks for each name",
     "connectors/javascript/runtime.py": "a file that comes with the program",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
     "connectors/spool/byte_spool.py": _SPOOL,

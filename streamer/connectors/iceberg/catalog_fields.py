@@ -1,4 +1,4 @@
-"""Fields of the output `iceberg` that say where the catalog and the files are, as Connect has them.
+"""Fields that say where an Iceberg table is: its catalog and its files, as Connect has them.
 
 They become properties, as PyIceberg names them.
 """
@@ -18,6 +18,8 @@ URL: Final = "url"
 NAME: Final = "name"
 WAREHOUSE: Final = "warehouse"
 STORAGE: Final = "storage"
+NAMESPACE: Final = "namespace"
+TABLE: Final = "table"
 
 _REST_SCHEMES: Final = frozenset({"http", "https"})
 _SQL_SCHEMES: Final = frozenset({"sqlite", "postgresql", "postgresql+psycopg"})
@@ -133,6 +135,20 @@ CATALOG_FIELD: Final = Field(
         ),
     ),
 )
+
+
+def _check_name(text: str) -> str | None:
+    if not text:
+        return "is empty"
+    if "${!" in text:
+        return "depends on the message; a table for each message is not available"
+    return None
+
+
+NAMESPACE_FIELD: Final = Field(
+    NAMESPACE, "string", "The namespace of the table.", check=_check_name
+)
+TABLE_FIELD: Final = Field(TABLE, "string", "The name of the table.", check=_check_name)
 
 _S3_FIELD: Final = Field(
     "aws_s3",

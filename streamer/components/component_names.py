@@ -13,6 +13,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
         "aws_cloudwatch_logs",
+        "aws_dynamodb_cdc",
         "aws_kinesis",
         "aws_sqs",
         "batched",

@@ -18,7 +18,7 @@ from streamer.core.message import Message
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 
 INPUT: Final = "input"
-VOICE: Final = "voice"
+SPEAKER: Final = "voice"
 RESPONSE_FORMAT: Final = "response_format"
 
 SPEC: Final = Spec(
@@ -44,7 +44,7 @@ SPEC: Final = Spec(
             examples=("root = this.text",),
         ),
         Field(
-            VOICE,
+            SPEAKER,
             "string",
             "The voice.",
             interpolated=True,
@@ -76,7 +76,7 @@ SPEC: Final = Spec(
             "    codec: all-bytes\n",
         ),
     ),
-    begin={"api_key": "${OPENAI_API_KEY}", "model": "tts-1", VOICE: "alloy"},
+    begin={"api_key": "${OPENAI_API_KEY}", "model": "tts-1", SPEAKER: "alloy"},
     categories=("AI",),
     delivery="calls are repeated when a micro-batch is replayed",
 )
@@ -88,7 +88,7 @@ class _SpeechRequest:
     def __init__(self, parsed: ParsedFields) -> None:
         self._model: str = parsed[MODEL]
         self._input = FieldBytes(INPUT, parsed[INPUT])
-        self._voice = FieldText(VOICE, parsed[VOICE])
+        self._speaker = FieldText(SPEAKER, parsed[SPEAKER])
         self._format = OptionalTexts(parsed, RESPONSE_FORMAT)
 
     def __call__(self, client: JsonClient, message: Message, ex: Execution) -> bytes:
@@ -96,7 +96,7 @@ class _SpeechRequest:
         document = {
             "model": self._model,
             INPUT: self._input.text_of(message, ex),
-            VOICE: self._voice.of(message, ex),
+            SPEAKER: self._speaker.of(message, ex),
             **self._format.of(message, ex),
         }
         recording = client.post_for_bytes("/audio/speech", document, ex)

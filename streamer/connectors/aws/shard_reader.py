@@ -26,7 +26,7 @@ Positions = dict[str, dict[str, str]]
 
 
 class ShardAnswer(NamedTuple):
-    """What a service answers to a request for records.
+    """The answer of a service to a request for records.
 
     Attributes:
         records: as boto3 gives them.

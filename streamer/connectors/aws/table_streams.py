@@ -51,7 +51,7 @@ class TableStreams:
     """Streams of tables; see `ShardedService`."""
 
     def __init__(self, parsed: ParsedFields, report_loss: LossReport) -> None:
-        """Take the fields of the component, and what is told about records that are gone."""
+        """Take the fields of the component, and a function that reports records that are gone."""
         self._tables = AwsClient(parsed, "dynamodb")
         self._streams = AwsClient(parsed, "dynamodbstreams")
         self._parsed = parsed
@@ -89,7 +89,7 @@ class TableStreams:
                 return
             given = {"ExclusiveStartTableName": answer["LastEvaluatedTableName"]}
 
-    def _has_tags(self, table: str, wanted: TagFilter) -> bool:
+    def _has_tags(self, table: str, tag_filter: TagFilter) -> bool:
         description = self.describe(table)
         if not description.get("LatestStreamArn"):
             return False
@@ -98,7 +98,7 @@ class TableStreams:
             answer = self._tables.run(lambda one: one.list_tags_of_resource(**given))
             tags.update({one["Key"]: one["Value"] for one in answer.get("Tags", ())})
             if not answer.get("NextToken"):
-                return wanted.matches(tags)
+                return tag_filter.matches(tags)
             given["NextToken"] = answer["NextToken"]
 
     def describe(self, table: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
         "aws_cloudwatch_logs",
+        "aws_dynamodb_cdc",
         "aws_kinesis",
         "aws_s3",
         "aws_sqs",
@@ -115,6 +116,10 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "ollama_moderation",
         "openai_chat_completion",
         "openai_embeddings",
+        "openai_image_generation",
+        "openai_speech",
+        "openai_transcription",
+        "openai_translation",
         "parallel",
         "parquet_decode",
         "parquet_encode",

@@ -63,6 +63,12 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "shards by itself.",
         "Positions in DynamoDB are not taken over: the first start follows start_from_oldest.",
     ),
+    (Kind.INPUT, "aws_dynamodb_cdc"): (
+        "dynamodb_positions",
+        "The input aws_dynamodb_cdc has its positions in the checkpoint, not in DynamoDB, and "
+        "reads changes behind the snapshot, not beside it.",
+        "Positions in DynamoDB are not taken over: the first start follows start_from.",
+    ),
     (Kind.INPUT, "aws_cloudwatch_logs"): (
         "cloudwatch_positions",
         "The input aws_cloudwatch_logs goes on behind what it has read; Redpanda Connect begins at "

@@ -53,7 +53,7 @@ def _region_problem(text: str) -> str | None:
     """
     if not text or _REGION_NAME.fullmatch(text):
         return None
-    return f"is {text!r}; expected the name of a region, such as eu-west-1"
+    return f"is {text[:60]!r}; expected the name of a region, such as eu-west-1"
 
 
 def _text_field(name: str, description: str, **more: Any) -> Field:

@@ -21,9 +21,11 @@ PACKAGES: Final = (Package("pymongo"),)
 
 FILE_OPTIONS: Final = frozenset({"tlscafile", "tlscertificatekeyfile", "tlscrlfile"})
 """Options of a URL that name files, in lower case."""
+_NOT_IN_DATABASE_NAMES: Final = frozenset(' .$/\\\0"')
+"""Source: MongoDB's manual, "Naming Restrictions"."""
+
 _URL_TEXT: Final = "expected a URL such as mongodb://localhost:27017"
 
-_NOT_IN_DATABASES: Final = ' .$/\\\0"'
 
 
 def _url_problem(text: str) -> str | None:
@@ -44,10 +46,10 @@ def url_hosts(url: str) -> list[str]:
 
 
 def _database_problem(name: str) -> str | None:
-    """Return why no database can have this name. Source: pymongo, which raises for it."""
+    """Return why no database can have this name."""
     if not name:
         return "is empty; expected the name of a database"
-    wrong = next((sign for sign in name if sign in _NOT_IN_DATABASES), None)
+    wrong = next((sign for sign in name if sign in _NOT_IN_DATABASE_NAMES), None)
     return None if wrong is None else f"is {name!r}, in which {wrong!r} cannot be"
 
 
@@ -70,7 +72,14 @@ CLIENT_FIELDS: Final = (
         check=_url_problem,
         examples=("mongodb://localhost:27017", "mongodb+srv://cluster.example.com/?tls=true"),
     ),
-    Field(DATABASE, "string", "The database.", access=Access.NONE, check=_database_problem),
+    Field(
+        DATABASE,
+        "string",
+        "The database.",
+        access=Access.NONE,
+        examples=("shop",),
+        check=_database_problem,
+    ),
     Field(USERNAME, "string", "The user's name; used together with `password`.", default=""),
     Field(PASSWORD, "string", "The user's password.", default="", secret=True),
     Field(

@@ -87,6 +87,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "decompress",
         "dedupe",
         "deduplicate",
+        "duckdb",
         "for_each",
         "grok",
         "group_by",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from streamer.components import catalog
 from streamer.config.field_hints import find_field_hints
-from streamer.config.fields import find_node, format_problem, read_body, read_field, read_fields
+from streamer.config.fields import add_problem, find_node, read_body, read_field, read_fields
 from streamer.config.findings import suggest_name
 from streamer.config.known_names import explain_missing, list_unavailable, suggest_available
 from streamer.config.labels import read_label
@@ -299,7 +299,7 @@ def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: 
             place = key if place is body else place
             if holds_unset(place):
                 continue
-            context.findings.add_at(place, "bad_value", format_problem(name, problem))
+            add_problem(context, place, name, problem)
     _check_packages(context, spec, config, body, key)
     if spec.references and context.findings.harmful_count == before:
         for name, kind, label in spec.references(config):

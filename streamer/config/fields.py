@@ -46,6 +46,7 @@ from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text, skip_if_missing
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
 from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedFields
+from streamer.sdk.spec.checks import PlacedProblem
 
 _MAX_LISTED_FIELDS: Final = 12
 NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
@@ -144,8 +145,25 @@ def read_field(context: ReadContext, field: Field, node: Node, path: str, at: No
         with skip_if_missing():
             problem = field.check(known_value)
         if problem:
-            context.findings.add_at(node, "bad_value", format_problem(field.name, problem))
+            add_problem(context, node, field.name, problem)
     return value
+
+
+def add_problem(context: ReadContext, node: Node, name: str, problem: str) -> None:
+    """Add the finding of a check: at the place in a text that it names, or else at the node.
+
+    Args:
+        context: gets the finding.
+        node: the value of the field, or what stands for it.
+        name: the name of the field; empty for the whole of a component.
+        problem: what the check has returned.
+    """
+    text = format_problem(name, problem)
+    if isinstance(problem, PlacedProblem) and isinstance(node, Scalar):
+        at = (problem.line, problem.column)
+        context.findings.add_inside(node, at, "bad_value", text)
+    else:
+        context.findings.add_at(node, "bad_value", text)
 
 
 def read_body(context: ReadContext, field: Field, node: Node | None, path: str, at: Node) -> Any:

@@ -204,14 +204,18 @@ def _input_lines(plan: Plan) -> Iterator[str]:
 
 
 def _component_lines(component: ParsedComponent) -> Iterator[str]:
-    """Describe a component by its own text."""
+    """Describe an input by its own text, and its batches."""
+    yield from _own_lines(component)
+    batching = catalog.find_input_batching(component)
+    if batching is not None:
+        yield f"      batches      {_describe_policy(batching)}"
+
+
+def _own_lines(component: ParsedComponent) -> Iterator[str]:
     spec = catalog.find_spec(component.kind, component.name)
     if spec is not None and spec.explains is not None:
         for line in spec.explains(component.config):
             yield f"      {line}"
-    batching = catalog.find_input_batching(component)
-    if batching is not None:
-        yield f"      batches      {_describe_policy(batching)}"
 
 
 def _describe_policy(batching: ParsedFields) -> str:
@@ -235,6 +239,7 @@ def _step_lines(
     for group in groups:
         for component in group:
             yield f"    {_format_place(component)} {component.name}"
+            yield from _own_lines(component)
 
 
 def _output_lines(plan: Plan) -> Iterator[str]:

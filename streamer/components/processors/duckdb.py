@@ -60,9 +60,9 @@ def _check_columns(columns: Mapping[str, str]) -> str | None:
                 parse_batch_column(text)
             except ValueError as error:
                 return f"has {text!r} for {name}, which {error}"
-    folded = [name.lower() for name in columns]
-    if len(set(folded)) < len(folded):
-        twice = next(name for name in columns if folded.count(name.lower()) > 1)
+    lowered = [name.lower() for name in columns]
+    if len(set(lowered)) < len(lowered):
+        twice = next(name for name in columns if lowered.count(name.lower()) > 1)
         return f"has {twice} twice: SQL does not tell capital letters from small ones"
     return None
 

@@ -233,20 +233,20 @@ def _choose_spellings(
     misfits: dict[int, str],
 ) -> list[str]:
     """Return one spelling of each name: SQL does not tell capital letters from small ones."""
-    chosen = []
+    kept = []
     for names in spellings.values():
         if len(names) == 1:
-            chosen += names
+            kept += names
             continue
         counts = {name: sum(name in document for document in documents) for name in names}
         best = max(names, key=lambda name: counts[name])
-        chosen.append(best)
+        kept.append(best)
         for at, document in enumerate(documents):
             for name in names:
                 if name != best and name in document:
                     text = f"the field {name} has the column of {best}, which most messages have"
                     misfits.setdefault(at, text)
-    return chosen
+    return kept
 
 
 def _build_declared(

@@ -21,7 +21,7 @@ from streamer.core.message import Batch
 
 
 class QueryResult(NamedTuple):
-    """What a query makes of a batch.
+    """The result of a query over a batch.
 
     Attributes:
         documents: a document for each row.
@@ -67,7 +67,7 @@ class BatchQuery:
         Raises:
             QueryError: it cannot be run.
         """
-        text = self._process.read_text()
+        text = self._process.load_query_text()
         columns = self._build_columns(text, batch, skipped)
         if not columns.rows.num_rows:
             return QueryResult((), columns.errors)
@@ -96,13 +96,13 @@ class BatchQuery:
         if tables is None:
             raise QueryError(f"there is no table {label}; expected {BATCH}, or a table of files")
         try:
-            found = tables.find(label)
+            table = tables.find(label)
         except StreamerError as error:
             raise QueryError(str(error)) from None
         with self._lock:
             known = self._tables.get(label)
-            if known is None or known[0] is not found:
-                known = self._tables[label] = found, build_table(label, found.all().values())
+            if known is None or known[0] is not table:
+                known = self._tables[label] = table, build_table(label, table.all().values())
             return known
 
 

@@ -55,7 +55,7 @@ class QueryProcess:
         self._text: QueryText | None = None
         self._tables: dict[str, Any] = {}
 
-    def read_text(self) -> QueryText:
+    def load_query_text(self) -> QueryText:
         """Return what the query says, which DuckDB's parser has found there.
 
         Raises:

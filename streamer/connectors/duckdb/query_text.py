@@ -40,7 +40,7 @@ class TableUse(NamedTuple):
 
 
 class QueryText(NamedTuple):
-    """What a query says.
+    """The tables and the names of a query.
 
     Attributes:
         tables: the tables that it reads, without those that it makes itself.

@@ -47,7 +47,7 @@ class TableFile(NamedTuple):
 
 
 class SessionSettings(NamedTuple):
-    """What a session needs to know.
+    """The query of a session, its files, and its bounds.
 
     Attributes:
         query: the SELECT.

@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class PlacedProblem(str):
-    """What is wrong with a text that is code, and where in that text.
+    """The fault of a text that is code, with its place in that text.
 
     A check returns it in the place of a plain text; lint shows the line and column of the config.
 

@@ -91,6 +91,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "decompress",
         "dedupe",
         "deduplicate",
+        "duckdb",
         "for_each",
         "grok",
         "group_by",

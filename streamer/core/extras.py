@@ -41,7 +41,7 @@ EXTRAS: Final = {
     "polars": "functions of the processor `python` that take a `polars.DataFrame`",
     "qdrant": "the output and the processor `qdrant`",
     "redis": "everything whose name begins with `redis`",
-    "results": "`retention` of window buffers, and `streamer query`",
+    "results": "`retention` of window buffers, `streamer query`, and the processor `duckdb`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",

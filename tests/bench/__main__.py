@@ -37,6 +37,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     columns     fields read as columns against messages parsed one by one, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
+    sql_windows `duckdb` against mappings over --batches windows of 10,000 messages, without Spark
     tables      rows and windows into Delta, Iceberg and Parquet against a file; 3 minutes
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
@@ -110,6 +111,7 @@ from tests.bench import (
     pipelines,
     report,
     speed,
+    sql_windows,
     stages,
     start,
     tables,
@@ -147,6 +149,7 @@ PARTS = (
     "stages",
     "columns",
     "micro_batch",
+    "sql_windows",
     "tables",
 )
 APART = "compare", "soak", "kafka_soak"
@@ -307,6 +310,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
+    elif part == "sql_windows":
+        sql_windows.sql_windows(a.batches)
     elif part == "columns":
         columns.columns(work, min(a.events, 600_000))
     elif part == "stages":

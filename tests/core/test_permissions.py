@@ -58,6 +58,8 @@ OWN_FILES = {
     "components/rate_limits/local.py": "a file of the run's own directory",
     "connectors/files/line_files.py": _LISTED,
     "connectors/files/file_identity.py": _LISTED,
+    "connectors/duckdb/client.py": "a process of this program, which opens no file by itself",
+    "connectors/duckdb/server.py": "how much memory its own process has",
     "connectors/files/file_source.py": "its own `expand`, whose callers ask",
     "connectors/files/scanned_files.py": _LISTED,
     "connectors/files/tar_entries.py": "a stream that is open",

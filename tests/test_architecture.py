@@ -50,7 +50,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         *(("panes", "keyed"), "shard", "rescale", "inspect"),
     ),
     "sdk": (
-        ("spec", "worker_resources"),
+        ("api_version", "spec", "worker_resources"),
         "deferred_resource",
         ("regex_field", "component_ref", "mapping_query", "backoff", "sync_response"),
         ("metadata_filter", "rate_limit", "cache", "processing", "thread_pool", "window_buffer"),
@@ -76,7 +76,10 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         "ai",
         "qdrant",
     ),
-    "components": (COMPONENT_KINDS, "component_names", "catalog"),
+    "components": (
+        COMPONENT_KINDS,
+        *("component_names", "plugin_index", "plugin_specs", "plugins", "catalog"),
+    ),
     "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),

@@ -25,8 +25,8 @@ from streamer.sdk.spec import Kind
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
 
-GROUP: Final = "streamer.components"
-"""The group of entry points."""
+GROUP: Final = ".".join(("streamer", "components"))
+"""The group of entry points; as one text it would look like an import of a module of ours."""
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 """A component's name."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from streamer.components.component_names import COMPONENTS
 from streamer.components.plugin_index import PluginEntry, read_plugin_index
 from streamer.core.errors import StreamerError
 from streamer.sdk.api_version import find_version_problem
@@ -56,6 +58,7 @@ class _Reports:
 
 
 _reports: Final = _Reports()
+_provided: Final[dict[tuple[Kind, str], LoadedPlugin]] = {}
 _failures: Final[dict[tuple[Kind, str], str]] = {}
 
 
@@ -82,17 +85,46 @@ def plugin_names(kind: Kind) -> frozenset[str]:
     """
     index = read_plugin_index()
     warn_of_name_problems()
-    if not index.entries:
+    if not index.entries and not _provided:
         return frozenset()
-    return frozenset(
-        name for of, name in index.entries if of == kind and (of, name) not in _failures
-    )
+    known = {*index.entries, *_provided} - _failures.keys()
+    return frozenset(name for of, name in known if of == kind)
 
 
 def find_plugin(kind: Kind, name: str) -> LoadedPlugin | None:
     """Return a plugin, imported; None when there is none, or it is bad, which is reported."""
+    if (kind, name) in _provided:
+        return _provided[kind, name]
     entry = read_plugin_index().entries.get((kind, name))
     return _load_entry(entry) if entry is not None else None
+
+
+@contextmanager
+def provide_plugin(target: Any, distribution: str = "this process") -> Iterator[Spec]:
+    """Have a plugin in this process that need not be installed, for tests of it.
+
+    Args:
+        target: the object that an entry point would refer to.
+        distribution: the name of its package.
+
+    Raises:
+        StreamerError: it is bad; the text has the reason.
+    """
+    spec = getattr(target, "SPEC", None)
+    kind, name = getattr(spec, "kind", Kind.PROCESSOR), getattr(spec, "name", "")
+    problem: LoadedPlugin | str = f"{kind} {name!r} is a component of streamer itself"
+    if name not in COMPONENTS[kind]:
+        problem = _check_plugin(kind, name, distribution, target)
+    if not isinstance(problem, LoadedPlugin):
+        raise StreamerError(f"the component cannot be used: {problem}")
+    before = _provided.get((kind, name))
+    _provided[kind, name] = problem
+    try:
+        yield problem.spec
+    finally:
+        del _provided[kind, name]
+        if before is not None:
+            _provided[kind, name] = before
 
 
 def describe_plugin_problem(kind: Kind, name: str) -> str:
@@ -126,7 +158,8 @@ def forget_plugins() -> None:
 @cache
 def _load_entry(entry: PluginEntry) -> LoadedPlugin | None:
     try:
-        plugin = _check_plugin(entry, entry.point.load())
+        target = entry.point.load()
+        plugin = _check_plugin(entry.kind, entry.name, entry.distribution, target)
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
         plugin = f"it cannot be imported: {' '.join(reason.split())[:_MAX_REASON_CHARACTERS]}"
@@ -138,7 +171,7 @@ def _load_entry(entry: PluginEntry) -> LoadedPlugin | None:
     return None
 
 
-def _check_plugin(entry: PluginEntry, target: Any) -> LoadedPlugin | str:
+def _check_plugin(kind: Kind, name: str, distribution: str, target: Any) -> LoadedPlugin | str:
     """Return the plugin that an entry point refers to, or the reason why it is none."""
     # Imported with the first plugin only: its checks need the schema and more.
     from streamer.components.plugin_specs import find_spec_problem, guard_spec
@@ -146,13 +179,13 @@ def _check_plugin(entry: PluginEntry, target: Any) -> LoadedPlugin | str:
     if problem := find_version_problem(getattr(target, "API_VERSION", None)):
         return problem
     spec = getattr(target, "SPEC", None)
-    if problem := find_spec_problem(spec, entry.kind, entry.name):
+    if problem := find_spec_problem(spec, kind, name):
         return problem
     build = getattr(target, "build", None)
     if not callable(build):
         return "it has no function build(parsed, context)"
     assert isinstance(spec, Spec)
-    return LoadedPlugin(guard_spec(spec, entry.distribution), _guard_build(build, spec))
+    return LoadedPlugin(guard_spec(spec, distribution), _guard_build(build, spec))
 
 
 def _guard_build(build: Callable[[Any, Any], Any], spec: Spec) -> Callable[[Any, Any], Any]:

@@ -351,9 +351,8 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         find_worker_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
-    windows, spark, shards = buffer.windows, config.spark, 0
-    if windows.window is not None:
-        shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
+    windows, spark = buffer.windows, config.spark
+    shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=input,
@@ -370,7 +369,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         late_output=buffer.late_output,
         resources=resources,
         master=spark["master"],
-        shards=shards,
+        shards=shards if windows.window is not None else 0,
         interval=_choose_interval(config, buffer),
         is_interval_fixed=_is_interval_fixed(config, windows, buffers),
         batching_period=_find_batching_period(config, buffer),

@@ -63,6 +63,10 @@ class InputReader:
         is_ended: whether the input has come to its end.
     """
 
+    host: InputHost
+    offset: Offset
+    is_ended: bool
+
     def __init__(
         self,
         tested: TestedComponent,
@@ -89,7 +93,7 @@ class InputReader:
         self.host = InputHost(directory, known, self.ex.log, self.ex.count, threading.Event())
         self.host.remembered.update(known)
         self._source: Any = open_input(tested.build(), self.host.root_context())
-        self.offset: Offset = self._source.initial_offset() if before is None else before.offset
+        self.offset = self._source.initial_offset() if before is None else before.offset
         self.is_ended = False
 
     def read(self, max_messages: int | None = None, timeout: float = 10.0) -> list[Batch]:

@@ -212,12 +212,12 @@ def _choose_component(
             message = f"field type: expected string value, got {describe_node(value)}"
             context.findings.add_at(value, "expected_string", message)
             return None
-        if value.text in catalog.component_names(kind):
+        if catalog.has_component(kind, value.text):
             return value.text, value
         _report_unknown(context, kind, value)
         return None
     candidates = {name: key for name, (key, _) in node.entries.items() if name not in beside}
-    known = [name for name in candidates if name in catalog.component_names(kind)]
+    known = [name for name in candidates if catalog.has_component(kind, name)]
     if len(known) > 1:
         first, second = sorted(known)[:2]
         context.findings.add_at(

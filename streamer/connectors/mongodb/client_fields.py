@@ -27,7 +27,6 @@ _NOT_IN_DATABASE_NAMES: Final = frozenset(' .$/\\\0"')
 _URL_TEXT: Final = "expected a URL such as mongodb://localhost:27017"
 
 
-
 def _url_problem(text: str) -> str | None:
     if text.startswith(("mongodb://", "mongodb+srv://")):
         return None

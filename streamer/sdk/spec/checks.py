@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
-
 FieldsCheck = Callable[[Any], Iterable[tuple[str, Any]]]
 """Returns what is wrong with fields together: the names of fields, and the texts."""
 

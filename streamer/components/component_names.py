@@ -206,6 +206,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.CACHE: (
         "aws_dynamodb",
+        "aws_s3",
         "file",
         "lru",
         "memcached",

@@ -219,6 +219,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.CACHE: (
         "aws_dynamodb",
+        "aws_s3",
         "file",
         "gcp_cloud_storage",
         "lru",

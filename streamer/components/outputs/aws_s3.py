@@ -7,6 +7,7 @@ from typing import Any, Final
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
+    TESTED,
     metadata_exclude_field,
     session_problems,
 )
@@ -69,6 +70,7 @@ SPEC: Final = Spec(
         "time in it, there are two.\n"
         "\n"
         "For other services with S3's API, set `endpoint`, and mostly `force_path_style_urls`."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(BUCKET, "string", "The bucket.", access=Access.REMOTE),

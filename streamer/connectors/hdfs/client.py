@@ -30,7 +30,7 @@ _USER_VARIABLE: Final = "HADOOP_USER_NAME"
 _NAME_SERVICE: Final = "hosts"
 _MAX_TEXT: Final = 300
 _CONNECT_TIMEOUT_S: Final = 5.0
-_REFUSAL: Final = re.compile(r'^RPCError\("(?:[\w.$]*\.)?(\w+)", "(.*?)(?:\\n|"\))', re.DOTALL)
+_REFUSAL: Final = re.compile(r'^RPCError\("(?:[\w.$]*[.$])?(\w+)", "(.*?)(?:\\n|"\))', re.DOTALL)
 _PATH_REFUSALS: Final = frozenset(
     (
         *("InvalidPathException", "ParentNotDirectoryException", "FileAlreadyExistsException"),

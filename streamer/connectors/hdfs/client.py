@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from streamer.core.errors import StreamerError
-from streamer.core.permissions import NotPermittedError
+from streamer.core.permissions import ALL, NotPermittedError, Permissions
 from streamer.sdk.output.each_message import MessageRefusedError, ReceiverLostError
 from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields
 
@@ -29,7 +29,8 @@ PACKAGES: Final = (Package("hdfs_native"),)
 _USER_VARIABLE: Final = "HADOOP_USER_NAME"
 _NAME_SERVICE: Final = "hosts"
 _MAX_TEXT: Final = 300
-_REFUSAL: Final = re.compile(r'^RPCError\("(?:[\w.$]*\.)?(\w+)", "(.*?)(?:\\n|"\))', re.DOTALL)
+_CONNECT_TIMEOUT_S: Final = 5.0
+_REFUSAL: Final = re.compile(r'^RPCError\("(?:[\w.$]*[.$])?(\w+)", "(.*?)(?:\\n|"\))', re.DOTALL)
 _PATH_REFUSALS: Final = frozenset(
     (
         *("InvalidPathException", "ParentNotDirectoryException", "FileAlreadyExistsException"),
@@ -140,15 +141,18 @@ _gate: Final = _UserGate()
 class HdfsClient:
     """A client of a cluster, which connects at its first use. Threads may share it."""
 
-    def __init__(self, hosts: Sequence[str], user: str = "") -> None:
-        """Take the NameNodes, and the user; empty for that of the process."""
+    def __init__(
+        self, hosts: Sequence[str], user: str = "", permissions: Permissions = ALL
+    ) -> None:
+        """Take the NameNodes, the user (empty for that of the process) and the permissions."""
         self._hosts = tuple(hosts)
         self._user = user
+        self._permissions = permissions
         self._lock = threading.Lock()
         self._client: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (HdfsClient, (self._hosts, self._user))
+        return (HdfsClient, (self._hosts, self._user, self._permissions))
 
     @property
     def place(self) -> str:
@@ -166,7 +170,24 @@ class HdfsClient:
             HdfsError: any other refusal.
         """
         with _gate.enter(self._user), _hdfs_errors(self.place):
+            self._check_hosts()
             return request(self._connect())
+
+    def _check_hosts(self) -> None:
+        """Check that a NameNode takes connections: without one, the library waits for ever.
+
+        Raises:
+            OSError: none does.
+        """
+        failure = OSError("there is no host")
+        for text in self._hosts:
+            host, _, port = text.rpartition(":")
+            try:
+                self._permissions.connect(host.strip("[]"), int(port), _CONNECT_TIMEOUT_S).close()
+                return
+            except OSError as error:
+                failure = error
+        raise failure
 
     def _connect(self) -> Any:
         with self._lock:
@@ -205,21 +226,9 @@ def shared_client(parsed: ParsedFields, context: BuildContext) -> HdfsClient:
             "the user of this machine is out of reach for configs that come by API; set user, or "
             "start the service with --allow-local"
         )
-    for host in () if parsed.permissions.local else parsed[HOSTS]:
-        _check_host(host, parsed)
-    return context.worker_resource("hdfs", lambda: HdfsClient(parsed[HOSTS], parsed[USER]))
-
-
-def _check_host(text: str, parsed: ParsedFields) -> None:
-    import socket
-
-    host = text.rpartition(":")[0].strip("[]")
-    try:
-        places = socket.getaddrinfo(host, None)
-    except OSError as error:
-        raise StreamerError(f"{host} has no address: {error.strerror}") from None
-    for *_, place in places:
-        parsed.permissions.address(str(place[0]))
+    return context.worker_resource(
+        "hdfs", lambda: HdfsClient(parsed[HOSTS], parsed[USER], parsed.permissions)
+    )
 
 
 def _address_of(hosts: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -8,6 +8,7 @@ section "Transaction Identifiers".
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from streamer.core.errors import StreamerError
 _FORBIDDEN_CHARACTERS: Final = " ,;{}()\n\t="
 """Characters that no column's name may have, unless the table maps names."""
 
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _ROW_NUMBER: Final = "#"
 _SOURCE: Final = "s"
 _TARGET: Final = "t"
@@ -237,4 +239,4 @@ class DeltaClient:
 
 def _shorten(error: Any) -> str:
     """Return the text of an error in one line, without what the library adds for its authors."""
-    return " ".join(str(error).split())[:500]
+    return " ".join(_COLOR.sub("", str(error)).split())[:500]

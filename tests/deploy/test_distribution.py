@@ -52,6 +52,9 @@ tests:
     input_batch: [{ content: '{"a":1}' }]
     output_batches: [[{ content_equals: '{"a":1}' }]]
 """,
+    "sftp": """\
+output: { sftp: { address: '127.0.0.1:PORT', credentials: { password: a }, path: /b } }
+""",
     "delta": "output: { delta: { path: ./table } }\n",
     "fake": """\
 pipeline:

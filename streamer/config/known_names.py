@@ -129,12 +129,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "use amqp_0_9 where the broker has it, as RabbitMQ does; else kafka, mqtt or HTTP, with a "
         "bridge to this system",
     ),
-    (Kind.INPUT, "sftp"): (
-        "let another program fetch the files, such as rclone or sshfs, and read them by file"
-    ),
-    (Kind.OUTPUT, "sftp"): (
-        "write a file, and let another program send it, such as rclone or sshfs"
-    ),
     **dict.fromkeys(
         ((kind, "cassandra") for kind in (Kind.INPUT, Kind.OUTPUT)),
         "use kafka with a connector for Cassandra; no server is at hand to test it with",

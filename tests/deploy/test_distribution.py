@@ -55,6 +55,9 @@ tests:
     "azure": """\
 output: { azure_blob_storage: { storage_account: a, storage_access_key: Yg==, container: c } }
 """,
+    "sftp": """\
+output: { sftp: { address: '127.0.0.1:PORT', credentials: { password: a }, path: /b } }
+""",
     "delta": "output: { delta: { path: ./table } }\n",
     "fake": """\
 pipeline:

@@ -69,6 +69,12 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "reads changes behind the snapshot, not beside it.",
         "Positions in DynamoDB are not taken over: the first start follows start_from.",
     ),
+    (Kind.INPUT, "sftp"): (
+        "sftp_positions",
+        "The input sftp has the files that were read in the checkpoint, and needs no cache; it "
+        "deletes a file when all of it is on the disk, Redpanda Connect when it is delivered.",
+        "Files that a cache of Redpanda Connect has are read again by the first start.",
+    ),
     (Kind.INPUT, "aws_cloudwatch_logs"): (
         "cloudwatch_positions",
         "The input aws_cloudwatch_logs goes on behind what it has read; Redpanda Connect begins at "

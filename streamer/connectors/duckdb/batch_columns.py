@@ -233,7 +233,7 @@ def _choose_spellings(
     misfits: dict[int, str],
 ) -> list[str]:
     """Return one spelling of each name: SQL does not tell capital letters from small ones."""
-    kept = []
+    kept: list[str] = []
     for names in spellings.values():
         if len(names) == 1:
             kept += names

@@ -125,7 +125,7 @@ class QueryProcess:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", _SERVER],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=environment,

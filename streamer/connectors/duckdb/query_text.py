@@ -66,12 +66,14 @@ _lock = threading.Lock()
 def _open_parser() -> Any:
     import duckdb
 
-    config: dict[str, Any] = {
-        "threads": 1,
-        "python_enable_replacements": False,
-        "allow_persistent_secrets": False,
-    }
-    connection = duckdb.connect(":memory:", config=config)
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "threads": 1,
+            "python_enable_replacements": False,
+            "allow_persistent_secrets": False,
+        },
+    )
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -21,11 +21,9 @@ from streamer.core.timestamps import Timestamp
 ALL = "FROM batch"
 
 
-def build(
-    *payloads: str | bytes, sql: str = ALL, metadata: tuple[str, ...] = (), **columns: str
-) -> BatchColumns:
+def build(*payloads: str | bytes, sql: str = ALL, **columns: str) -> BatchColumns:
     batch = [Message(one if isinstance(one, bytes) else one.encode()) for one in payloads]
-    builder = ColumnBuilder(parse_query(sql), parse_batch_columns(columns), metadata)
+    builder = ColumnBuilder(parse_query(sql), parse_batch_columns(columns), ())
     return builder.build(batch)
 
 

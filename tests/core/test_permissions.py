@@ -55,6 +55,7 @@ OPENERS = {"components", "connectors", "sdk"}
 _SPOOL, _LISTED = "the spool in the checkpoint", "files that Files has listed, which asks"
 OWN_FILES = {
     "components/inputs/socket_server.py": "asks for each name",
+    "components/plugin_index.py": "entry points of the installed packages",
     "components/rate_limits/local.py": "a file of the run's own directory",
     "connectors/files/line_files.py": _LISTED,
     "connectors/files/file_identity.py": _LISTED,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby, repeat
+from itertools import groupby
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import unquote_plus
 
@@ -269,7 +269,7 @@ class NotifiedSource:
         if tags:
             with ThreadPoolExecutor(_THREADS, "object store") as pool:
                 existing = [one.key for one in pool.map(store.head, keys) if one is not None]
-                list(pool.map(store.tag, existing, repeat(tags)))
+                list(pool.map(lambda key: store.tag(key, tags), existing))
         failed = store.delete(keys) if self._settings.deletes else {}
         for key, text in failed.items():
             raise StoreError(

@@ -72,7 +72,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("http_client", "loop_thread", "mongodb", "mqtt", "spool"),
         ("amqp", "aws", "google", "inproc", "nats"),
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
-        ("cdc", "delta", "iceberg", "schema_registry", "sftp"),
+        ("cdc", "delta", "iceberg", "python", "schema_registry", "sftp"),
         "ai",
         "qdrant",
     ),

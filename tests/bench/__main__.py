@@ -36,6 +36,7 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     columns     fields read as columns against messages parsed one by one, without Spark
+    python      functions in Python beside a mapping, by annotation, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
     tables      rows and windows into Delta, Iceberg and Parquet against a file; 3 minutes
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
@@ -108,6 +109,7 @@ from tests.bench import (
     micro_batch,
     peers,
     pipelines,
+    python_functions,
     report,
     speed,
     stages,
@@ -146,6 +148,7 @@ PARTS = (
     "aggregates",
     "stages",
     "columns",
+    "python",
     "micro_batch",
     "tables",
 )
@@ -309,6 +312,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         aggregates.aggregates(min(a.events, 200_000))
     elif part == "columns":
         columns.columns(work, min(a.events, 600_000))
+    elif part == "python":
+        python_functions.python_functions(work, min(a.events, 100_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "tables":

@@ -310,10 +310,9 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
-    elif part == "columns":
-        columns.columns(work, min(a.events, 600_000))
-    elif part == "python":
-        python_functions.python_functions(work, min(a.events, 100_000))
+    elif part in ("columns", "python"):
+        bounded = {"columns": columns.columns, "python": python_functions.python_functions}
+        bounded[part](work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "tables":

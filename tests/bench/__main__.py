@@ -293,10 +293,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         kafka_soak.kafka_soak(work / "soak", a.rate or 50_000, a.minutes, a.master)
     elif part == "http_server":
         http_requests.http_requests(work, a.requests, a.lines)
-    elif part == "processors":
-        pipelines.pipelines()
-    elif part == "mappings":
-        mappings.mappings()
+    elif part in ("processors", "mappings"):
+        {"processors": pipelines.pipelines, "mappings": mappings.mappings}[part]()
     elif part == "load":
         _load(work, a.step, a.plots, a.pages)
     elif part == "keys":

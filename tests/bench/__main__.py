@@ -293,10 +293,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         kafka_soak.kafka_soak(work / "soak", a.rate or 50_000, a.minutes, a.master)
     elif part == "http_server":
         http_requests.http_requests(work, a.requests, a.lines)
-    elif part == "processors":
-        pipelines.pipelines()
-    elif part == "mappings":
-        mappings.mappings()
+    elif part in ("processors", "mappings"):
+        {"processors": pipelines.pipelines, "mappings": mappings.mappings}[part]()
     elif part == "load":
         _load(work, a.step, a.plots, a.pages)
     elif part == "keys":
@@ -310,10 +308,9 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
-    elif part == "columns":
-        columns.columns(work, min(a.events, 600_000))
-    elif part == "python":
-        python_functions.python_functions(work, min(a.events, 100_000))
+    elif part in ("columns", "python"):
+        bounded = {"columns": columns.columns, "python": python_functions.python_functions}
+        bounded[part](work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "tables":

@@ -47,7 +47,7 @@ def python_functions(work: Path, events: int) -> None:
         RuntimeError: the results differ.
     """
     report.heading(f"python: functions beside the mapping {_MAPPING}, batches of {BATCH:,}")
-    batches = max(events // BATCH, 1)
+    batches = max(events // ROUNDS // BATCH, 1)
     plain = _processor({"mapping": _MAPPING})
     for name, code in CASES.items():
         function = _processor({"python": {"code": code}})

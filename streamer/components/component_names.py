@@ -119,6 +119,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "parse_log",
         "processors",
         "protobuf",
+        "python",
         "qdrant",
         "rate_limit",
         "redis",

@@ -32,8 +32,18 @@ from streamer.core.extras import (
     skip_if_missing,
 )
 from streamer.core.permissions import current_permissions
-from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, Spec
+from streamer.sdk.spec import (
+    BufferPlace,
+    Field,
+    Kind,
+    ParsedComponent,
+    ParsedFields,
+    Spec,
+)
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
+
+_PLACED_CODES: Final = {"python": "bad_python"}
+"""The findings of mistakes inside of a text, by the component whose text it is."""
 
 _SEVERAL_HINTS: Final = {
     Kind.PROCESSOR: "write each as its own list item",
@@ -299,7 +309,7 @@ def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: 
             place = key if place is body else place
             if holds_unset(place):
                 continue
-            add_problem(context, place, name, problem)
+            add_problem(context, place, name, problem, _PLACED_CODES.get(spec.name, "bad_value"))
     _check_packages(context, spec, config, body, key)
     if spec.references and context.findings.harmful_count == before:
         for name, kind, label in spec.references(config):

@@ -31,6 +31,7 @@ from streamer.config.nodes import (
 from streamer.config.read_context import ReadContext, Reference, StatefulPlace
 from streamer.config.secrets import collect_secrets
 from streamer.config.source_map import NO_SOURCE
+from streamer.config.text_offsets import find_offset
 from streamer.config.unset_variables import (
     UNSET_MARK,
     compile_filled,
@@ -45,8 +46,8 @@ from streamer.config.unset_variables import (
 from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text, skip_if_missing
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
-from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedFields
-from streamer.sdk.spec.checks import PlacedProblem
+from streamer.sdk.spec import REQUIRED, BadTextError, Field, Kind, ParsedFields, TextPlace
+from streamer.sdk.spec.sourced_text import TextProblem
 
 _MAX_LISTED_FIELDS: Final = 12
 NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
@@ -146,10 +147,34 @@ def read_field(context: ReadContext, field: Field, node: Node, path: str, at: No
             problem = field.check(known_value)
         if problem:
             add_problem(context, node, field.name, problem)
+            return value
+    if field.resolve and known_value and context.findings.harmful_count == before:
+        return _resolve_text(context, field, node, known_value)
     return value
 
 
-def add_problem(context: ReadContext, node: Node, name: str, problem: str) -> None:
+def _resolve_text(context: ReadContext, field: Field, node: Node, text: str) -> str:
+    """Return what takes the place of a text; see `Field.resolve`."""
+    assert field.resolve is not None and isinstance(node, Scalar)
+
+    def locate(line: int) -> int:
+        return node.source.locate(find_offset(node, line, 1)).line
+
+    try:
+        return field.resolve(text, TextPlace(node.source.name, locate))
+    except BadTextError as e:
+        message = format_problem(field.name, e.message)
+        if e.line:
+            at = (e.line, e.column)
+            context.findings.add_inside(node, at, "bad_python", message, e.suggestion)
+        else:
+            context.findings.add_at(node, "bad_python", message, e.suggestion)
+        return text
+
+
+def add_problem(
+    context: ReadContext, node: Node, name: str, problem: str, code: str = "bad_value"
+) -> None:
     """Add the finding of a check: at the place in a text that it names, or else at the node.
 
     Args:
@@ -157,11 +182,11 @@ def add_problem(context: ReadContext, node: Node, name: str, problem: str) -> No
         node: the value of the field, or what stands for it.
         name: the name of the field; empty for the whole of a component.
         problem: what the check has returned.
+        code: of a finding that has a place in a text.
     """
     text = format_problem(name, problem)
-    if isinstance(problem, PlacedProblem) and isinstance(node, Scalar):
-        at = (problem.line, problem.column)
-        context.findings.add_inside(node, at, "bad_value", text)
+    if isinstance(problem, TextProblem) and isinstance(node, Scalar):
+        context.findings.add_inside(node, (problem.line, problem.column), code, text)
     else:
         context.findings.add_at(node, "bad_value", text)
 

@@ -204,18 +204,24 @@ def _input_lines(plan: Plan) -> Iterator[str]:
 
 
 def _component_lines(component: ParsedComponent) -> Iterator[str]:
-    """Describe an input by its own text, and its batches."""
-    yield from _own_lines(component)
+    """Describe a component by its own text."""
+    spec = catalog.find_spec(component.kind, component.name)
+    if spec is not None and spec.explains is not None:
+        for line in spec.explains(component.config):
+            yield f"      {line}"
     batching = catalog.find_input_batching(component)
     if batching is not None:
         yield f"      batches      {_describe_policy(batching)}"
 
 
-def _own_lines(component: ParsedComponent) -> Iterator[str]:
-    spec = catalog.find_spec(component.kind, component.name)
-    if spec is not None and spec.explains is not None:
-        for line in spec.explains(component.config):
-            yield f"      {line}"
+def _processor_lines(component: ParsedComponent) -> Iterator[str]:
+    """Describe a processor by its own text, and those inside of it that have one."""
+    yield from _component_lines(component)
+    for child in child_components(component):
+        lines = [*_processor_lines(child)] if child.kind == Kind.PROCESSOR else []
+        if lines:
+            yield f"      {_format_place(child)} {child.name}"
+            yield from lines
 
 
 def _describe_policy(batching: ParsedFields) -> str:
@@ -239,7 +245,7 @@ def _step_lines(
     for group in groups:
         for component in group:
             yield f"    {_format_place(component)} {component.name}"
-            yield from _own_lines(component)
+            yield from _processor_lines(component)
 
 
 def _output_lines(plan: Plan) -> Iterator[str]:

@@ -29,7 +29,7 @@ from streamer.sdk.spec import (
     Spec,
     duration_field,
 )
-from streamer.sdk.spec.checks import PlacedProblem
+from streamer.sdk.spec.sourced_text import TextProblem
 
 QUERY: Final = "query"
 COLUMNS: Final = "columns"
@@ -80,7 +80,7 @@ def _check_query(query: str) -> str | None:
 
 
 def _place_problem(error: Any) -> str:
-    return PlacedProblem(str(error), error.line, error.column) if error.line else str(error)
+    return TextProblem(str(error), error.line, error.column) if error.line else str(error)
 
 
 def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:

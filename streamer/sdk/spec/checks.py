@@ -5,28 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
-
-class PlacedProblem(str):
-    """The fault of a text that is code, with its place in that text.
-
-    A check returns it in the place of a plain text; lint shows the line and column of the config.
-
-    Attributes:
-        line: in the field's text, from 1.
-        column: likewise.
-    """
-
-    __slots__ = ("line", "column")
-    line: int
-    column: int
-
-    def __new__(cls, text: str, line: int, column: int) -> PlacedProblem:
-        """Take a text as any check returns it, and its place."""
-        self = super().__new__(cls, text)
-        self.line, self.column = line, column
-        return self
-
-
 FieldsCheck = Callable[[Any], Iterable[tuple[str, Any]]]
 """Returns what is wrong with fields together: the names of fields, and the texts."""
 

@@ -17,6 +17,8 @@ from streamer.core.errors import ConfigError
 from streamer.core.lookup_tables import LookupTable, use_tables
 from streamer.core.message import Message
 from streamer.core.permissions import NONE, NotPermittedError, limit_permissions
+from streamer.plan import make_plan
+from streamer.plan.explain import explain
 from tests.processes import runs
 
 from .conftest import Make, Run
@@ -293,3 +295,26 @@ def test_configs_that_come_by_api_name_no_files() -> None:
         parsed = parse_config(config, env={})
         with pytest.raises(NotPermittedError):
             build_context(parsed.resources).build(parsed.processors[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ("columns: { k: string, v: bigint }", ["columns      k string, v bigint", "Group By"]),
+        ("timeout: 1s", ["columns      as the messages have them", "name them in `columns`"]),
+        ("columns: { k: string }", ["columns      k string"]),
+    ],
+)
+def test_explain_shows_the_plan(more: str, lines: list[str]) -> None:
+    query = TOTALS if "v: bigint" in more or "timeout" in more else "SELECT k FROM batch"
+    text = explain(
+        make_plan(
+            parse_config(
+                f"pipeline: {{ processors: [ {{ duckdb: {{ query: '{query}', {more} }} }} ] }}",
+                env={},
+            )
+        ),
+        "",
+    )
+    assert [line for line in lines if line not in text] == []

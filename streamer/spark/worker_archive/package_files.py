@@ -47,12 +47,15 @@ class Packages:
     plugin_files: frozenset[str] = frozenset()
 
 
-def find_packages() -> Packages:
+def find_packages(requirements: Iterable[str] = ()) -> Packages:
     """Find this program's files, and those of all that it requires.
 
     Of the program's own extras, what is installed here goes along: a worker may need whatever the
     driver could use. Java does not: executors run in one. Plugins go along with all that they
     require.
+
+    Args:
+        requirements: further packages, as pip names them, with what they require.
 
     Raises:
         StreamerError: a requirement is not installed.
@@ -60,7 +63,7 @@ def find_packages() -> Packages:
     versions: dict[str, str] = {}
     files: dict[str, Path] = {}
     plugins = list(find_plugin_distributions())
-    for distribution in _walk_requirements(plugins):
+    for distribution in _walk_requirements(requirements, plugins):
         about = distribution.metadata  # parsed each time that it is asked for
         name = _normalise_name(about["Name"])
         versions[name] = about["Version"]
@@ -95,7 +98,7 @@ class _NeededDistribution(NamedTuple):
 
 
 def _walk_requirements(
-    plugins: Iterable[metadata.Distribution] = (),
+    more: Iterable[str] = (), plugins: Iterable[metadata.Distribution] = ()
 ) -> Iterator[metadata.Distribution]:
     """Return the distributions of the program and of plugins, and all that these require.
 
@@ -105,6 +108,7 @@ def _walk_requirements(
     yielded: set[str] = set()
     # What must be there comes first: nothing that is required is taken for optional.
     waiting = deque([_NeededDistribution(PROGRAM_DISTRIBUTION, "", "", False)])
+    waiting += _read_requirements(more)
     waiting += [
         _NeededDistribution(_normalise_name(one.metadata["Name"]), "", "", False) for one in plugins
     ]
@@ -133,6 +137,18 @@ def _walk_requirements(
             yield distribution
         required = _find_requirements(distribution, needed)
         waiting.extend(required) if needed.optional else waiting.extendleft(required)
+
+
+def _read_requirements(texts: Iterable[str]) -> Iterator[_NeededDistribution]:
+    """Return what requirements of code in Python need."""
+    from packaging.requirements import Requirement
+
+    for text in texts:
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate():
+            for extra in ("", *sorted(requirement.extras)):
+                name = _normalise_name(requirement.name)
+                yield _NeededDistribution(name, extra, "the config", False)
 
 
 def _find_requirements(

@@ -152,7 +152,9 @@ def test_plugins_go_along_with_what_they_require(
         assert names <= set(found.files) and names <= found.plugin_files
         only = {name: found.files[name] for name in found.plugin_files}
         small = Packages(found.versions, only, found.plugin_files)
-        monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: small)
+        monkeypatch.setattr(
+            "streamer.spark.worker_archive.archive.find_packages", lambda *given: small
+        )
         first = find_or_pack(tmp_path)
         (site / "shout_plugin.py").write_text(SHOUT + "# changed\n")
         assert find_or_pack(tmp_path) != first

@@ -24,9 +24,9 @@ ACCESS_NAME: Final = re.compile(
 
 _PROGRAMS_HINT: Final = "start the service with --allow-programs"
 _LOCAL_HINT: Final = "start the service with --allow-local"
+_ALL_HINT: Final = "start the service with --allow-programs, --allow-python and --allow-local"
 _PYTHON_HINT: Final = "start the service with --allow-python"
 _HINTS: Final = {"programs": _PROGRAMS_HINT, "local": _LOCAL_HINT, "python": _PYTHON_HINT}
-_BOTH_HINT: Final = "start the service with --allow-programs and --allow-local"
 _NOT_PERMITTED: Final = "is off for configs that come by API"
 _FILE_DATABASES: Final = frozenset({"sqlite", "duckdb"})
 
@@ -77,8 +77,7 @@ def component_access_problems(
         return
     what = f"{component.kind} {component.name}"
     if spec.takes_configs:
-        hint = "start the service with --allow-programs, --allow-python and --allow-local"
-        yield f"{what} takes configs that nobody looks at, which {_NOT_PERMITTED}", hint
+        yield f"{what} takes configs that nobody looks at, which {_NOT_PERMITTED}", _ALL_HINT
     is_plugin = bool(spec.distribution)
     if is_plugin:
         yield from _plugin_access_problems(spec, f"{what} of {spec.distribution}", permissions)
@@ -92,17 +91,15 @@ def _plugin_access_problems(
     """Return what a plugin reaches by itself that is not permitted; nobody here knows its code."""
     match spec.access:
         case None:
-            yield f"{what} declares no access, and it {_NOT_PERMITTED}", _BOTH_HINT
+            yield f"{what} declares no access, and it {_NOT_PERMITTED}", _ALL_HINT
         case Access.PROGRAM if not permissions.programs:
-            yield (
-                f"{what} runs programs of the service's machine, which {_NOT_PERMITTED}",
-                (_PROGRAMS_HINT),
-            )
+            text = f"{what} runs programs of the service's machine, which {_NOT_PERMITTED}"
+            yield text, _PROGRAMS_HINT
+        case Access.PYTHON if not permissions.python:
+            yield f"{what} runs code of a config, which {_NOT_PERMITTED}", _PYTHON_HINT
         case Access.FILE | Access.DATABASE | Access.DATABASE_URL if not permissions.local:
-            yield (
-                f"{what} reads files of the service's machine, which {_NOT_PERMITTED}",
-                (_LOCAL_HINT),
-            )
+            text = f"{what} reads files of the service's machine, which {_NOT_PERMITTED}"
+            yield text, _LOCAL_HINT
 
 
 def fields_access_problems(

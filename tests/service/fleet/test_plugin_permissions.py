@@ -44,7 +44,7 @@ def test_one_that_reaches_nothing_is_allowed(site: Path) -> None:
             "    access=Access.NONE,\n)",
             ")",
             "processor shout of streamer-shout 1.0.0 declares no access, and it is off",
-            {"local": True, "programs": True},
+            {"local": True, "programs": True, "python": True},
         ),
         (FIELD, FIELD.replace(", access=Access.NONE", ""), "has no rule", {"local": True}),
         (FIELD, FIELD.replace("NONE", "FILE"), "names a file", {"local": True}),
@@ -60,6 +60,12 @@ def test_one_that_reaches_nothing_is_allowed(site: Path) -> None:
             "    access=Access.PROGRAM,\n)",
             "runs programs of the service's machine",
             {"programs": True},
+        ),
+        (
+            "    access=Access.NONE,\n)",
+            "    access=Access.PYTHON,\n)",
+            "runs code of a config",
+            {"python": True},
         ),
     ],
 )

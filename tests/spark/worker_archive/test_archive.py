@@ -135,16 +135,6 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         find_packages()
 
 
-def test_what_code_of_a_config_needs_goes_along() -> None:
-    plain, more = find_packages(), find_packages(["pytest>=1", "never; python_version < '3'"])
-    assert "pytest" not in plain.versions
-    # With all that it requires.
-    assert {"pytest", "pluggy", "iniconfig"} <= set(more.versions)
-    assert any(name.startswith("_pytest/") for name in more.files)
-    with pytest.raises(StreamerError, match="no-such-package, which the config requires"):
-        find_packages(["no-such-package"])
-
-
 def test_plugins_go_along_with_what_they_require(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,10 +152,22 @@ def test_plugins_go_along_with_what_they_require(
         assert names <= set(found.files) and names <= found.plugin_files
         only = {name: found.files[name] for name in found.plugin_files}
         small = Packages(found.versions, only, found.plugin_files)
-        monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: small)
+        monkeypatch.setattr(
+            "streamer.spark.worker_archive.archive.find_packages", lambda *given: small
+        )
         first = find_or_pack(tmp_path)
         (site / "shout_plugin.py").write_text(SHOUT + "# changed\n")
         assert find_or_pack(tmp_path) != first
         # Of an editable install the list has none of the modules.
         (about / "RECORD").write_text(f"{about.name}/entry_points.txt,,\n")
         assert names <= set(find_packages().files)
+
+
+def test_what_code_of_a_config_needs_goes_along() -> None:
+    plain, more = find_packages(), find_packages(["pytest>=1", "never; python_version < '3'"])
+    assert "pytest" not in plain.versions
+    # With all that it requires.
+    assert {"pytest", "pluggy", "iniconfig"} <= set(more.versions)
+    assert any(name.startswith("_pytest/") for name in more.files)
+    with pytest.raises(StreamerError, match="no-such-package, which the config requires"):
+        find_packages(["no-such-package"])

@@ -56,7 +56,6 @@ ALL: Final = "all"
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",
-    "azure.core": "azure",
     "azure.identity": "azure",
     "azure.storage.blob": "azure",
     "azure.storage.filedatalake": "azure",

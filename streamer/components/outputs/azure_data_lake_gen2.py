@@ -58,7 +58,7 @@ SPEC: Final = Spec(
             "The filesystem.",
             interpolated=True,
             access=Access.REMOTE,
-            examples=('messages-${! timestamp("2006") }',),
+            examples=('messages-${! now().ts_format("2006") }',),
         ),
         Field(
             PATH,

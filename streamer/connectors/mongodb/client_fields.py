@@ -134,6 +134,7 @@ def collection_field(kind: Kind) -> Field:
         "The collection.",
         access=Access.NONE,
         check=_collection_problem,
+        examples=("orders",),
         interpolated=kind in (Kind.OUTPUT, Kind.PROCESSOR),
     )
 

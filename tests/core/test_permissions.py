@@ -68,6 +68,7 @@ OWN_FILES = {
     "components/processors/python.py": "the source of an installed module, which python allows",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
     "connectors/python/memory.py": "the size of its own process",
+    "connectors/objects/read_objects.py": "what an input has read, in the checkpoint",
     "connectors/python/modules.py": "modules beside the config, where local and python allow it",
     "connectors/spool/byte_spool.py": _SPOOL,
     "connectors/spool/checksums.py": _SPOOL,

@@ -75,6 +75,7 @@ OWN_FILES = {
     "connectors/objects/read_objects.py": "a file of the stream's own checkpoint",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
     "connectors/python/memory.py": "the size of its own process",
+    "connectors/objects/read_objects.py": "what an input has read, in the checkpoint",
     "connectors/python/modules.py": "modules beside the config, where local and python allow it",
     "connectors/spool/byte_spool.py": _SPOOL,
     "connectors/spool/checksums.py": _SPOOL,

@@ -75,6 +75,23 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "deletes a file when all of it is on the disk, Redpanda Connect when it is delivered.",
         "Files that a cache of Redpanda Connect has are read again by the first start.",
     ),
+    (Kind.INPUT, "amqp_0_9"): (
+        "amqp_acknowledgement",
+        "The input amqp_0_9 acknowledges messages when they are on the disk; Redpanda Connect "
+        "does when they are delivered.",
+        "Leave nack_reject_patterns empty: nothing is given back to the broker.",
+    ),
+    (Kind.OUTPUT, "amqp_0_9"): (
+        "amqp_message_id",
+        "The output amqp_0_9 gives each message a random id where message_id is not set, by which "
+        "it knows those that the broker sends back.",
+        "Set message_id where consumers use it.",
+    ),
+    (Kind.INPUT, "gcp_pubsub"): (
+        "pubsub_acknowledgement",
+        "The input gcp_pubsub acknowledges messages when they are on the disk; Redpanda Connect "
+        "does when they are delivered. Messages are pulled over JSON, not streamed.",
+    ),
     (Kind.INPUT, "aws_cloudwatch_logs"): (
         "cloudwatch_positions",
         "The input aws_cloudwatch_logs goes on behind what it has read; Redpanda Connect begins at "

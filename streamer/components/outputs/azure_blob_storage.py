@@ -97,6 +97,7 @@ SPEC: Final = Spec(
             "    path: ${! this.id }.json\n",
         ),
     ),
+    begin={"storage_account": "example", "container": "messages"},
     categories=("Services", "Azure"),
     requires=PACKAGES,
 )

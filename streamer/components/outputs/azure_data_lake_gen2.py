@@ -83,6 +83,7 @@ SPEC: Final = Spec(
             "    path: ${! this.year }/${! this.id }.json\n",
         ),
     ),
+    begin={"storage_account": "example", "filesystem": "messages"},
     categories=("Services", "Azure"),
     requires=(*PACKAGES, Package("azure.storage.filedatalake")),
 )

@@ -72,7 +72,6 @@ OWN_FILES = {
     "connectors/iceberg/file_rows.py": "its reader asks for each name",
     "connectors/javascript/runtime.py": "a file that comes with the program",
     "components/processors/python.py": "the source of an installed module, which python allows",
-    "connectors/objects/read_objects.py": "a file of the stream's own checkpoint",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
     "connectors/python/memory.py": "the size of its own process",
     "connectors/objects/read_objects.py": "what an input has read, in the checkpoint",

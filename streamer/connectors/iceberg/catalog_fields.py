@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from streamer.core.permissions import current_permissions
+from streamer.core.urls import split_url
 from streamer.sdk.spec import Access, Field, ParsedFields
 
 CATALOG: Final = "catalog"
@@ -26,7 +27,10 @@ _KNOWN_URLS: Final = "https://â€¦, sqlite:///catalog.db, postgresql+psycopg://â€
 
 
 def _check_catalog_url(text: str) -> str | None:
-    scheme = urlsplit(text).scheme
+    try:
+        scheme = split_url(text).scheme
+    except ValueError as error:
+        return f"has {error}"
     if scheme in _REST_SCHEMES | _SQL_SCHEMES | {"glue"}:
         return None
     if scheme == "thrift":

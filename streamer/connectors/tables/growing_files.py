@@ -315,7 +315,8 @@ class GrowingFiles:
                     raise StreamerError(f"input parquet: there is no file {path!r}")
             # The planner, which writes the journal otherwise, is not there yet.
             until = reader.newest_version()
-            context.save_state(until)
+        # What a start does not save is forgotten at the next one.
+        context.save_state(until)
         return TableSource(reader, read_once=True, until=until, batch_count=self.batch_count)
 
     def _report_partial_files(self, reader: GrowingFilesReader, context: InputContext) -> None:

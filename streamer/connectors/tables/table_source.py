@@ -99,7 +99,8 @@ class TableSource:
         state = context.load_state()
         if state is None:
             state = self._find_state(context)
-            context.save_state(state)
+        # What a start does not save is forgotten at the next one.
+        context.save_state(state)
         begin = TablePosition.from_offset(state["begin"])
         source = replace(self, begin=begin, until=state["until"], identity=state["table"])
         if source.until is None:

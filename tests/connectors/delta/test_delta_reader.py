@@ -54,7 +54,9 @@ def test_a_stream_that_begins_again_before_its_first_micro_batch_reads_the_same(
     reading = stream()
     begin = reading.open().initial_offset()
     append(2)
-    assert reading.open().initial_offset() == begin
+    # Each start writes down again what it knows: the third one knows only what the second wrote.
+    for _ in range(3):
+        assert reading.open().initial_offset() == begin
     assert reading.read() == rows(1, 2)
 
 

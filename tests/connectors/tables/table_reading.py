@@ -18,15 +18,20 @@ _STEP_NS = 3_600_000_000_000
 
 
 class StateContext:
-    """A context whose state lives as long as this; nothing runs in the background."""
+    """A context of several starts, as the program has it; nothing runs in the background."""
 
     def __init__(self) -> None:
         self.state: Any = None
+        self._known: Any = None
         self.waited = 0
         self.waiting: list[str] = []
 
+    def begin(self) -> None:
+        """Begin another start: it knows what the one before has saved, and nothing else."""
+        self._known, self.state = self.state, None
+
     def load_state(self) -> Any:
-        return self.state
+        return self._known
 
     def save_state(self, state: Any) -> None:
         self.state = state
@@ -57,6 +62,7 @@ class TableStream:
 
     def open(self) -> TableSource:
         """Open the input, as each start of the program does."""
+        self.context.begin()
         source = built(f"input: {self.config}").open(cast(InputContext, self.context))
         return cast(TableSource, pickle.loads(pickle.dumps(source)))
 

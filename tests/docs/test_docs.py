@@ -173,7 +173,7 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 
 def test_blocks_are_of_a_known_kind() -> None:
     shells = {"sh", "sh run", "sh shows", "sh fails", "sh spark", "sh kafka", "sh service"}
-    walks = {"sh lakehouse", "python lakehouse"}
+    walks = {"sh lakehouse", "python lakehouse", "sh results", "python results"}
     shown = {"java", "python", "sql"} | walks
     known = {"", *shells, *shown, "json", "text", "yaml"}
     kinds = {block.info for block in ALL if not block.name}

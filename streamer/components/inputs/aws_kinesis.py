@@ -12,6 +12,7 @@ from streamer.connectors.aws.fields import (
     CREDENTIALS,
     PACKAGES,
     SESSION_FIELDS,
+    TESTED,
     credentials_problems,
     session_problems,
 )
@@ -74,6 +75,7 @@ SPEC: Final = Spec(
         "\n"
         "The metadata are `kinesis_stream`, `kinesis_shard`, `kinesis_partition_key` and "
         "`kinesis_sequence_number`."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

@@ -12,6 +12,7 @@ from typing import Final
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
+    TESTED,
     http_url_problem,
     session_problems,
 )
@@ -71,6 +72,7 @@ SPEC: Final = Spec(
         "\n"
         "The metadata are `sqs_message_id`, `sqs_receipt_handle`, `sqs_approximate_receive_count` "
         "and the attributes of the message that are texts or numbers."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, TESTED, session_problems
 from streamer.sdk.spec import Field, Kind, Spec, duration_field
 
 NAMESPACE: Final = "namespace"
@@ -17,7 +17,8 @@ SPEC: Final = Spec(
     "Counters are sent as what they have grown by, gauges when they have changed and once a "
     "minute, and times as their distribution, in microseconds or seconds. Labels are dimensions; "
     "at most ten are sent. AWS bills by metric and by request: leave metrics out with a `mapping`, "
-    "and set a long `flush_period`. What cannot be sent is sent with the next.",
+    "and set a long `flush_period`. What cannot be sent is sent with the next.\n\n"
+    f"{TESTED}",
     fields=(
         Field(
             NAMESPACE,

@@ -8,7 +8,12 @@ from typing import Any, Final
 from streamer.bloblang import compile_interpolation
 from streamer.bloblang.runtime.paths import find_or_null, split_path
 from streamer.connectors.aws.attribute_values import Attribute, make_attribute
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import (
+    PACKAGES,
+    SESSION_FIELDS,
+    TESTED,
+    session_problems,
+)
 from streamer.connectors.aws.output_base import (
     OutgoingRecord,
     RecordFailure,
@@ -61,6 +66,7 @@ SPEC: Final = Spec(
         "failure of the program changes nothing but the time in `ttl_key`.\n"
         "\n"
         "Numbers of documents are stored as numbers. A path that leads to nothing gives null."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(TABLE, "string", "The table.", access=Access.REMOTE),

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import (
+    PACKAGES,
+    SESSION_FIELDS,
+    TESTED,
+    session_problems,
+)
 from streamer.connectors.aws.output_base import (
     OutgoingRecord,
     RecordFailure,
@@ -44,6 +49,7 @@ SPEC: Final = Spec(
         "\n"
         "A message may be sent again after a failure of the program. Kinesis does not keep the "
         "order of records of one request when some of them fail."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

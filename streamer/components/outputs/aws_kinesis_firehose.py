@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import (
+    PACKAGES,
+    SESSION_FIELDS,
+    TESTED,
+    session_problems,
+)
 from streamer.connectors.aws.output_base import (
     OutgoingRecord,
     RecordFailure,
@@ -35,6 +40,7 @@ SPEC: Final = Spec(
         "`max_retries` and `backoff` say. Messages of more than 1,000 KiB are rejected. Firehose "
         "puts nothing between records: end messages with a line break where the destination needs "
         "one. A message may be sent again after a failure of the program."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(STREAM, "string", "The name of the delivery stream.", examples=("foo",)),

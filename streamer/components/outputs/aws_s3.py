@@ -7,14 +7,13 @@ from typing import Any, Final
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
+    TESTED,
     metadata_exclude_field,
     session_problems,
 )
 from streamer.connectors.aws.objects import (
     ACL,
-    BUCKET,
     CHECKSUM_ALGORITHM,
-    FORCE_PATH_STYLE,
     HEADERS,
     KMS_KEY_ID,
     PATH,
@@ -24,6 +23,7 @@ from streamer.connectors.aws.objects import (
     TIMEOUT,
     ObjectOutput,
 )
+from streamer.connectors.aws.s3_store import BUCKET, FORCE_PATH_STYLE_FIELD
 from streamer.sdk.output.protocols import max_in_flight_field
 from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems
 from streamer.sdk.spec import (
@@ -70,6 +70,7 @@ SPEC: Final = Spec(
         "time in it, there are two.\n"
         "\n"
         "For other services with S3's API, set `endpoint`, and mostly `force_path_style_urls`."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(BUCKET, "string", "The bucket.", access=Access.REMOTE),
@@ -120,14 +121,7 @@ SPEC: Final = Spec(
             options=("", "CRC32", "CRC32C", "SHA1", "SHA256"),
         ),
         _text_field(SERVER_SIDE_ENCRYPTION, "The algorithm by which the server encrypts."),
-        Field(
-            FORCE_PATH_STYLE,
-            "bool",
-            "True if the bucket is in the path of URLs, not in their host.",
-            default=False,
-            access=Access.NONE,
-            advanced=True,
-        ),
+        FORCE_PATH_STYLE_FIELD,
         max_in_flight_field(),
         duration_field(TIMEOUT, "Maximum time of a request.", default="5s", advanced=True),
         _text_field(

@@ -19,6 +19,7 @@ from streamer.connectors.aws.attributes import (
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
+    TESTED,
     metadata_exclude_field,
     session_problems,
 )
@@ -60,6 +61,7 @@ SPEC: Final = Spec(
         "\n"
         "A message may be published again after a failure of the program: set "
         "`message_deduplication_id` and use a FIFO topic where this matters."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

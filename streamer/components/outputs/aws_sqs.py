@@ -19,6 +19,7 @@ from streamer.connectors.aws.attributes import (
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
+    TESTED,
     metadata_exclude_field,
     session_problems,
 )
@@ -62,6 +63,7 @@ SPEC: Final = Spec(
         "A message may be sent again after a failure of the program: set "
         "`message_deduplication_id` and use a FIFO queue where this matters. The order of a group "
         "is kept with a `max_in_flight` of 1, as long as no message of a request fails alone."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

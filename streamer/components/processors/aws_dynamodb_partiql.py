@@ -9,7 +9,12 @@ from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.connectors.aws.attribute_values import read_attribute
 from streamer.connectors.aws.client import AwsClient, shared_client
 from streamer.connectors.aws.errors import AwsError, describe_failure
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import (
+    PACKAGES,
+    SESSION_FIELDS,
+    TESTED,
+    session_problems,
+)
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
@@ -43,6 +48,7 @@ SPEC: Final = Spec(
         '`{"id": {"S": "a"}}`; without one, it stays as it is. A message whose statement fails is '
         "marked as failed; the others are not. The statements of a batch go in requests of up to "
         "25, which either read or change; each reads one item by its key."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

@@ -6,7 +6,12 @@ from typing import Any, Final
 
 from streamer.connectors.aws.client import AwsClient, shared_client
 from streamer.connectors.aws.errors import AwsError, InvalidRequestError
-from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, session_problems
+from streamer.connectors.aws.fields import (
+    PACKAGES,
+    SESSION_FIELDS,
+    TESTED,
+    session_problems,
+)
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
@@ -42,6 +47,7 @@ SPEC: Final = Spec(
         "tried again up to `retries` times; then the message is marked as failed. If the function "
         "itself fails, the message becomes its description of the error, with the metadata "
         "`lambda_function_error`, and is not marked."
+        f"\n\n{TESTED}"
     ),
     fields=(
         Field(

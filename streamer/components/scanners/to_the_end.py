@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from streamer.core.limits import MAX_BYTES
 from streamer.sdk.input.replayable import RawMessages
@@ -54,9 +54,11 @@ class ToTheEndScanner:
 
     Attributes:
         max_size: bytes that it may have.
+        takes_whole: see `is_whole_reader`.
     """
 
     max_size: int = MAX_BYTES
+    takes_whole: ClassVar[bool] = True
 
     def scan_stream(
         self, source: ScanInput, since: ScanMark = START_MARK, max_messages: int = MAX_CUT_MESSAGES

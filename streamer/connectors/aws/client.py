@@ -47,6 +47,7 @@ class AwsClient:
         attempts: int = 3,
         read_timeout_s: float = READ_TIMEOUT_S,
         options: Mapping[str, Any] | None = None,
+        endpoint: str = "",
     ) -> None:
         """Take the fields of the component.
 
@@ -56,12 +57,14 @@ class AwsClient:
             attempts: how often boto3 tries a request that may be repeated, in all.
             read_timeout_s: how long an answer may take.
             options: more of botocore's `Config`.
+            endpoint: in place of the one of the fields; empty for that one.
         """
         self._parsed = parsed
         self._service = service
         self._attempts = attempts
         self._read_timeout_s = read_timeout_s
         self._options = options or {}
+        self._endpoint: str = endpoint or parsed[ENDPOINT]
         self._client: Any = None
 
     def run(self, work: Callable[[Any], T]) -> T:
@@ -84,7 +87,7 @@ class AwsClient:
         from botocore.config import Config
 
         parsed = self._parsed
-        _check_endpoint(parsed)
+        _check_endpoint(parsed, self._endpoint)
         config = Config(
             connect_timeout=(parsed[TCP][CONNECT_TIMEOUT] or 0) / SECOND or _CONNECT_TIMEOUT_S,
             read_timeout=self._read_timeout_s,
@@ -95,7 +98,7 @@ class AwsClient:
             **self._options,
         )
         return make_session(parsed).client(
-            self._service, endpoint_url=parsed[ENDPOINT] or None, config=config
+            self._service, endpoint_url=self._endpoint or None, config=config
         )
 
     def close(self) -> None:
@@ -153,13 +156,13 @@ def _hide_machine(parsed: ParsedFields, core: Any) -> None:
         core.set_config_variable(name, os.devnull)
 
 
-def _check_endpoint(parsed: ParsedFields) -> None:
+def _check_endpoint(parsed: ParsedFields, endpoint: str) -> None:
     """Check that a config that may not reach the machine's own addresses does not name one.
 
     Raises:
         NotPermittedError: it does.
     """
-    permissions, endpoint = parsed.permissions, parsed[ENDPOINT]
+    permissions = parsed.permissions
     if permissions.local or not endpoint:
         return
     import socket

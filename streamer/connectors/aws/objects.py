@@ -13,7 +13,8 @@ from streamer.bloblang import Interpolation, compile_interpolation
 from streamer.connectors.aws.attributes import as_text
 from streamer.connectors.aws.client import AwsClient, shared_client
 from streamer.connectors.aws.errors import AwsError
-from streamer.connectors.aws.fields import ENDPOINT, EXCLUDE_PREFIXES, METADATA
+from streamer.connectors.aws.fields import EXCLUDE_PREFIXES, METADATA
+from streamer.connectors.aws.s3_store import BUCKET, s3_options
 from streamer.core.durations import SECOND
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
@@ -24,14 +25,12 @@ from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_reject
 from streamer.sdk.processing.batching import output_policy
 from streamer.sdk.spec import BuildContext, ParsedFields
 
-BUCKET: Final = "bucket"
 PATH: Final = "path"
 TAGS: Final = "tags"
 STORAGE_CLASS: Final = "storage_class"
 KMS_KEY_ID: Final = "kms_key_id"
 CHECKSUM_ALGORITHM: Final = "checksum_algorithm"
 SERVER_SIDE_ENCRYPTION: Final = "server_side_encryption"
-FORCE_PATH_STYLE: Final = "force_path_style_urls"
 TIMEOUT: Final = "timeout"
 ACL: Final = "object_canned_acl"
 
@@ -230,13 +229,5 @@ def _cut_parts(data: bytes) -> Iterator[memoryview]:
 
 
 def _client_options(parsed: ParsedFields) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "s3": {"addressing_style": "path" if parsed[FORCE_PATH_STYLE] else "auto"}
-    }
-    if parsed[ENDPOINT]:
-        # Other services do not know the checksums that boto3 adds by itself.
-        options |= {
-            "request_checksum_calculation": "when_required",
-            "response_checksum_validation": "when_required",
-        }
-    return {"read_timeout_s": (parsed[TIMEOUT] or 0) / SECOND or 5.0, "options": options}
+    timeout_s = (parsed[TIMEOUT] or 0) / SECOND or 5.0
+    return {"read_timeout_s": timeout_s, "options": s3_options(parsed)}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from streamer.connectors.aws.client import AwsClient
-from streamer.connectors.aws.errors import AwsError, describe_failure
+from streamer.connectors.aws.errors import AwsError
+from streamer.connectors.aws.queue import (
+    Queue,
+    QueueSettings,
+    ReceivedMessage,
+    VisibilityKeeper,
+)
 from streamer.connectors.spool.blocks import Record, pack_each
 from streamer.connectors.spool.reconnecting_receiver import (
     ConnectionLostError,
@@ -18,6 +23,7 @@ from streamer.connectors.spool.reconnecting_receiver import (
 from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import MILLISECOND, SECOND
+from streamer.core.errors import MessageError
 from streamer.sdk.backoff import Backoff
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedFields
@@ -30,7 +36,6 @@ MAX_OUTSTANDING: Final = "max_outstanding_messages"
 WAIT_TIME: Final = "wait_time_seconds"
 MESSAGE_TIMEOUT: Final = "message_timeout"
 
-_MAX_ENTRIES: Final = 10
 _GATHER_S: Final = 0.1
 """Seconds for which messages are gathered before they are written to the disk."""
 _MAX_GATHERED: Final = 16 << 20
@@ -39,69 +44,56 @@ _EMPTY: Final = Backoff(10 * MILLISECOND, 5 * SECOND)
 """How an empty queue is asked again."""
 _MAX_UNDELETED: Final = 20_000
 """IDs that are remembered of messages which could not be deleted."""
+_ANSWER_S: Final = 30.0
+"""Seconds that an answer may take beyond those for which the queue waits."""
+
+MakeRecord = Callable[[ReceivedMessage], Record | None]
+"""Makes what is written of a message, None for nothing; raises a MessageError for one that cannot
+be read, which stays in the queue."""
 
 
-class _Received(NamedTuple):
-    """A message that was received.
+def make_queue_client(parsed: ParsedFields, wait_s: int, endpoint: str = "") -> AwsClient:
+    """Return a client of SQS that waits long enough for answers.
 
-    Attributes:
-        message: as boto3 gives it.
-        identity: its ID.
-        handle: by which it is deleted, and its timeout renewed.
+    Args:
+        parsed: fields of the session.
+        wait_s: seconds for which the queue waits for a message.
+        endpoint: in place of the one of the session; empty for that one.
     """
-
-    message: Mapping[str, Any]
-    identity: str
-    handle: str
+    return AwsClient(parsed, "sqs", read_timeout_s=wait_s + _ANSWER_S, endpoint=endpoint)
 
 
-class VisibilityKeeper:
-    """Renews the visibility timeout of messages that are held.
+def start_receiving(
+    name: str,
+    context: InputContext,
+    labels: Mapping[str, str],
+    open_queue: Callable[[], Queue],
+    settings: QueueSettings,
+    make_record: MakeRecord,
+) -> SpoolSource:
+    """Begin to receive messages of a queue; return the source of what the spool holds.
 
-    It has a thread of its own while messages are held: whoever holds them waits for the disk.
+    Args:
+        name: the input's, for the log.
+        context: the input's.
+        labels: of log lines and counts.
+        open_queue: gives the queue, with connections of its own.
+        settings: of receiving.
+        make_record: makes what is written of a message.
     """
+    store = SpoolStore.for_input(context)
 
-    def __init__(self, renew: Callable[[Sequence[str]], None], timeout_s: float) -> None:
-        """Take what renews the timeout of messages by their handles, and the timeout."""
-        self._renew = renew
-        self._pause_s = timeout_s / 2
-        self._lock = threading.Lock()
-        self._due_times: dict[str, float] = {}
-        self._is_ended = threading.Event()
-        self._thread: threading.Thread | None = None
+    def session(one: Session) -> None:
+        receiver = QueueReceiver(open_queue(), settings, make_record, one, labels)
+        try:
+            receiver.run()
+        except AwsError as error:
+            raise ConnectionLostError(str(error)) from None
+        finally:
+            receiver.close()
 
-    def hold(self, handles: Sequence[str]) -> None:
-        """Renew from now on the timeout of messages that have just been received."""
-        now = time.monotonic()
-        with self._lock:
-            self._due_times |= dict.fromkeys(handles, now + self._pause_s)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True, name="aws_sqs renewal")
-            self._thread.start()
-
-    def release(self, handles: Sequence[str]) -> None:
-        """Renew the timeout of these no more."""
-        with self._lock:
-            for handle in handles:
-                self._due_times.pop(handle, None)
-
-    def take_due(self, now: float) -> list[str]:
-        """Return the handles whose timeout is to be renewed now; they are due again later."""
-        with self._lock:
-            due = [handle for handle, at in self._due_times.items() if at <= now]
-            self._due_times |= dict.fromkeys(due, now + self._pause_s)
-        return due
-
-    def _run(self) -> None:
-        while not self._is_ended.wait(min(self._pause_s / 2, 1.0)):
-            if due := self.take_due(time.monotonic()):
-                self._renew(due)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._is_ended.set()
-        if self._thread is not None:
-            self._thread.join()
+    start_sessions(context, store, name, labels, session)
+    return SpoolSource(context.directory, inline=not context.is_local)
 
 
 class QueueInput:
@@ -111,112 +103,63 @@ class QueueInput:
         """Take the fields, and the labels of log lines and counts."""
         self._parsed = parsed
         self._labels = labels
+        self._settings = QueueSettings(
+            url=parsed[URL],
+            max_messages=parsed[MAX_MESSAGES],
+            wait_s=parsed[WAIT_TIME],
+            max_outstanding=parsed[MAX_OUTSTANDING],
+            timeout_s=parsed[MESSAGE_TIMEOUT] / SECOND,
+            deletes=parsed[DELETE_MESSAGE],
+            resets_visibility=parsed[RESET_VISIBILITY],
+        )
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
+        return start_receiving(
+            "aws_sqs", context, self._labels, self._open_queue, self._settings, make_message_record
+        )
 
-        def session(one: Session) -> None:
-            receiver = QueueReceiver(self._parsed, one, self._labels)
-            try:
-                receiver.run()
-            except AwsError as error:
-                raise ConnectionLostError(str(error)) from None
-            finally:
-                receiver.close()
-
-        start_sessions(context, store, "aws_sqs", self._labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+    def _open_queue(self) -> Queue:
+        return Queue(make_queue_client(self._parsed, self._settings.wait_s), self._settings)
 
     def probe(self) -> str:
         """Check that the queue is there."""
-        queue = _Queue(self._parsed)
-        try:
-            return f"about {queue.count_messages()} messages"
-        finally:
-            queue.close()
+        return probe_queue(self._open_queue())
 
 
-class _Queue:
-    """The requests to a queue."""
+def probe_queue(queue: Queue) -> str:
+    """Check that a queue is there, and close it.
 
-    def __init__(self, parsed: ParsedFields) -> None:
-        wait_s = parsed[WAIT_TIME]
-        self._client = AwsClient(parsed, "sqs", read_timeout_s=wait_s + 30.0)
-        self._url = parsed[URL]
-        self._timeout_s = max(round(parsed[MESSAGE_TIMEOUT] / SECOND), 1)
-        self._limit = parsed[MAX_MESSAGES]
-
-    def count_messages(self) -> int:
-        name = "ApproximateNumberOfMessages"
-        answer = self._client.run(
-            lambda client: client.get_queue_attributes(QueueUrl=self._url, AttributeNames=[name])
-        )
-        return int(answer.get("Attributes", {}).get(name, 0))
-
-    def receive(self, wait_s: int) -> list[_Received]:
-        answer = self._client.run(
-            lambda client: client.receive_message(
-                QueueUrl=self._url,
-                MaxNumberOfMessages=self._limit,
-                WaitTimeSeconds=wait_s,
-                VisibilityTimeout=self._timeout_s,
-                MessageSystemAttributeNames=["All"],
-                MessageAttributeNames=["All"],
-            )
-        )
-        return [
-            _Received(one, one["MessageId"], one["ReceiptHandle"])
-            for one in answer.get("Messages", ())
-        ]
-
-    def delete(self, messages: Sequence[_Received]) -> dict[str, str]:
-        """Delete messages; return why some were not, by their IDs."""
-        failed: dict[str, str] = {}
-        for some in _tens(messages):
-            entries = [
-                {"Id": str(place), "ReceiptHandle": one.handle} for place, one in enumerate(some)
-            ]
-            answer = self._request_batch("delete_message_batch", entries)
-            for one in answer.get("Failed", ()):
-                failed[some[int(one["Id"])].identity] = describe_failure(one)
-        return failed
-
-    def set_timeout(self, handles: Sequence[str], timeout_s: int | None = None) -> None:
-        """Set the visibility timeout of messages, that of the config by default."""
-        timeout_s = self._timeout_s if timeout_s is None else timeout_s
-        for some in _tens(handles):
-            entries = [
-                {"Id": str(place), "ReceiptHandle": handle, "VisibilityTimeout": timeout_s}
-                for place, handle in enumerate(some)
-            ]
-            self._request_batch("change_message_visibility_batch", entries)
-
-    def _request_batch(self, request: str, entries: Sequence[Any]) -> Any:
-        return self._client.run(
-            lambda client: getattr(client, request)(QueueUrl=self._url, Entries=entries)
-        )
-
-    def close(self) -> None:
-        self._client.close()
-
-
-def _tens(items: Sequence[Any]) -> list[Sequence[Any]]:
-    return [items[at : at + _MAX_ENTRIES] for at in range(0, len(items), _MAX_ENTRIES)]
+    Raises:
+        AwsError: it is not.
+    """
+    try:
+        return f"about {queue.count_messages()} messages"
+    finally:
+        queue.close()
 
 
 class QueueReceiver:
     """Receives the messages of a queue until the stream stops."""
 
-    def __init__(self, parsed: ParsedFields, session: Session, labels: Mapping[str, str]) -> None:
-        """Take the fields, the session that writes to the disk, and the labels of log lines."""
-        self._parsed = parsed
+    def __init__(
+        self,
+        queue: Queue,
+        settings: QueueSettings,
+        make_record: MakeRecord,
+        session: Session,
+        labels: Mapping[str, str],
+    ) -> None:
+        """Take the queue, the session that writes to the disk, and the labels of log lines."""
+        self._queue = queue
+        self._settings = settings
+        self._make_record = make_record
         self._session = session
         self._labels = labels
-        self._queue = _Queue(parsed)
-        self._keeper = VisibilityKeeper(self._renew, parsed[MESSAGE_TIMEOUT] / SECOND)
+        self._keeper: VisibilityKeeper | None = None
         # What is on the disk, and may still be in the queue; the oldest first.
         self._undeleted: dict[str, None] = dict.fromkeys(session.store.mark or ())
+        self._delayed: list[ReceivedMessage] = []
 
     def run(self) -> None:
         """Receive messages.
@@ -225,57 +168,77 @@ class QueueReceiver:
             AwsError: the queue does not answer, or refuses.
         """
         context = self._session.context
+        self._keeper = VisibilityKeeper(self._renew, float(self._queue.read_timeout_s()))
         self._queue.count_messages()
         self._session.set_connected()
         pauses = _EMPTY.pauses()
         while not context.stopping:
-            messages = self._gather()
+            messages = self._delay(self._gather())
             if context.stopping:
                 # Another start may have the spool by now.
-                self._reset_visibility(messages)
+                self._reset_visibility([*messages, *self._delayed])
             elif messages:
                 pauses = _EMPTY.pauses()
                 if not self._store(messages):
                     return
-            elif not self._parsed[WAIT_TIME]:
+            elif not self._settings.wait_s or self._is_full:
                 context.wait(next(pauses) / SECOND)
 
-    def _gather(self) -> list[_Received]:
+    @property
+    def _is_full(self) -> bool:
+        return len(self._delayed) >= self._settings.max_outstanding
+
+    def _delay(self, messages: list[ReceivedMessage]) -> list[ReceivedMessage]:
+        """Keep messages back until they are old enough; return those that are."""
+        if not self._settings.delay_ms:
+            return messages
+        now_ms = time.time_ns() // MILLISECOND
+        waiting = [*self._delayed, *messages]
+        due = [one for one in waiting if one.sent_ms + self._settings.delay_ms <= now_ms]
+        handles = {one.handle for one in due}
+        self._delayed = [one for one in waiting if one.handle not in handles]
+        return due
+
+    def _gather(self) -> list[ReceivedMessage]:
         """Receive messages while requests come back full, so that the disk has less to sync."""
-        gathered: list[_Received] = []
+        gathered: list[ReceivedMessage] = []
+        if self._is_full:
+            return gathered
         size = 0
         until = time.monotonic() + _GATHER_S
-        wait_s = self._parsed[WAIT_TIME]
+        wait_s = 0 if self._delayed else self._settings.wait_s
         while True:
             try:
                 received = self._queue.receive(wait_s)
             except AwsError:
-                self._reset_visibility(gathered)
+                self._reset_visibility([*gathered, *self._delayed])
                 raise
             gathered += received
-            self._keeper.hold([one.handle for one in received])
+            self._hold(received)
             size += sum(len(one.message.get("Body", "")) for one in received)
-            is_enough = len(gathered) >= self._parsed[MAX_OUTSTANDING] or size >= _MAX_GATHERED
+            is_enough = len(gathered) >= self._settings.max_outstanding or size >= _MAX_GATHERED
             is_late = time.monotonic() >= until or self._session.context.stopping
             if not received or is_enough or is_late:
                 return gathered
             wait_s = 0
 
-    def _store(self, messages: Sequence[_Received]) -> bool:
+    def _store(self, messages: Sequence[ReceivedMessage]) -> bool:
         """Write messages to the disk, and delete them; return whether they are safe."""
-        if not self._parsed[DELETE_MESSAGE]:
+        if not self._settings.deletes:
             return self._write(messages, None)
         new = {one.identity: one for one in messages if one.identity not in self._undeleted}
         latest = {one.identity: one for one in messages}
         self._undeleted |= dict.fromkeys(latest)
         for identity in list(self._undeleted)[: max(len(self._undeleted) - _MAX_UNDELETED, 0)]:
             del self._undeleted[identity]
-        if new and not self._write(list(new.values()), list(self._undeleted)):
+        if new and not self._write(list(new.values()), self._undeleted):
             return False
-        failed = self._queue.delete(list(latest.values()))
-        for identity in latest:
-            if identity not in failed:
-                self._undeleted.pop(identity, None)
+        # Those that cannot be read stay, and are not remembered.
+        done = [one for one in latest.values() if one.identity in self._undeleted]
+        failed = self._queue.delete(done)
+        for one in done:
+            if one.identity not in failed:
+                self._undeleted.pop(one.identity, None)
         if failed:
             text = next(iter(failed.values()))
             self._session.context.log(
@@ -283,25 +246,71 @@ class QueueReceiver:
                 f"Failed to delete {len(failed)} messages, which will come again: {text}",
                 self._labels,
             )
-        self._keeper.release([one.handle for one in messages])
+        self._release(messages)
         return True
 
-    def _write(self, messages: Sequence[_Received], mark: Any) -> bool:
-        handles = [one.handle for one in messages]
-        is_safe = self._session.write([_make_record(one) for one in messages], mark)
-        self._keeper.release(handles)
+    def _write(
+        self, messages: Sequence[ReceivedMessage], undeleted: dict[str, None] | None
+    ) -> bool:
+        records, refused = self._make_records(messages)
+        self._refuse(refused)
+        for one in refused:
+            if undeleted is not None:
+                undeleted.pop(one.identity, None)
+        is_safe = not records or self._session.write(
+            records, None if undeleted is None else list(undeleted)
+        )
+        self._release(messages)
         if not is_safe:
             self._reset_visibility(messages)
         return is_safe
 
-    def _reset_visibility(self, messages: Sequence[_Received]) -> None:
-        """Make messages visible again that are not on the disk."""
+    def _make_records(
+        self, messages: Sequence[ReceivedMessage]
+    ) -> tuple[list[Record], list[ReceivedMessage]]:
+        """Return what is written of messages, and those that cannot be read."""
+        records, refused = [], []
+        context = self._session.context
+        for one in messages:
+            try:
+                record = self._make_record(one)
+            except MessageError as error:
+                refused.append(one)
+                fields = {**self._labels, "sqs_message_id": one.identity}
+                context.log("ERROR", f"Failed to read a message of the queue: {error}", fields)
+                context.count("input_error")
+                continue
+            if record is not None:
+                records.append(record)
+        return records, refused
+
+    def _refuse(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Leave messages in the queue, where they come again after a while."""
+        if not messages:
+            return
         handles = [one.handle for one in messages]
-        self._keeper.release(handles)
-        if not self._parsed[RESET_VISIBILITY]:
+        self._release(messages)
+        try:
+            self._queue.set_timeout(handles, self._settings.refused_timeout_s)
+        except AwsError as error:
+            text = f"Failed to set the visibility timeout of messages: {error}"
+            self._session.context.log("WARN", text, self._labels)
+
+    def _hold(self, messages: Sequence[ReceivedMessage]) -> None:
+        if self._keeper is not None and messages:
+            self._keeper.hold([one.handle for one in messages])
+
+    def _release(self, messages: Sequence[ReceivedMessage]) -> None:
+        if self._keeper is not None:
+            self._keeper.release([one.handle for one in messages])
+
+    def _reset_visibility(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Make messages visible again that are not on the disk."""
+        self._release(messages)
+        if not self._settings.resets_visibility:
             return
         try:
-            self._queue.set_timeout(handles, 0)
+            self._queue.set_timeout([one.handle for one in messages], 0)
         except AwsError as error:
             text = f"Failed to make messages visible again; they are after their timeout: {error}"
             self._session.context.log("INFO", text, self._labels)
@@ -315,11 +324,13 @@ class QueueReceiver:
 
     def close(self) -> None:
         """End the thread, and the connections."""
-        self._keeper.close()
+        if self._keeper is not None:
+            self._keeper.close()
         self._queue.close()
 
 
-def _make_record(received: _Received) -> Record:
+def make_message_record(received: ReceivedMessage) -> Record:
+    """Return a message with its attributes as metadata."""
     message = received.message
     metadata = {
         "sqs_message_id": received.identity,

@@ -212,7 +212,7 @@ def read_scanned(
                     yield chunk
                     continue
                 count = count_messages(chunk)
-                yield chunk if count <= left else _take_first(chunk, left)
+                yield chunk if count <= left else take_first(chunk, left)
                 left -= count
                 if left <= 0:
                     return
@@ -231,7 +231,7 @@ def _report_block(
     return position
 
 
-def _take_first(chunk: Chunk, count: int) -> Chunk:
+def take_first(chunk: Chunk, count: int) -> Chunk:
     """Return the first messages of a chunk; whole batches of them."""
     if isinstance(chunk, RawMessages):
         return RawMessages(chunk.raws[:count], chunk.meta)

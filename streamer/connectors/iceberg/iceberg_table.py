@@ -170,7 +170,7 @@ class IcebergClient:
 
     def _open(self) -> Table | None:
         """Return the table as it is now; None where there is none."""
-        if self._catalog is None and self._is_catalog_missing():
+        if self._catalog is None and is_catalog_missing(self._properties):
             # Opening it would make the file, which a check must not.
             return None
         with self._translate_errors():
@@ -183,11 +183,6 @@ class IcebergClient:
                 self._table = None
             return self._table
 
-    def _is_catalog_missing(self) -> bool:
-        """Return whether the catalog is a file that is not there yet."""
-        scheme, _, path = self._properties.get("uri", "").partition(":///")
-        return scheme == "sqlite" and not os.path.exists(path)
-
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         try:
@@ -198,12 +193,18 @@ class IcebergClient:
             # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of
             # boto3. The table is looked at anew, since the commit may have been taken.
             self._table = self._catalog = None
-            text = f"{self.describe()}: {_shorten(error)}"
+            text = f"{self.describe()}: {shorten_error(error)}"
             if isinstance(error, CommitFailedException | ValidationException):
                 raise TableConflictError(text) from error
             raise TableUnavailableError(text) from error
 
 
-def _shorten(error: Any) -> str:
+def is_catalog_missing(properties: Mapping[str, str]) -> bool:
+    """Return whether a catalog is a file that is not there yet."""
+    scheme, _, path = properties.get("uri", "").partition(":///")
+    return scheme == "sqlite" and not os.path.exists(path)
+
+
+def shorten_error(error: Any) -> str:
     """Return the text of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_ERROR_CHARACTERS]

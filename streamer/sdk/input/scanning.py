@@ -163,6 +163,12 @@ def expansion_of(scanner: Scanner) -> int:
     return expansion
 
 
+def is_whole_reader(scanner: Scanner) -> bool:
+    """Return whether a scanner makes one message of a stream, so that nothing ends within it."""
+    is_whole: bool = getattr(scanner, "takes_whole", False)
+    return is_whole
+
+
 def skip_bytes(stream: ByteStream, size: int) -> None:
     """Leave out bytes: those of a file are not read; behind the end there is nothing to skip."""
     seek = getattr(stream, "seek", None)

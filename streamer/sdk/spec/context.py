@@ -58,6 +58,17 @@ class BuildContext(Protocol):
             make: makes it when there is none for this component yet.
         """
 
+    def deferred_worker_resource(self, key: Hashable, make: Callable[[], T]) -> Callable[[], T]:
+        """Return what makes a `worker_resource` where it is called: it can be pickled.
+
+        For what goes to other processes as it is, such as an opened input. Each process makes the
+        object once for a run.
+
+        Args:
+            key: tells it from others of the component that is being built.
+            make: makes it when the process has none; it can be pickled.
+        """
+
     def shared_directory(self) -> Path:
         """Return a directory that all workers of the stream on this machine share while it runs."""
 

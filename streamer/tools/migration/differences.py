@@ -15,7 +15,7 @@ from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 
 _KAFKA_INPUTS: Final = frozenset({"kafka", "kafka_franz", "redpanda", "redpanda_common"})
 _FILE_INPUTS: Final = frozenset({"file", "csv"})
-_REPLAYABLE_INPUTS: Final = _KAFKA_INPUTS | _FILE_INPUTS | {"generate", "sql_select"}
+_REPLAYABLE_INPUTS: Final = _KAFKA_INPUTS | _FILE_INPUTS | {"aws_s3", "generate", "sql_select"}
 """Inputs whose messages a restart reads again by their position."""
 _WRAPPING_INPUTS: Final = frozenset(
     {"broker", "sequence", "read_until", "batched", "resource", "dynamic"}
@@ -101,6 +101,12 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "sqs_deletion",
         "The input aws_sqs deletes messages when they are on the disk; Benthos does when they are "
         "delivered.",
+    ),
+    (Kind.INPUT, "aws_s3"): (
+        "s3_positions",
+        "The input aws_s3 has its position in the checkpoint: a restart goes on behind the objects "
+        "that it has read. In Benthos it begins anew.",
+        "With sqs.url, messages are deleted from the queue when they are on the disk.",
     ),
     (Kind.TRACER, "jaeger"): (
         "jaeger_otlp",

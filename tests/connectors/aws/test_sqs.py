@@ -11,7 +11,7 @@ import pytest
 
 from streamer.connectors.aws.errors import AwsError
 from streamer.connectors.aws.output_base import RecordFailure
-from streamer.connectors.aws.queue_session import VisibilityKeeper
+from streamer.connectors.aws.queue import Queue, VisibilityKeeper
 from streamer.core.errors import ConfigError
 from streamer.core.message import Message
 from streamer.sdk.output.rejection import Reason, Rejection
@@ -59,8 +59,6 @@ class TestQueue:
     def test_what_could_not_be_deleted_is_left_out_when_it_comes_again(
         self, aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from streamer.connectors.aws import queue_session
-
         def fail(self: Any, messages: Any) -> dict[str, str]:
             raise AwsError("the connection is lost")
 
@@ -69,7 +67,7 @@ class TestQueue:
         config = f"aws_sqs: {{url: '{url}', {aws.fields}, message_timeout: 1s}}"
         assert send(output, [Message(b"a"), Message(b"b")]) is None
         with monkeypatch.context() as patched, receiving(tmp_path, config) as taken:
-            patched.setattr(queue_session._Queue, "delete", fail)
+            patched.setattr(Queue, "delete", fail)
             assert sorted(taken.raws(2)) == ["a", "b"]
             taken.counted("input_connection_lost")
         # The next start knows them by their IDs, and deletes them.

@@ -52,7 +52,8 @@ def test_every_field_that_may_reach_the_machine_says_what_it_reaches() -> None:
     [
         (r"_files?", {Access.FILE}),
         ("paths", {Access.FILE}),
-        ("directory", {Access.FILE}),
+        # A directory of HDFS is a name for its server.
+        ("directory", {Access.FILE, Access.REMOTE}),
         ("dsn", {Access.DATABASE_URL}),
         ("driver", {Access.DATABASE}),
         ("network", {Access.NETWORK}),

@@ -70,7 +70,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "wasm",
         ),
         ("http_client", "loop_thread", "mongodb", "mqtt", "objects", "spool"),
-        ("amqp", "aws", "google", "inproc", "nats"),
+        ("amqp", "aws", "azure", "google", "hdfs", "inproc", "nats"),
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
         ("cdc", "delta", "iceberg", "schema_registry"),
         "ai",

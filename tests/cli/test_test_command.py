@@ -126,7 +126,7 @@ pipeline:
     - label: made
       mapping: root.a = 1
     - gcp_vertex_ai_chat: {model: x}
-output: {broker: {outputs: [{gcp_cloud_storage: {bucket: x}}]}}
+output: {broker: {outputs: [{azure_table_storage: {bucket: x}}]}}
 cache_resources: [{label: c, couchbase: {url: x}}]
 tests:
   - name: made

@@ -52,6 +52,9 @@ tests:
     input_batch: [{ content: '{"a":1}' }]
     output_batches: [[{ content_equals: '{"a":1}' }]]
 """,
+    "azure": """\
+output: { azure_blob_storage: { storage_account: a, storage_access_key: Yg==, container: c } }
+""",
     "delta": "output: { delta: { path: ./table } }\n",
     "fake": """\
 pipeline:
@@ -76,6 +79,7 @@ tests:
     input_batch: [{ content: '{"ip":"1.2.3.4","path":"none.mmdb"}' }]
     output_batches: [[{ content_equals: none }]]
 """,
+    "hdfs": "output: { hdfs: { hosts: [ '127.0.0.1:PORT' ], directory: / } }\n",
     "iceberg": """\
 output:
   iceberg:

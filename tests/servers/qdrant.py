@@ -25,6 +25,18 @@ class Qdrant:
     """Statuses that are answered before anything else, in order."""
 
 
+def _check(kept: Qdrant, context: Any, collection: str | None = None) -> None:
+    """End a request that is to fail, has no key, or names a collection that is not there."""
+    import grpc
+
+    if kept.failures:
+        context.abort(*kept.failures.pop(0))
+    if ("api-key", KEY) not in [(one.key, one.value) for one in context.invocation_metadata()]:
+        context.abort(grpc.StatusCode.UNAUTHENTICATED, "Invalid API key")
+    if collection is not None and collection not in kept.collections:
+        context.abort(grpc.StatusCode.NOT_FOUND, f"Collection `{collection}` doesn't exist!")
+
+
 @contextmanager
 def qdrant_server(port: int = 0, tls: Any = None) -> Iterator[Qdrant]:
     """Run one, on a port of its own if none is given."""
@@ -38,18 +50,10 @@ def qdrant_server(port: int = 0, tls: Any = None) -> Iterator[Qdrant]:
 
     kept = Qdrant()
 
-    def check(context: Any, collection: str | None = None) -> None:
-        if kept.failures:
-            context.abort(*kept.failures.pop(0))
-        if ("api-key", KEY) not in [(one.key, one.value) for one in context.invocation_metadata()]:
-            context.abort(grpc.StatusCode.UNAUTHENTICATED, "Invalid API key")
-        if collection is not None and collection not in kept.collections:
-            context.abort(grpc.StatusCode.NOT_FOUND, f"Collection `{collection}` doesn't exist!")
-
     class Points(points_service_pb2_grpc.PointsServicer):  # type: ignore[misc]
         def Upsert(self, request: Any, context: Any) -> Any:
             kept.upserts.append(request)
-            check(context, request.collection_name)
+            _check(kept, context, request.collection_name)
             for point in request.points:
                 for vector in point.vectors.vectors.vectors.values():
                     if vector.HasField("dense") and len(vector.dense.data) != SIZE:
@@ -62,7 +66,7 @@ def qdrant_server(port: int = 0, tls: Any = None) -> Iterator[Qdrant]:
 
         def Query(self, request: Any, context: Any) -> Any:
             kept.queries.append(request)
-            check(context, request.collection_name)
+            _check(kept, context, request.collection_name)
             asked = request.query.nearest.dense.data
             found = []
             for point in kept.collections[request.collection_name].values():
@@ -79,7 +83,7 @@ def qdrant_server(port: int = 0, tls: Any = None) -> Iterator[Qdrant]:
 
     class Health(qdrant_pb2_grpc.QdrantServicer):  # type: ignore[misc]
         def HealthCheck(self, request: Any, context: Any) -> Any:
-            check(context)
+            _check(kept, context)
             return qdrant_pb2.HealthCheckReply(title="qdrant", version="1.15.0")
 
     server = grpc.server(ThreadPoolExecutor(4))

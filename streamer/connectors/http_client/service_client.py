@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.connectors.http_client.auth import AUTHORIZATION
@@ -37,10 +38,12 @@ class ServiceAnswer(NamedTuple):
     Attributes:
         status: the code.
         body: the body.
+        headers: the headers, by their names in lower case.
     """
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class ServiceRequest(NamedTuple):
@@ -172,7 +175,7 @@ class ServiceClient:
             body = _read_body(response, connection)
         finally:
             response.close()
-        return ServiceAnswer(response.status_code, body)
+        return ServiceAnswer(response.status_code, body, dict(response.headers))
 
 
 def _read_body(response: httpx2.Response, connection: Connection) -> bytes:

@@ -1,0 +1,1 @@
+"""Azure: storage accounts, their credentials, and clients of their services."""

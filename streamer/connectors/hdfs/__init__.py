@@ -1,0 +1,1 @@
+"""HDFS, by the protocol of its NameNodes and DataNodes."""

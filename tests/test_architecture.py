@@ -72,7 +72,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("http_client", "loop_thread", "mongodb", "mqtt", "objects", "spool"),
         ("amqp", "aws", "azure", "google", "hdfs", "inproc", "nats"),
         ("formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
-        ("cdc", "delta", "iceberg", "schema_registry"),
+        ("cdc", "delta", "iceberg", "python", "schema_registry"),
         "ai",
         "qdrant",
     ),

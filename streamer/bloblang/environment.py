@@ -142,6 +142,11 @@ def _record(read: Mapping[InputKey, Any]) -> None:
         inputs.record(read)
 
 
+def record_files(files: Mapping[str, bytes]) -> None:
+    """Note files that a config has read beside its mappings, by their absolute paths."""
+    _record({("file", path): content for path, content in files.items()})
+
+
 class StateCall(NamedTuple):
     """A call in a mapping that keeps state by key.
 

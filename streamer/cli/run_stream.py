@@ -367,11 +367,17 @@ class SparkStart:
         Raises:
             StreamerError: there is no Java, or a jar is missing.
         """
+        from streamer.plan.required_packages import list_requirements
         from streamer.spark.fork_server.fork_server import ForkServer, publish_fork_socket
         from streamer.spark.jars.spark_settings import stream_spark_settings
         from streamer.spark.session.session_start import SessionStart, SparkApplication
 
-        conf = {**more, **stream_spark_settings(config.spark, os.environ, log, checkpoint)}
+        conf = {
+            **more,
+            **stream_spark_settings(
+                config.spark, os.environ, log, checkpoint, list_requirements(config)
+            ),
+        }
         application = SparkApplication(
             f"streamer {plan.name}",
             plan.master,

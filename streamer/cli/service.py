@@ -77,6 +77,7 @@ class ServiceOptions:
     programs: bool
     local: bool
     restarts: int
+    python: bool = False
     watch: WatchOptions | None = None
     standby: bool = False
     skip_damaged: bool = False
@@ -93,6 +94,7 @@ class ServiceOptions:
             "--chilled": self.chilled,
             "--allow-local": self.local,
             "--allow-programs": self.programs,
+            "--allow-python": self.python,
             "--prefix-stream-endpoints": self.prefixed,
         }
 
@@ -133,7 +135,7 @@ def list_template_files() -> tuple[str, ...]:
 
 def make_reader(options: ServiceOptions, root: Config, templates: tuple[str, ...]) -> ConfigReader:
     """Return what reads the configs of a service's streams."""
-    allowance = ApiPermissions(options.programs, options.local)
+    allowance = ApiPermissions(options.programs, options.local, options.python)
     return ConfigReader(root, allowance, options.resources, options.chilled, templates)
 
 
@@ -306,12 +308,15 @@ class _Service:
         lock: DirectoryLock,
         release_executors: bool = False,
     ) -> None:
+        from streamer.plan.required_packages import list_requirements
         from streamer.spark.cluster.standby_executors import ExecutorRelease
         from streamer.spark.jars.spark_settings import stream_spark_settings
         from streamer.spark.session.shared_spark import SharedSpark
 
         spark = self._root.spark
-        conf = stream_spark_settings(spark, os.environ, self._log, self._place.url)
+        # Of what is deployed later, workers have what is sent along with these.
+        requirements = list_requirements(*(config for config, _ in files.values()))
+        conf = stream_spark_settings(spark, os.environ, self._log, self._place.url, requirements)
         local = spark["master"].startswith("local")
         executor_release, self._executor_release = self._executor_release, None
         if self._host is not None:

@@ -62,6 +62,11 @@ if TYPE_CHECKING:
     help="Let configs that come by API run programs (command, subprocess).",
 )
 @click.option(
+    "--allow-python",
+    is_flag=True,
+    help="Let configs that come by API run code in Python, which may do all that the service can.",
+)
+@click.option(
     "--allow-local",
     is_flag=True,
     help="Let configs that come by API read and write this machine's files, and see its "
@@ -132,6 +137,7 @@ def parse_service_options(
         prefixed=given["prefix_stream_endpoints"],
         programs=given["allow_programs"],
         local=given["allow_local"],
+        python=given["allow_python"],
         restarts=given["restarts"],
         watch=parse_watch(
             *(given["watcher"], given["on_reset"], given["rollback_on_failure"]),

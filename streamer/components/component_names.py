@@ -122,6 +122,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "parse_log",
         "processors",
         "protobuf",
+        "python",
         "qdrant",
         "rate_limit",
         "redis",

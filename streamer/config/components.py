@@ -32,7 +32,15 @@ from streamer.core.extras import (
     skip_if_missing,
 )
 from streamer.core.permissions import current_permissions
-from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, Spec
+from streamer.sdk.spec import (
+    BufferPlace,
+    Field,
+    Kind,
+    ParsedComponent,
+    ParsedFields,
+    Spec,
+    TextProblem,
+)
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
 _SEVERAL_HINTS: Final = {
@@ -299,7 +307,12 @@ def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: 
             place = key if place is body else place
             if holds_unset(place):
                 continue
-            context.findings.add_at(place, "bad_value", format_problem(name, problem))
+            message = format_problem(name, problem)
+            if isinstance(problem, TextProblem) and isinstance(place, Scalar):
+                inside = (problem.line, problem.column)
+                context.findings.add_inside(place, inside, "bad_python", message)
+            else:
+                context.findings.add_at(place, "bad_value", message)
     _check_packages(context, spec, config, body, key)
     if spec.references and context.findings.harmful_count == before:
         for name, kind, label in spec.references(config):

@@ -153,7 +153,7 @@ class ConfigRedactor:
         if isinstance(value, list | tuple):
             return [self._redact_value(item) for item in value]
         if isinstance(value, str):
-            return self.redact_text(value)
+            return str(self.redact_text(value))
         if value is None or isinstance(value, bool):
             return value
         return self._replacements.get(str(value), value)

@@ -31,6 +31,7 @@ from streamer.config.nodes import (
 from streamer.config.read_context import ReadContext, Reference, StatefulPlace
 from streamer.config.secrets import collect_secrets
 from streamer.config.source_map import NO_SOURCE
+from streamer.config.text_offsets import find_offset
 from streamer.config.unset_variables import (
     UNSET_MARK,
     compile_filled,
@@ -45,7 +46,7 @@ from streamer.config.unset_variables import (
 from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text, skip_if_missing
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
-from streamer.sdk.spec import REQUIRED, Field, Kind, ParsedFields
+from streamer.sdk.spec import REQUIRED, BadTextError, Field, Kind, ParsedFields, TextPlace
 
 _MAX_LISTED_FIELDS: Final = 12
 NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
@@ -145,7 +146,29 @@ def read_field(context: ReadContext, field: Field, node: Node, path: str, at: No
             problem = field.check(known_value)
         if problem:
             context.findings.add_at(node, "bad_value", format_problem(field.name, problem))
+            return value
+    if field.resolve and known_value and context.findings.harmful_count == before:
+        return _resolve_text(context, field, node, known_value)
     return value
+
+
+def _resolve_text(context: ReadContext, field: Field, node: Node, text: str) -> str:
+    """Return what takes the place of a text; see `Field.resolve`."""
+    assert field.resolve is not None and isinstance(node, Scalar)
+
+    def locate(line: int) -> int:
+        return node.source.locate(find_offset(node, line, 1)).line
+
+    try:
+        return field.resolve(text, TextPlace(node.source.name, locate))
+    except BadTextError as e:
+        message = format_problem(field.name, e.message)
+        if e.line:
+            at = (e.line, e.column)
+            context.findings.add_inside(node, at, "bad_python", message, e.suggestion)
+        else:
+            context.findings.add_at(node, "bad_python", message, e.suggestion)
+        return text
 
 
 def read_body(context: ReadContext, field: Field, node: Node | None, path: str, at: Node) -> Any:

@@ -15,7 +15,15 @@ from streamer.core.errors import Lint
 from streamer.core.redaction import Redaction, may_begin_in
 
 _VALUE_CODES: Final = frozenset(
-    {"invalid_option", "bad_duration", "bad_value", "bad_bloblang", "missing_label", "bad_label"}
+    {
+        "invalid_option",
+        "bad_duration",
+        "bad_value",
+        "bad_bloblang",
+        "bad_python",
+        "missing_label",
+        "bad_label",
+    }
     | {f"expected_{what}" for what in ("string", "int", "float", "bool", "object", "array")}
 )
 _HARMLESS_CODES: Final = frozenset(

@@ -36,10 +36,12 @@ class Permissions:
         local: open files and Unix sockets, see the environment, and connect to addresses that are
             of this machine alone.
         programs: run programs.
+        python: run code in Python, which may do whatever this program can.
     """
 
     local: bool = True
     programs: bool = True
+    python: bool = True
 
     def file(self, path: str | PathLike[str]) -> str:
         """Return the path of a file or directory, for a library that opens it; "" names nothing.
@@ -153,6 +155,21 @@ class Permissions:
             )
         return command
 
+    def python_code(self, what: str) -> None:
+        """Check that code in Python may run.
+
+        Args:
+            what: names the code, for the message.
+
+        Raises:
+            NotPermittedError: it may not.
+        """
+        if not self.python:
+            raise NotPermittedError(
+                f"{what} is code in Python, which is off for configs that come by API; start the "
+                "service with --allow-python"
+            )
+
     def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a program with pipes; `more` is for `Popen`.
 
@@ -208,7 +225,7 @@ def _is_of_machine(address: str) -> bool:
 ALL: Final = Permissions()
 """What configs of files may do, which are those of the machine's own people."""
 
-NONE: Final = Permissions(local=False, programs=False)
+NONE: Final = Permissions(local=False, programs=False, python=False)
 """What configs that come by API may do, unless the command line says otherwise."""
 
 _current: ContextVar[Permissions] = ContextVar("_current", default=ALL)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -42,11 +43,19 @@ class _OverdueError(BaseException):
 
 @dataclass(slots=True)
 class _Call:
-    """A call that is being watched: when it is due and when C code is, monotonic s."""
+    """A call that is being watched: when it is due and when C code is, monotonic s.
+
+    Attributes:
+        due: when it is interrupted.
+        last: when it ends the process.
+        is_interrupted: whether it was interrupted.
+        wakes: whether a signal wakes it where it waits, which is possible in the main thread.
+    """
 
     due: float
     last: float
     is_interrupted: bool = False
+    wakes: bool = False
 
 
 class _Watch:
@@ -69,9 +78,9 @@ class _Watch:
         """Whether a call of this thread is being watched."""
         return threading.get_ident() in self._calls
 
-    def begin(self, seconds: float) -> None:
+    def begin(self, seconds: float, wakes: bool = False) -> None:
         now = time.monotonic()
-        call = _Call(now + seconds, now + 2 * seconds + _GRACE_S)
+        call = _Call(now + seconds, now + 2 * seconds + _GRACE_S, wakes=wakes)
         with self._lock:
             self._calls[threading.get_ident()] = call
             self._pause = min(self._pause, max(seconds / _CHECKS_PER_LIMIT, 0.01))
@@ -82,6 +91,13 @@ class _Watch:
                 self._arm(call.last - now)
         if starts:
             threading.Thread(target=self._watch_calls, daemon=True, name="time-limit").start()
+
+    def restart(self, seconds: float) -> None:
+        """Let the call of this thread have the whole time from now on."""
+        call = self._calls.get(threading.get_ident())
+        if call is not None and not call.is_interrupted:
+            now = time.monotonic()
+            call.due, call.last = now + seconds, now + 2 * seconds + _GRACE_S
 
     def end(self) -> None:
         with self._lock:
@@ -106,6 +122,8 @@ class _Watch:
                         ctypes.pythonapi.PyThreadState_SetAsyncExc(
                             ctypes.c_ulong(thread), ctypes.py_object(_OverdueError)
                         )
+                        if call.wakes:
+                            signal.pthread_kill(thread, signal.SIGALRM)
                     if now > call.last and self._ends_process:
                         os._exit(OVERDUE_EXIT_CODE)
                 last = max((call.last for call in self._calls.values()), default=None)
@@ -130,7 +148,14 @@ def end_process_when_overdue() -> None:
     _WATCH.end_processes()
 
 
-def run_within_time(work: Callable[..., T], limit: int, *given: Any) -> T:
+def restart_time_limit(limit: int) -> None:
+    """Give the call that is being watched in this thread the whole time again, ns."""
+    _WATCH.restart(limit / 1e9)
+
+
+def run_within_time(
+    work: Callable[..., T], limit: int, *given: Any, by: str = "limits.time", wakes: bool = False
+) -> T:
     """Return what some work returns.
 
     Within work that is bounded already nothing is bounded anew: the time is that of the whole.
@@ -139,14 +164,19 @@ def run_within_time(work: Callable[..., T], limit: int, *given: Any) -> T:
         work: it may be interrupted wherever it is.
         limit: how long it may take, ns.
         given: what the work is called with.
+        by: the name of the setting that sets the limit.
+        wakes: whether work that waits is interrupted too, for the network, a lock or a time. That
+            is possible in the main thread alone, by SIGALRM.
 
     Raises:
         TimeLimitError: it takes longer; its traceback shows where the work was.
     """
     if _WATCH.is_watching:
         return work(*given)
+    wakes = wakes and threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGALRM, _ignore_signal) if wakes else None
     try:
-        _WATCH.begin(limit / 1e9)
+        _WATCH.begin(limit / 1e9, wakes)
         try:
             made = work(*given)
         finally:
@@ -157,9 +187,16 @@ def run_within_time(work: Callable[..., T], limit: int, *given: Any) -> T:
     except _OverdueError as overdue:
         _WATCH.end()
         error = TimeLimitError(
-            f"it takes longer than the {format_duration(limit)} that limits.time allows"
+            f"it takes longer than the {format_duration(limit)} that {by} allows"
         )
         raise error.with_traceback(overdue.__traceback__) from None
+    finally:
+        if wakes:
+            signal.signal(signal.SIGALRM, before)
+
+
+def _ignore_signal(number: int, frame: Any) -> None:
+    """Let the thread run code, in which the exception is raised that waits for it."""
 
 
 def _raise_pending_interrupt() -> None:

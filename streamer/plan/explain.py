@@ -214,6 +214,16 @@ def _component_lines(component: ParsedComponent) -> Iterator[str]:
         yield f"      batches      {_describe_policy(batching)}"
 
 
+def _processor_lines(component: ParsedComponent) -> Iterator[str]:
+    """Describe a processor by its own text, and those inside of it that have one."""
+    yield from _component_lines(component)
+    for child in child_components(component):
+        lines = [*_processor_lines(child)] if child.kind == Kind.PROCESSOR else []
+        if lines:
+            yield f"      {_format_place(child)} {child.name}"
+            yield from lines
+
+
 def _describe_policy(batching: ParsedFields) -> str:
     """Describe when a batch of an input is closed."""
     limits = [
@@ -235,6 +245,7 @@ def _step_lines(
     for group in groups:
         for component in group:
             yield f"    {_format_place(component)} {component.name}"
+            yield from _processor_lines(component)
 
 
 def _output_lines(plan: Plan) -> Iterator[str]:

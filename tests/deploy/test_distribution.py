@@ -119,6 +119,21 @@ tests:
     "otel-grpc": """\
 tracer: { open_telemetry_collector: { grpc: [{ address: 'localhost:PORT' }] } }
 """,
+    "polars": """\
+pipeline:
+  processors:
+    - python:
+        code: |
+          import polars as pl
+
+          def process(batch: pl.DataFrame) -> pl.DataFrame:
+              return batch.select(n=pl.len())
+tests:
+  - name: a frame
+    target: processors
+    input_batch: [{ content: '{}' }, { content: '{}' }]
+    output_batches: [[{ content_equals: '{"n":2}' }]]
+""",
     "qdrant": """\
 output:
   qdrant:

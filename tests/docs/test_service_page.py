@@ -57,6 +57,7 @@ def test_the_page_has_every_path_and_every_option(tmp_path: Path) -> None:
     for path in paths - {"/stats", "/openapi.json"}:
         last = path.removeprefix("/streams/{id}") or path
         assert f"{last}`" in page, path
-    own = {"--checkpoints", "--no-api", "--allow-programs", "--allow-local", "--restarts"}
+    own = {"--checkpoints", "--no-api", "--restarts"}
+    own |= {"--allow-programs", "--allow-local", "--allow-python"}
     assert own <= {name for option in streams_cli.params for name in option.opts}
     assert all(name in page for name in own)

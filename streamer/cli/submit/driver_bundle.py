@@ -12,6 +12,7 @@ from streamer.cli.options import Options
 from streamer.config import Config
 from streamer.config.placeholders import find_variables
 from streamer.config.templates.template import INSTALLED_TEMPLATES
+from streamer.plan.required_packages import list_requirements
 
 if TYPE_CHECKING:
     from streamer.cli.service import ServiceOptions
@@ -29,12 +30,14 @@ class DriverBundle:
         files: texts, by their names below the directory of all of them.
         imported: files that mappings import, by their paths below the working directory.
         variables: the environment variables that mappings have read.
+        requirements: packages that code of the configs needs.
     """
 
     arguments: tuple[str, ...]
     files: Mapping[str, str]
     imported: Mapping[str, bytes]
     variables: frozenset[str] = frozenset()
+    requirements: tuple[str, ...] = ()
 
     def collect_variables(self) -> dict[str, str]:
         """Return the environment variables that the files and mappings ask for."""
@@ -90,6 +93,7 @@ def bundle_service(
         *(() if options.api else ("--no-api",)),
         *(() if options.prefixed else ("--prefix-stream-endpoints", "false")),
         *(("--allow-programs",) if options.programs else ()),
+        *(("--allow-python",) if options.python else ()),
         *(("--allow-local",) if options.local else ()),
         *("--restarts", str(options.restarts)),
         *(("--standby",) if options.standby else ()),
@@ -123,6 +127,7 @@ def _make_bundle(
     arguments: Iterable[str], files: Mapping[str, str], configs: Iterable[Config]
 ) -> DriverBundle:
     """Return the bundle of a command, with what the mappings of its configs have read."""
+    configs = list(configs)
     here, imported = Path.cwd(), dict[str, bytes]()
     variables: set[str] = set()
     for config in configs:
@@ -130,4 +135,5 @@ def _make_bundle(
         for path in map(Path, config.inputs.files):
             if path.is_relative_to(here) and path.is_file():
                 imported[str(path.relative_to(here))] = path.read_bytes()
-    return DriverBundle(tuple(arguments), files, imported, frozenset(variables))
+    requirements = list_requirements(*configs)
+    return DriverBundle(tuple(arguments), files, imported, frozenset(variables), requirements)

@@ -151,7 +151,8 @@ def _make_job(submission: Submission) -> Job:
     directory = Path(named)
     archive = submission.spark["environment"]
     if archive == "packed":
-        archive = share_archive(find_or_pack(cache_directory(os.environ), print_notice), directory)
+        cache, requirements = cache_directory(os.environ), submission.bundle.requirements
+        archive = share_archive(find_or_pack(cache, print_notice, requirements), directory)
     elif archive == "installed":
         archive = None
     elif "://" not in archive:

@@ -13,7 +13,7 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -114,7 +114,7 @@ def _submit_application(submission: Submission, name: str, job: Job | None) -> s
     def log(level: str, text: str, fields: Mapping[str, Any]) -> None:
         print_notice(text)
 
-    archive = _find_archive(submission.spark)
+    archive = _find_archive(submission.spark, submission.bundle.requirements)
     own = dict(stream_spark_settings(submission.spark, os.environ, log, submission.checkpoint[1]))
     jars = own.get("spark.jars") != submission.spark["conf"].get("spark.jars")
     python = ARCHIVE_PYTHON if archive else own.get("spark.pyspark.python", "python3")
@@ -157,7 +157,7 @@ def _submit_application(submission: Submission, name: str, job: Job | None) -> s
     return match[0]
 
 
-def _find_archive(spark: ParsedFields) -> str | None:
+def _find_archive(spark: ParsedFields, requirements: Sequence[str]) -> str | None:
     from streamer.spark.cluster.worker_setup import cache_directory
     from streamer.spark.worker_archive import find_or_pack
 
@@ -165,7 +165,7 @@ def _find_archive(spark: ParsedFields) -> str | None:
     if archive == "installed":
         return None
     if archive == "packed":
-        return str(find_or_pack(cache_directory(os.environ), print_notice))
+        return str(find_or_pack(cache_directory(os.environ), print_notice, requirements))
     return archive if "://" in archive else str(Path(archive).expanduser().absolute())
 
 

@@ -66,6 +66,12 @@ _ALL_RULES: Final = (
         "Write numbers with units: `30s`, `1h30m`, `250ms`, `1d`.",
     ),
     Rule(
+        "bad_python",
+        "Code in Python has a syntax error, or the function that is named is not in it, or takes "
+        "something else.",
+        "Correct the marked place. See [Python in a pipeline](python.md).",
+    ),
+    Rule(
         "bad_ignore",
         "A `# streamer:ignore` comment names no code, or an unknown one.",
         "Name codes of this page, separated by commas: `# streamer:ignore deprecated, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -41,6 +42,13 @@ def http_url_problem(text: str) -> str | None:
     except ValueError as error:
         return f"has {error}"
     return None if url.scheme in ("http", "https") and url.hostname else f"is {text!r}; {expected}"
+
+
+def _check_region(name: str) -> str | None:
+    """Return why a text is no region, which becomes a part of the name of a host."""
+    if not name or re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", name):
+        return None
+    return f"is {name[:60]!r}; expected the name of a region, such as eu-west-1"
 
 
 def _text_field(name: str, description: str, **more: Any) -> Field:
@@ -90,6 +98,7 @@ SESSION_FIELDS: Final = (
         REGION,
         "The region; without it, the one of the environment or of the profile.",
         examples=("eu-west-1",),
+        check=_check_region,
     ),
     _text_field(
         ENDPOINT,

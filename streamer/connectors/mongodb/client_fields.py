@@ -21,6 +21,9 @@ PACKAGES: Final = (Package("pymongo"),)
 
 FILE_OPTIONS: Final = frozenset({"tlscafile", "tlscertificatekeyfile", "tlscrlfile"})
 """Options of a URL that name files, in lower case."""
+_NOT_IN_DATABASE_NAMES: Final = frozenset(' .$/\\\0"')
+"""Source: MongoDB's manual, "Naming Restrictions"."""
+
 _URL_TEXT: Final = "expected a URL such as mongodb://localhost:27017"
 
 
@@ -28,6 +31,13 @@ def _url_problem(text: str) -> str | None:
     if text.startswith(("mongodb://", "mongodb+srv://")):
         return None
     return f"is no URL of MongoDB; {_URL_TEXT}"
+
+
+def _check_database(name: str) -> str | None:
+    if not name:
+        return "is empty; expected the name of a database"
+    bad = next((one for one in name if one in _NOT_IN_DATABASE_NAMES), "")
+    return f"has the character {bad!r}, which names of databases cannot have" if bad else None
 
 
 def url_options(url: str) -> dict[str, str]:
@@ -51,7 +61,14 @@ CLIENT_FIELDS: Final = (
         check=_url_problem,
         examples=("mongodb://localhost:27017", "mongodb+srv://cluster.example.com/?tls=true"),
     ),
-    Field(DATABASE, "string", "The database.", access=Access.NONE),
+    Field(
+        DATABASE,
+        "string",
+        "The database.",
+        access=Access.NONE,
+        examples=("shop",),
+        check=_check_database,
+    ),
     Field(USERNAME, "string", "The user's name; used together with `password`.", default=""),
     Field(PASSWORD, "string", "The user's password.", default="", secret=True),
     Field(

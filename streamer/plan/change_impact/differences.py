@@ -16,7 +16,7 @@ from streamer.config.yaml_writer import format_yaml
 from streamer.core.redaction import SCRUBBED
 from streamer.plan.change_impact.plain_values import to_plain_value
 from streamer.sdk.processing.batching import BATCHING
-from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields
+from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, SourcedText
 
 _NAME: Final = Field("name", "string", "A component's name.", default="")
 _PROCESSORS: Final = Field("processors", "processor", "Processors.", default=(), shape="array")
@@ -276,6 +276,8 @@ def _make_difference(
 def _format_value(side: Side, field: Field, value: Any) -> str | None:
     if value is None:
         return None
+    if isinstance(value, SourcedText):
+        return str(side.redactor.redact_text(value.describe()))
     if isinstance(value, ParsedComponent):
         redacted: Any = side.redactor.redact_component(value)
     elif isinstance(value, Mapping) and not isinstance(value, ParsedFields):

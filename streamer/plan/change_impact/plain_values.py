@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamer.sdk.spec import BufferPlace, ParsedComponent
+from streamer.sdk.spec import BufferPlace, ParsedComponent, SourcedText
 
 
 def vars_of(place: BufferPlace) -> dict[str, Any]:
@@ -30,6 +30,8 @@ def to_plain_value(value: Any) -> Any:
         return {name: to_plain_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain_value(item) for item in value]
+    if isinstance(value, SourcedText):
+        return value.strip(), value.digest
     # What ends a block of text in YAML (`|`, `|-`) is no part of a mapping.
     if isinstance(value, str):
         return value.strip()

@@ -22,12 +22,14 @@ from streamer.sdk.spec.component import (
     duration_field,
 )
 from streamer.sdk.spec.context import BuildContext
+from streamer.sdk.spec.sourced_text import BadTextError, SourcedText, TextPlace, TextProblem
 
 __all__ = [
     "NO_FIELDS",
     "NO_PLACE",
     "REQUIRED",
     "Access",
+    "BadTextError",
     "BufferPlace",
     "BuildContext",
     "Example",
@@ -41,7 +43,10 @@ __all__ = [
     "Runs",
     "Shape",
     "SharedFields",
+    "SourcedText",
     "Spec",
     "Status",
+    "TextPlace",
+    "TextProblem",
     "duration_field",
 ]

@@ -18,6 +18,9 @@ class Access(StrEnum):
     PROGRAM = "program"
     """A program of the machine."""
 
+    PYTHON = "python"
+    """Code in Python, or the name of a function: it may do whatever this program can."""
+
     ADDRESS = "address"
     """A server, by host and port or by URL. As a path or as `unix:…` it names a Unix socket."""
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from streamer.core.permissions import ALL, Permissions, current_permissions
 from streamer.sdk.spec.access import Access
+from streamer.sdk.spec.sourced_text import TextPlace
 
 VALUE_TYPES: Final = frozenset({"string", "int", "float", "bool", "object", "unknown"})
 
@@ -94,6 +95,8 @@ class Field:
             component, those that stand beside its name at this place, with a label.
         check: called with the parsed value (never None) of a valid field; returns what is wrong
             with it and what was expected, or None.
+        resolve: called likewise, and with where the value stands; returns what takes its place,
+            which stays a text. It raises `BadTextError` where something in the text is wrong.
     """
 
     name: str
@@ -117,6 +120,7 @@ class Field:
     examples: tuple[Any, ...] = ()
     children: tuple[Field, ...] = ()
     check: Callable[[Any], str | None] | None = None
+    resolve: Callable[[str, TextPlace], str] | None = None
 
     def __post_init__(self) -> None:
         if self.type not in VALUE_TYPES and self.type not in _KINDS:

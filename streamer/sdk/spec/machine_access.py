@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.spec.access import Access
@@ -24,6 +24,8 @@ ACCESS_NAME: Final = re.compile(
 
 _PROGRAMS_HINT: Final = "start the service with --allow-programs"
 _LOCAL_HINT: Final = "start the service with --allow-local"
+_PYTHON_HINT: Final = "start the service with --allow-python"
+_HINTS: Final = {"programs": _PROGRAMS_HINT, "local": _LOCAL_HINT, "python": _PYTHON_HINT}
 _NOT_PERMITTED: Final = "is off for configs that come by API"
 _FILE_DATABASES: Final = frozenset({"sqlite", "duckdb"})
 
@@ -74,7 +76,7 @@ def component_access_problems(
         return
     what = f"{component.kind} {component.name}"
     if spec.takes_configs:
-        hint = "start the service with --allow-programs and --allow-local"
+        hint = "start the service with --allow-programs, --allow-python and --allow-local"
         yield f"{what} takes configs that nobody looks at, which {_NOT_PERMITTED}", hint
     yield from fields_access_problems((spec.body,), {"": component.config}, what, permissions)
 
@@ -87,11 +89,10 @@ def fields_access_problems(
         for text in texts:
             if (problem := find_access(field, text, siblings)) is None:
                 continue
-            reached, needs_programs = problem
-            if not (permissions.programs if needs_programs else permissions.local):
-                hint = _PROGRAMS_HINT if needs_programs else _LOCAL_HINT
+            reached, needed = problem
+            if not getattr(permissions, needed):
                 of = f"field {path} of {what}" if path else what
-                yield f"{of} {reached}, which {_NOT_PERMITTED}", hint
+                yield f"{of} {reached}, which {_NOT_PERMITTED}", _HINTS[needed]
             break
 
 
@@ -127,26 +128,30 @@ def _iter_texts(
                 yield field, item, path, [text for text in find_leaves(inner, str) if text]
 
 
-def find_access(field: Field, text: str, siblings: Mapping[str, Any]) -> tuple[str, bool] | None:
-    """Return what a text reaches on the machine, and whether it is a program; None for nothing."""
+def find_access(
+    field: Field, text: str, siblings: Mapping[str, Any]
+) -> tuple[str, Literal["local", "programs", "python"]] | None:
+    """Return what a text reaches on the machine, and the permission for it; None for nothing."""
     match field.access:
         case Access.PROGRAM:
-            return "runs a program of the service's machine", True
+            return "runs a program of the service's machine", "programs"
+        case Access.PYTHON:
+            return "runs code in Python on the service's machine", "python"
         case Access.FILE:
-            return "names a file of the service's machine", False
+            return "names a file of the service's machine", "local"
         case Access.NETWORK if text.lower().startswith("unix"):
-            return "names a Unix socket of the service's machine", False
+            return "names a Unix socket of the service's machine", "local"
         case Access.ADDRESS if is_local_address(text):
-            return "names a file or a Unix socket of the service's machine", False
+            return "names a file or a Unix socket of the service's machine", "local"
         case Access.SCHEMA_URL if not text.lower().startswith("http://"):
-            return "names a file of the service's machine", False
+            return "names a file of the service's machine", "local"
         case Access.DATABASE if text.lower() in _FILE_DATABASES:
-            return "opens a database in a file", False
+            return "opens a database in a file", "local"
         case Access.DATABASE_URL:
             reached = find_database_access(text, str(siblings.get("driver")).lower())
-            return None if reached is None else (reached, False)
+            return None if reached is None else (reached, "local")
         case None if needs_access(field):
-            return "has no rule for what it reaches", False
+            return "has no rule for what it reaches", "local"
     return None
 
 

@@ -34,15 +34,17 @@ class ApiPermissions:
     Attributes:
         programs: run programs.
         local: read and write files, and see the environment.
+        python: run code in Python.
     """
 
     programs: bool = False
     local: bool = False
+    python: bool = False
 
     @property
     def component_permissions(self) -> Permissions:
         """The permissions of such configs' components, wherever they are built."""
-        return Permissions(self.local, self.programs)
+        return Permissions(self.local, self.programs, self.python)
 
     def lint_text(self, text: str, name: str) -> Iterator[Lint]:
         """Return the findings about a config's text, before anything is put into it."""

@@ -66,7 +66,7 @@ class ConfigReader:
             raise _config_error(e.lints, path) from None
         self.imported_files[path] = config.inputs.files
         return self._apply_service_config(
-            config, ApiPermissions(programs=True, local=True), self.chilled
+            config, ApiPermissions(programs=True, local=True, python=True), self.chilled
         )
 
     def read_api_config(self, text: str, stream_id: str, chilled: bool = False) -> Config:

@@ -10,6 +10,7 @@ itself.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shlex
 import sys
@@ -33,6 +34,9 @@ from streamer.spark.worker_archive.environment_cache import archive_key
 
 ENVIRONMENT_SETTING: Final = "spark.streamer.environment"
 """The setting that carries `spark.environment` to here."""
+
+REQUIREMENTS_SETTING: Final = "spark.streamer.requirements"
+"""The setting with the packages that code of configs needs, as JSON."""
 
 YARN: Final = "yarn"
 
@@ -148,7 +152,8 @@ def prepare_worker_setup(conf: Mapping[str, str], log: LogLine, master: str) -> 
     if environment == "packed":
         cache = cache_directory(os.environ)
         try:
-            archive = str(find_or_pack(cache, lambda text: log("INFO", text, {})))
+            requirements = json.loads(conf.get(REQUIREMENTS_SETTING, "[]"))
+            archive = str(find_or_pack(cache, lambda text: log("INFO", text, {}), requirements))
         except OSError as e:
             raise StreamerError(
                 f"the workers' environment cannot be written to {cache}: {e}; make room there, or "

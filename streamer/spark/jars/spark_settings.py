@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 
 from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedFields
-from streamer.spark.cluster.worker_setup import ENVIRONMENT_SETTING
+from streamer.spark.cluster.worker_setup import ENVIRONMENT_SETTING, REQUIREMENTS_SETTING
 from streamer.spark.jars.s3_jars import s3_settings
 
 
@@ -15,6 +16,7 @@ def stream_spark_settings(
     environ: Mapping[str, str],
     log: LogLine,
     checkpoint: str = "",
+    requirements: Sequence[str] = (),
 ) -> Mapping[str, str]:
     """Return the user's Spark settings, with the jars that a checkpoint takes.
 
@@ -23,6 +25,7 @@ def stream_spark_settings(
         environ: see `s3_settings`.
         log: see `s3_settings`.
         checkpoint: where the checkpoint is, if not on this machine.
+        requirements: packages that code of the config needs on workers.
 
     Raises:
         StreamerError: it is in S3, and the jars for that cannot be had.
@@ -30,6 +33,8 @@ def stream_spark_settings(
     # On a cluster: how its workers get this program.
     local = section["master"].startswith("local")
     environment = {} if local else {ENVIRONMENT_SETTING: section["environment"]}
+    if requirements and not local:
+        environment[REQUIREMENTS_SETTING] = json.dumps(requirements)
     conf = {**environment, **section["conf"]}
     return with_s3_jars(conf, environ, log, section["jars_directory"], checkpoint)
 

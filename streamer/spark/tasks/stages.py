@@ -22,6 +22,7 @@ from streamer.bloblang import restore_inputs
 from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.execution import MicroBatch
 from streamer.core.lookup_tables import set_process_tables
+from streamer.core.process_end import mark_worker_process
 from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.planner_channels import MicroBatchOffset
 from streamer.engine.report.component_errors import encode_errors
@@ -136,6 +137,7 @@ def prepare_task(plan: Plan) -> None:
 
     It looks for cycles less often: documents have none, and there are many.
     """
+    mark_worker_process()
     restore_inputs(plan.captured_inputs)
     if tables_text := current_tables_text():
         # Imported here: not every stream has tables, and every worker waits for its imports.

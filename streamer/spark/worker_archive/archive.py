@@ -17,7 +17,7 @@ import platform
 import shlex
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,18 +85,23 @@ def _format_script(python: tuple[int, int], up: str, become: str) -> str:
     return _LAUNCHER_SCRIPT.format(version=version, names=names, tuple=python, up=up, become=become)
 
 
-def find_or_pack(cache: Path, report: Callable[[str], None] = lambda text: None) -> Path:
+def find_or_pack(
+    cache: Path,
+    report: Callable[[str], None] = lambda text: None,
+    requirements: Iterable[str] = (),
+) -> Path:
     """Return the archive for this very environment; make it when it is not in the cache.
 
     Args:
         cache: a directory, which is made when it is not there.
         report: called with what takes its time.
+        requirements: further packages, as pip names them.
 
     Raises:
         StreamerError: a requirement is not installed.
         OSError: the cache cannot be written.
     """
-    packages = find_packages()
+    packages = find_packages(requirements)
     path = cache / f"{ENVIRONMENT_DIRECTORY}-{_archive_digest(packages)[:16]}.tar.gz"
     if not path.exists():
         report(f"packing {len(packages.versions)} packages for the workers, once for each version")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path, PurePosixPath
@@ -43,18 +43,21 @@ class Packages:
     files: dict[str, Path]
 
 
-def find_packages() -> Packages:
+def find_packages(requirements: Iterable[str] = ()) -> Packages:
     """Find this program's files, and those of all that it requires.
 
     Of the program's own extras, what is installed here goes along: a worker may need whatever the
     driver could use. Java does not: executors run in one.
+
+    Args:
+        requirements: further packages, as pip names them, with what they require.
 
     Raises:
         StreamerError: a requirement is not installed.
     """
     versions: dict[str, str] = {}
     files: dict[str, Path] = {}
-    for distribution in _walk_requirements():
+    for distribution in _walk_requirements(requirements):
         about = distribution.metadata  # parsed each time that it is asked for
         name = _normalise_name(about["Name"])
         versions[name] = about["Version"]
@@ -81,12 +84,13 @@ class _NeededDistribution(NamedTuple):
     optional: bool
 
 
-def _walk_requirements() -> Iterator[metadata.Distribution]:
+def _walk_requirements(more: Iterable[str] = ()) -> Iterator[metadata.Distribution]:
     """Return the program's distribution and all that it requires, by the extras asked for."""
     seen: set[tuple[str, str]] = set()
     yielded: set[str] = set()
     # What must be there comes first: nothing that is required is taken for optional.
     waiting = deque([_NeededDistribution(PROGRAM_DISTRIBUTION, "", "", False)])
+    waiting += _read_requirements(more)
     waiting += [
         _NeededDistribution(PROGRAM_DISTRIBUTION, extra, "", True)
         for extra in EXTRAS
@@ -112,6 +116,18 @@ def _walk_requirements() -> Iterator[metadata.Distribution]:
             yield distribution
         required = _find_requirements(distribution, needed)
         waiting.extend(required) if needed.optional else waiting.extendleft(required)
+
+
+def _read_requirements(texts: Iterable[str]) -> Iterator[_NeededDistribution]:
+    """Return what requirements of code in Python need."""
+    from packaging.requirements import Requirement
+
+    for text in texts:
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate():
+            for extra in ("", *sorted(requirement.extras)):
+                name = _normalise_name(requirement.name)
+                yield _NeededDistribution(name, extra, "the config", False)
 
 
 def _find_requirements(

@@ -49,6 +49,33 @@ pipeline:
 """
 
 
+PYTHON = """\
+input: { generate: { count: 1, mapping: 'root = {}' } }
+pipeline:
+  processors:
+    - label: run
+      python:
+        code: |
+          def process(m: dict) -> dict:
+              return {"ran": True}
+output: { drop: {} }
+tests:
+  - name: runs
+    target_processors: run
+    input_batch: [ { content: '{}' } ]
+    output_batches: [ [ { json_equals: { ran: true } } ] ]
+"""
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+def test_code_in_python_is_tried_only_where_it_may_run(tmp_path: Path, allowed: bool) -> None:
+    allowance = ApiPermissions(programs=True, local=True, python=allowed)
+    with asking(tmp_path, allowance=allowance) as server:
+        for kind in ("tests", "dry-run", "timeline"):
+            answer = server.ask("POST", f"/console/trial/{kind}", {"config": PYTHON})
+            assert ("--allow-python" in answer.text) is not allowed, (kind, answer.text)
+
+
 def ask(server: Asking, kind: str, **fields: str) -> Any:
     answer = server.ask("POST", f"/console/trial/{kind}", fields)
     assert answer.status_code == 200, answer.text

@@ -90,6 +90,8 @@ def test_what_opens_files_and_runs_programs_is_known() -> None:
         "processor subprocess.name",
         "output subprocess.name",
     }
+    python = {path for path, access in at.items() if access is Access.PYTHON}
+    assert python == {"processor python.code", "processor python.call"}
 
 
 def test_a_choice_of_words_with_a_local_one_among_them_has_a_rule() -> None:
@@ -105,7 +107,7 @@ def test_a_choice_of_words_with_a_local_one_among_them_has_a_rule() -> None:
 def test_a_field_without_a_rule_is_refused(name: str) -> None:
     field = Field(name, "string", "Of a plugin that says nothing.")
     assert needs_access(field)
-    assert find_access(field, "x", {}) == ("has no rule for what it reaches", False)
+    assert find_access(field, "x", {}) == ("has no rule for what it reaches", "local")
     said = Field(name, "string", "Of one that does.", access=Access.NONE)
     assert find_access(said, "x", {}) is None
 
@@ -226,7 +228,7 @@ def test_whoever_builds_a_component_looks_at_all_of_its_fields_again() -> None:
             spec = catalog.find_spec(kind, name)
             assert spec is not None
             for chain in chains((spec.body,)):
-                if chain[-1].access not in (Access.FILE, Access.PROGRAM):
+                if chain[-1].access not in (Access.FILE, Access.PROGRAM, Access.PYTHON):
                     continue
                 component = ParsedComponent(kind, name, config=value_of(chain, "x"))
                 found = list(component_access_problems(component, spec, NONE))

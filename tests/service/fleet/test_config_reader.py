@@ -115,6 +115,38 @@ def test_programs_do_not_run_for_configs_that_come_by_api(text: str) -> None:
     assert reader(ApiPermissions(programs=True)).read_api_config(text, "one")
 
 
+_CODE = "def process(m: dict): return m"
+PYTHON = [
+    pipeline(f"{{ python: {{ code: '{_CODE}' }} }}"),
+    pipeline("{ python: { call: 'json:dumps' } }"),
+    pipeline("{ python: { call: 'no_such_module:f' } }"),
+    pipeline(f"{{ try: [ {{ python: {{ code: '{_CODE}' }} }} ] }}"),
+    f"{GENERATE}processor_resources: [ {{ label: a, python: {{ code: '{_CODE}' }} }} ]",
+    f"{GENERATE}output: {{ drop: {{}}, processors: [ {{ python: {{ code: '{_CODE}' }} }} ] }}",
+]
+
+
+@pytest.mark.parametrize("text", PYTHON)
+def test_code_in_python_does_not_run_for_configs_that_come_by_api(text: str) -> None:
+    for allowance in (ApiPermissions(), ApiPermissions(programs=True, local=True)):
+        said = refused(text, allowance)
+        assert "runs code in Python on the service's machine" in said and "--allow-python" in said
+        # Nothing is learnt of which modules there are.
+        assert "installed" not in said
+    if "call" not in text:
+        assert reader(ApiPermissions(python=True)).read_api_config(text, "one")
+
+
+def test_modules_beside_the_service_need_local_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("beside_it.py").write_text("def process(m: dict): return m\n")
+    text = pipeline("{ python: { call: 'beside_it:process' } }")
+    assert "neither installed" in refused(text, ApiPermissions(python=True))
+    assert reader(ApiPermissions(python=True, local=True)).read_api_config(text, "one")
+
+
 @pytest.mark.parametrize("text", LOCAL)
 def test_files_and_the_environment_are_out_of_reach_for_configs_that_come_by_api(
     text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -140,9 +172,12 @@ def test_chilled_and_comments_allow_nothing() -> None:
 
 def test_a_component_that_takes_configs_by_itself_needs_all_to_be_allowed() -> None:
     text = "input: { dynamic: {} }"
-    for allowance in (ApiPermissions(), ApiPermissions(programs=True), ApiPermissions(local=True)):
-        assert "--allow-programs and --allow-local" in refused(text, allowance)
-    assert reader(ApiPermissions(True, True)).read_api_config(text, "one").input.name == "dynamic"
+    for allowance in (ApiPermissions(), ApiPermissions(programs=True), ApiPermissions(True, True)):
+        assert "--allow-programs, --allow-python and --allow-local" in refused(text, allowance)
+    assert (
+        reader(ApiPermissions(True, True, True)).read_api_config(text, "one").input.name
+        == "dynamic"
+    )
 
 
 def test_resources_of_the_service_may_be_used_whatever_they_do() -> None:

@@ -88,7 +88,7 @@ def test_what_is_needed_is_the_program_and_all_that_it_requires() -> None:
 
 
 def test_it_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Packages) -> None:
-    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: small)
+    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda *_: small)
     told: list[str] = []
     first = find_or_pack(tmp_path / "cache", told.append)
     assert find_or_pack(tmp_path / "cache", told.append) == first
@@ -99,10 +99,10 @@ def test_it_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small:
 def test_another_version_is_another_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Packages
 ) -> None:
-    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: small)
+    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda *_: small)
     first = find_or_pack(tmp_path)
     newer = Packages({"greeting": "1.1"}, small.files)
-    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda: newer)
+    monkeypatch.setattr("streamer.spark.worker_archive.archive.find_packages", lambda *_: newer)
     assert find_or_pack(tmp_path) != first
 
 
@@ -132,3 +132,13 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     )
     with pytest.raises(StreamerError, match="streamer-that-is-not-there, is not installed here"):
         find_packages()
+
+
+def test_what_code_of_a_config_needs_goes_along() -> None:
+    plain, more = find_packages(), find_packages(["pytest>=1", "never; python_version < '3'"])
+    assert "pytest" not in plain.versions
+    # With all that it requires.
+    assert {"pytest", "pluggy", "iniconfig"} <= set(more.versions)
+    assert any(name.startswith("_pytest/") for name in more.files)
+    with pytest.raises(StreamerError, match="no-such-package, which the config requires"):
+        find_packages(["no-such-package"])

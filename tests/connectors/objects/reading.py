@@ -58,7 +58,7 @@ def check_reading(make: Callable[[str], Any], put: Put, monkeypatch: pytest.Monk
 
 def check_store(store: ObjectStore, put: Put) -> None:
     """Check the methods of a store that has no objects yet."""
-    names = ["a", "a b", "a/1" if store.place.startswith(("gs", "azure")) else "a1", "b", "ä"]
+    names = ["a", "a b", "a1", "b", "ä"]
     put({name: name.encode() * 3 for name in names})
     for copy in (store, pickle.loads(pickle.dumps(store))):
         pages, after, is_last = [], "", False

@@ -39,7 +39,7 @@ _CALLS: Final[dict[str, DeclarationKind]] = {
 }
 LISTS: Final = (*_KINDS, *_CALLS)
 _TEXT_FIELDS: Final = frozenset({"summary", "description", "examples"})
-_SUMMARY_FIELDS: Final = ("name", "status", "summary")
+_SUMMARY_FIELDS: Final = ("name", "package", "status", "summary")
 _MAX_NAME_WIDTH: Final = 28
 _MAX_COLUMNS: Final = 100
 Entry = dict[str, Any]
@@ -123,8 +123,7 @@ def _load_entries(name: str, names: list[str], status: str | None) -> list[Any]:
         entries: list[Entry] = described_calls(_CALLS[name])
     else:
         kind = _KINDS[name]
-        specs = (catalog.find_spec(kind, one) for one in sorted(catalog.component_names(kind)))
-        entries = [described_component(spec) for spec in specs if spec is not None]
+        entries = [described_component(spec) for spec in catalog.kind_specs(kind)]
     return [
         entry
         for entry in entries
@@ -170,14 +169,19 @@ def _format_lines(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _summarize(entry: Entry) -> str:
-    """Return the first sentence of an entry's summary, and its status where it is not stable."""
+    """Return the first sentence of an entry's summary, its package and an unstable status."""
     summary = entry["summary"].partition(". ")[0].rstrip(".").replace("\n", " ")
-    return summary if entry["status"] == "stable" else f"({entry['status']}) {summary}"
+    status = [] if entry["status"] == "stable" else [entry["status"]]
+    notes = [*status, *([entry["package"]] if "package" in entry else [])]
+    return f"({', '.join(notes)}) {summary}" if notes else summary
 
 
 def _summarize_lists(by_list: dict[str, list[Any]]) -> dict[str, list[Entry]]:
     return {
-        name: [{field: entry[field] for field in _SUMMARY_FIELDS} for entry in entries]
+        name: [
+            {field: entry[field] for field in _SUMMARY_FIELDS if field in entry}
+            for entry in entries
+        ]
         for name, entries in by_list.items()
     }
 
@@ -209,6 +213,8 @@ def _format_entry(entry: Entry) -> str:
     lines = [click.style(entry.get("signature", entry["name"]), bold=True)]
     if entry["summary"]:
         lines.append(_wrap_text(entry["summary"]))
+    if "package" in entry:
+        lines.append(_indent_text(f"It comes from the package {entry['package']}."))
     if entry["status"] != "stable":
         lines.append(_indent_text(f"It is {entry['status']}."))
     if entry.get("impure"):

@@ -10,8 +10,10 @@ from typing import Final
 import click
 
 from streamer.components import catalog
+from streamer.components.plugins import describe_plugin_problem
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
 from streamer.core.errors import StreamerError
+from streamer.sdk.spec import Kind
 from streamer.tools.docs_index import read_docs_index, strip_docs_footer
 
 PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
@@ -77,16 +79,26 @@ def find_page_text(names: tuple[str, ...]) -> str:
 
 def _describe_components(plural: str, names: list[str]) -> str:
     kind = KINDS_BY_PLURAL[plural]
+    if not names:
+        specs = catalog.kind_specs(kind)
+        return "".join(f"{spec.name:24}{spec.summary}\n" for spec in specs)
     parts = []
-    for name in names or catalog.component_names(kind):
+    for name in names:
         spec = catalog.find_spec(kind, name)
         if spec is None:
-            close = difflib.get_close_matches(name, catalog.component_names(kind), n=1)
-            known = f"there are {', '.join(catalog.component_names(kind)) or 'none'}"
-            hint = f"did you mean {close[0]}?" if close else known
-            raise StreamerError(f"there is no {name!r} among {plural}; {hint}")
-        parts.append(format_page(spec) if names else f"{name:24}{spec.summary}\n")
-    return "\n".join(parts) if names else "".join(parts)
+            raise StreamerError(_explain_no_page(plural, kind, name))
+        parts.append(format_page(spec))
+    return "\n".join(parts)
+
+
+def _explain_no_page(plural: str, kind: Kind, name: str) -> str:
+    """Return the error text for a component that has no page."""
+    if problem := describe_plugin_problem(kind, name):
+        return problem
+    close = difflib.get_close_matches(name, catalog.component_names(kind), n=1)
+    known = f"there are {', '.join(catalog.component_names(kind)) or 'none'}"
+    hint = f"did you mean {close[0]}?" if close else known
+    return f"there is no {name!r} among {plural}; {hint}"
 
 
 def write_pages(directory: Path) -> None:

@@ -118,6 +118,7 @@ def _run_checks(config: Config | None, options: Options) -> Iterator[Diagnosis]:
     if plan is not None:
         yield from diagnose("config", partial(check_reachability, plan))
     yield from diagnose("extras", packages.check_extras)
+    yield from diagnose("plugins", packages.check_plugins)
 
 
 def _find_local_directory(checkpoint: str | None) -> Path:

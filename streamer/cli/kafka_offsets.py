@@ -108,6 +108,7 @@ def _run(config: Any, options: Options, own: OffsetOptions) -> int:
         read_kafka_positions,
         write_kafka_positions,
     )
+    from streamer.spark.checkpoint.unfinished_batch import check_finished
 
     with (
         open_inputs(plan) as inputs,
@@ -137,6 +138,7 @@ def _run(config: Any, options: Options, own: OffsetOptions) -> int:
             )
             return 0
         after = [one.moved(of_input) for one, of_input in zip(positioned, moves, strict=True)]
+        check_finished(checkpoint, plan, "move its offsets")
         write_kafka_positions(checkpoint, names, after, [one.identities for one in positioned])
         _forget_figures(checkpoint.directory)
         _print_note(f"{checkpoint}: the next start reads on from there")

@@ -90,6 +90,7 @@ def lint_cli(
 ) -> int:
     """Check configs and print everything that is wrong with them."""
     from streamer.cli.lint_files import LintJob, lint_files
+    from streamer.components.plugins import warn_of_name_problems
     from streamer.config import LintOptions
 
     form = own.form
@@ -113,6 +114,8 @@ def lint_cli(
         more,
         impure is not False and root.impure is not False,
     )
+    if not own.quiet:
+        warn_of_name_problems()
     results = lint_files(list(dict.fromkeys(files)), job)
     if own.quiet:
         return int(any([lints for _, lints in results]))

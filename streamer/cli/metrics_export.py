@@ -9,6 +9,7 @@ from typing import Final
 
 from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedComponent
+from streamer.service.monitoring.plugin_exports import PluginMetrics, is_plugin
 from streamer.service.monitoring.stream_view import Views
 
 _PUSHED: Final = ("aws_cloudwatch", "statsd", "influxdb", "open_telemetry_collector")
@@ -44,6 +45,9 @@ def export_metrics(metrics: ParsedComponent, views: Views, log: LogLine) -> Iter
         interval = metrics.config["push_interval"] if metrics.config["push_url"] else None
     elif metrics.name in _PUSHED:
         exporter, interval = _make_push_exporter(metrics, views, log)
+    elif is_plugin(metrics):
+        plugin = PluginMetrics(metrics, views, log)
+        exporter, interval = plugin.export, plugin.interval
     else:
         yield
         return

@@ -59,6 +59,7 @@ class QueryOptions:
     latest: bool
     order: str | None
     sql: str | None
+    lists_files: bool
     limit: int
     form: str
     stream: str | None
@@ -92,6 +93,12 @@ class QueryOptions:
 )
 @click.option("--sql", metavar="SELECT", help="A SELECT of DuckDB's over the table results.")
 @click.option(
+    "--files",
+    "lists_files",
+    is_flag=True,
+    help="The Parquet files that the results are in, a path a line, for other programs.",
+)
+@click.option(
     "--limit", type=click.IntRange(1), default=1000, show_default=True, help="Results at most."
 )
 @click.option(
@@ -112,6 +119,10 @@ def query_cli(root: Options, own: QueryOptions, /, file: str | None, **given: An
     if own.sql is not None and own.own_conditions:
         beside = ", ".join(f"--{name}" for name in own.own_conditions)
         raise click.UsageError(f"--sql says itself which results: leave out {beside}")
+    if own.lists_files and (own.sql is not None or own.own_conditions or own.stream is not None):
+        raise click.UsageError(
+            "--files takes a config or a checkpoint directory, and no conditions"
+        )
     if own.stream is not None:
         if file is not None:
             raise click.UsageError("query needs a config or --stream, not both")
@@ -119,6 +130,11 @@ def query_cli(root: Options, own: QueryOptions, /, file: str | None, **given: An
         return 0
     options = merge_options(root, parse_options(**given), file, "query")
     directory = _find_results_directory(options)
+    if own.lists_files:
+        from streamer.engine.results.layout import list_result_files
+
+        _print_lines(str(path.absolute()) for path in list_result_files(directory))
+        return 0
     # These are made with DuckDB and pyarrow: not for --help.
     from streamer.engine.results.query_model import ResultQuery
     from streamer.engine.results.query_times import parse_time

@@ -25,6 +25,7 @@ from streamer.cli.run_log import RunLog
 from streamer.cli.run_server import check_server_address, serve_stream
 from streamer.cli.signal_handler import SignalHandler, delay_stop
 from streamer.cli.status_line import BannerInfo, StartStatus, StatusLine, print_banner
+from streamer.components.plugins import report_name_problems
 from streamer.config import Config
 from streamer.core.durations import format_duration
 from streamer.core.errors import StreamerError
@@ -70,6 +71,7 @@ def run_command(config: Config, options: Options) -> int:
     take_python_logs(log)
     for lint in config.lints:
         log("WARN", "Config lint error", {"lint": str(lint)})
+    report_name_problems(lambda text: log("WARN", text, {}))
     view = StreamView(config)
     redact = build_redactor(config)
     log.on_line = lambda level, text, fields: view.on_line(level, text, fields)

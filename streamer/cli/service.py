@@ -20,6 +20,7 @@ from streamer.cli.options import WatchOptions
 from streamer.cli.run_server import bound_connections
 from streamer.cli.signal_handler import SignalHandler, delay_stop
 from streamer.cli.standby import Standby, open_lock, resolve_public_url, take_lock
+from streamer.components.plugins import report_name_problems
 from streamer.config import Config, load_config
 from streamer.config.findings import Findings
 from streamer.config.nodes import Mapping as MappingNode
@@ -255,6 +256,7 @@ class _Service:
             options=StartOptions(checkpoints=str(self._place), options=options.to_document()),
         )
         streams = manager.startup.count_streams(files)
+        report_name_problems(lambda text: log("WARN", text, {}))
         log("INFO", "Starting", {"streams": streams, "checkpoints": str(self._place)})
         began = time.monotonic()
         server: HttpServer | None = None

@@ -3,7 +3,8 @@
 A component `x` of a kind is the module `streamer.<package>.x`, with a `SPEC` and a function
 `build(parsed, context)`; the module of a name that Python keeps for itself ends in `_` (`try_`).
 To add one, add its name to `component_names`. Modules are imported when a config first names
-them, so that the command line starts fast however long the list grows.
+them, so that the command line starts fast however long the list grows. Components of other
+packages are those of `plugins`; a name of ours is never theirs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from streamer.components.component_names import COMPONENTS
+from streamer.components.plugins import find_plugin, plugin_names
 from streamer.connectors.spool.processed_source import ProcessedSource
 from streamer.core.errors import StreamerError
 from streamer.core.permissions import NotPermittedError, limit_permissions
@@ -75,8 +77,13 @@ def extra_components(more: Iterable[Spec]) -> Iterator[None]:
 
 def component_names(kind: Kind) -> tuple[str, ...]:
     """Return the names of the components of a kind, sorted."""
-    more = {name for of, name in _EXTRA_SPECS.get({}) if of == kind}
+    more = {name for of, name in _EXTRA_SPECS.get({}) if of == kind} | plugin_names(kind)
     return tuple(sorted({*COMPONENTS[kind], *more})) if more else COMPONENTS[kind]
+
+
+def has_component(kind: Kind, name: str) -> bool:
+    """Return whether there is a component of this name; a plugin's is imported for the answer."""
+    return name in COMPONENTS[kind] or find_spec(kind, name) is not None
 
 
 def module_name(kind: Kind, name: str) -> str:
@@ -90,7 +97,35 @@ def module_name(kind: Kind, name: str) -> str:
 
 def find_spec(kind: Kind, name: str) -> Spec | None:
     """Return the spec of a component, or None when there is none of that name."""
-    return _EXTRA_SPECS.get({}).get((kind, name)) or _load_own_spec(kind, name)
+    return _EXTRA_SPECS.get({}).get((kind, name)) or _find_installed_spec(kind, name)
+
+
+def _find_installed_spec(kind: Kind, name: str) -> Spec | None:
+    """Return the spec of a component of ours, or of a plugin; None for those of templates."""
+    if (own := _load_own_spec(kind, name)) is not None:
+        return own
+    plugin = find_plugin(kind, name)
+    return plugin.spec if plugin is not None else None
+
+
+def _find_builder(kind: Kind, name: str) -> Callable[[Any, _Context], Any]:
+    """Return the function that builds a component.
+
+    Raises:
+        StreamerError: there is no component of this name in this process.
+    """
+    if name in COMPONENTS[kind]:
+        build: Callable[[Any, _Context], Any] = importlib.import_module(
+            module_name(kind, name)
+        ).build
+        return build
+    plugin = find_plugin(kind, name)
+    if plugin is None:
+        raise StreamerError(
+            f"there is no {kind} {name!r} here: the package that provides it is not installed on "
+            "this machine, or it is left out"
+        )
+    return plugin.build
 
 
 @cache
@@ -110,9 +145,13 @@ def makes_windows(buffer: ParsedComponent) -> bool:
 def all_specs() -> Iterator[Spec]:
     """Return the specs of all components, by kind and name. Imports every one."""
     for kind in COMPONENTS:
-        for name in component_names(kind):
-            loaded_spec = find_spec(kind, name)
-            assert loaded_spec is not None
+        yield from kind_specs(kind)
+
+
+def kind_specs(kind: Kind) -> Iterator[Spec]:
+    """Return the specs of the components of a kind, by name; plugins that are bad are left out."""
+    for name in component_names(kind):
+        if (loaded_spec := find_spec(kind, name)) is not None:
             yield loaded_spec
 
 
@@ -136,8 +175,7 @@ class _Context:
 
     def build(self, component: ParsedComponent) -> Any:
         """Build a component of the catalogue; what Benthos has metrics of is counted."""
-        module = importlib.import_module(module_name(component.kind, component.name))
-        make: Callable[[Any, _Context], Any] = module.build
+        make = _find_builder(component.kind, component.name)
         context = _Context(
             component,
             self._resources,
@@ -146,7 +184,7 @@ class _Context:
             with_processors=self._with_processors,
         )
         permitted = component.permissions
-        known = _load_own_spec(component.kind, component.name)
+        known = _find_installed_spec(component.kind, component.name)
         for message, hint in component_access_problems(component, known, permitted):
             raise NotPermittedError(f"{message}; {hint}")
         # Workers build what the driver has read: what was not allowed there is not allowed here.

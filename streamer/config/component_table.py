@@ -5,7 +5,7 @@ A spec says so where what holds for its kind does not hold for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from streamer.components import catalog
@@ -84,7 +84,8 @@ def format_component_table(plurals: Mapping[str, Kind]) -> str:
     for plural, kind in plurals.items():
         rows = [
             (f"[{spec.name}]({plural}/{spec.name}.md)", *get_guarantees(spec), spec.limits)
-            for spec in _list_specs(kind)
+            for spec in catalog.kind_specs(kind)
+            if not spec.distribution
         ]
         title = plural.replace("-", " ").capitalize()
         parts.append(f"## {title}\n\n{_format_table(('', 'runs', 'delivery', 'limits'), rows)}")
@@ -94,13 +95,6 @@ def format_component_table(plurals: Mapping[str, Kind]) -> str:
     ]
     parts += [_REFUSALS, _format_table(("", "why, and what to use instead"), refused)]
     return "\n\n".join(parts) + "\n"
-
-
-def _list_specs(kind: Kind) -> Iterator[Spec]:
-    for name in catalog.component_names(kind):
-        spec = catalog.find_spec(kind, name)
-        assert spec is not None
-        yield spec
 
 
 def _format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

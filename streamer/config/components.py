@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from streamer.components import catalog
 from streamer.config.field_hints import find_field_hints
-from streamer.config.fields import find_node, format_problem, read_body, read_field, read_fields
+from streamer.config.fields import add_problem, find_node, read_body, read_field, read_fields
 from streamer.config.findings import suggest_name
 from streamer.config.known_names import explain_missing, list_unavailable, suggest_available
 from streamer.config.labels import read_label
@@ -39,7 +39,6 @@ from streamer.sdk.spec import (
     ParsedComponent,
     ParsedFields,
     Spec,
-    TextProblem,
 )
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
@@ -213,12 +212,12 @@ def _choose_component(
             message = f"field type: expected string value, got {describe_node(value)}"
             context.findings.add_at(value, "expected_string", message)
             return None
-        if value.text in catalog.component_names(kind):
+        if catalog.has_component(kind, value.text):
             return value.text, value
         _report_unknown(context, kind, value)
         return None
     candidates = {name: key for name, (key, _) in node.entries.items() if name not in beside}
-    known = [name for name in candidates if name in catalog.component_names(kind)]
+    known = [name for name in candidates if catalog.has_component(kind, name)]
     if len(known) > 1:
         first, second = sorted(known)[:2]
         context.findings.add_at(
@@ -307,12 +306,7 @@ def _read_body(context: ReadContext, spec: Spec, node: Mapping, path: str, key: 
             place = key if place is body else place
             if holds_unset(place):
                 continue
-            message = format_problem(name, problem)
-            if isinstance(problem, TextProblem) and isinstance(place, Scalar):
-                inside = (problem.line, problem.column)
-                context.findings.add_inside(place, inside, "bad_python", message)
-            else:
-                context.findings.add_at(place, "bad_value", message)
+            add_problem(context, place, name, problem)
     _check_packages(context, spec, config, body, key)
     if spec.references and context.findings.harmful_count == before:
         for name, kind, label in spec.references(config):

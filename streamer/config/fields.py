@@ -46,7 +46,15 @@ from streamer.config.unset_variables import (
 from streamer.core.durations import parse_duration
 from streamer.core.extras import install_hint, missing_packages_text, skip_if_missing
 from streamer.core.yaml_scalars import parse_bool, resolve_scalar
-from streamer.sdk.spec import REQUIRED, BadTextError, Field, Kind, ParsedFields, TextPlace
+from streamer.sdk.spec import (
+    REQUIRED,
+    BadTextError,
+    Field,
+    Kind,
+    ParsedFields,
+    TextPlace,
+    TextProblem,
+)
 
 _MAX_LISTED_FIELDS: Final = 12
 NO_NAMES: Final[NameMapping[str, str]] = MappingProxyType({})
@@ -145,7 +153,7 @@ def read_field(context: ReadContext, field: Field, node: Node, path: str, at: No
         with skip_if_missing():
             problem = field.check(known_value)
         if problem:
-            context.findings.add_at(node, "bad_value", format_problem(field.name, problem))
+            add_problem(context, node, field.name, problem)
             return value
     if field.resolve and known_value and context.findings.harmful_count == before:
         return _resolve_text(context, field, node, known_value)
@@ -169,6 +177,23 @@ def _resolve_text(context: ReadContext, field: Field, node: Node, text: str) -> 
         else:
             context.findings.add_at(node, "bad_python", message, e.suggestion)
         return text
+
+
+def add_problem(context: ReadContext, node: Node, name: str, problem: str) -> None:
+    """Add the finding of a check: at the place in a text that it names, or else at the node.
+
+    Args:
+        context: gets the finding.
+        node: the value of the field, or what stands for it.
+        name: the name of the field; empty for the whole of a component.
+        problem: what the check has returned.
+    """
+    text = format_problem(name, problem)
+    if isinstance(problem, TextProblem) and isinstance(node, Scalar):
+        at = (problem.line, problem.column)
+        context.findings.add_inside(node, at, problem.code, text)
+    else:
+        context.findings.add_at(node, "bad_value", text)
 
 
 def read_body(context: ReadContext, field: Field, node: Node | None, path: str, at: Node) -> Any:
@@ -352,7 +377,8 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
 
 
 def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) -> int | None:
-    if not text:
+    # Go's parser, and so Benthos, refuses an empty one, where nothing stands for no duration.
+    if not text and (field.optional or field.default in (None, "", REQUIRED)):
         return None
     try:
         return parse_duration(text)

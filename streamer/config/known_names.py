@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from streamer.components import catalog
+from streamer.components.plugins import describe_plugin_problem
 from streamer.sdk.spec import Kind
 
 _MAX_LISTED_NAMES: Final = 8
@@ -127,12 +128,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
         "use amqp_0_9 where the broker has it, as RabbitMQ does; else kafka, mqtt or HTTP, with a "
         "bridge to this system",
     ),
-    (Kind.INPUT, "sftp"): (
-        "let another program fetch the files, such as rclone or sshfs, and read them by file"
-    ),
-    (Kind.OUTPUT, "sftp"): (
-        "write a file, and let another program send it, such as rclone or sshfs"
-    ),
     **dict.fromkeys(
         ((kind, "cassandra") for kind in (Kind.INPUT, Kind.OUTPUT)),
         "use kafka with a connector for Cassandra; no server is at hand to test it with",
@@ -157,8 +152,10 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
 def explain_missing(kind: Kind, name: str) -> str:
     """Return the error text for a component that Benthos or Connect has and we have not.
 
-    It is empty for any other name.
+    It is also that of a plugin that is left out. It is empty for any other name.
     """
+    if problem := describe_plugin_problem(kind, name):
+        return problem
     if name in catalog.component_names(kind):
         return ""
     if (kind, name) in REFUSED_COMPONENTS:
@@ -175,6 +172,8 @@ def suggest_available(kind: Kind, name: str) -> str:
 
     It is empty where it is said already what to use instead.
     """
+    if describe_plugin_problem(kind, name):
+        return "mend the package that provides it, upgrade it, or uninstall it"
     if (kind, name) in REFUSED_COMPONENTS:
         return ""
     if (kind, name) in REPLACEMENTS:

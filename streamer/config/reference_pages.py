@@ -46,11 +46,14 @@ def make_pages() -> dict[str, str]:
     """Return all pages by their paths: `README.md`, which lists them, and `inputs/file.md`, …."""
     by_path = {"README.md": _format_index(), PAGE_NAME: format_component_table(KINDS_BY_PLURAL)}
     for plural, kind in KINDS_BY_PLURAL.items():
-        for name in catalog.component_names(kind):
-            spec = catalog.find_spec(kind, name)
-            assert spec is not None
-            by_path[f"{plural}/{name}.md"] = format_page(spec)
+        for spec in _own_specs(kind):
+            by_path[f"{plural}/{spec.name}.md"] = format_page(spec)
     return by_path
+
+
+def _own_specs(kind: Kind) -> Iterator[Spec]:
+    """Return the specs of our components of a kind: `docs --write` writes no pages of others."""
+    return (spec for spec in catalog.kind_specs(kind) if not spec.distribution)
 
 
 def format_page(spec: Spec) -> str:
@@ -61,6 +64,8 @@ def format_page(spec: Spec) -> str:
 def _format_parts(spec: Spec) -> Iterator[str]:
     yield f"# {spec.name} ({spec.kind.replace('_', ' ')})"
     yield spec.summary
+    if spec.distribution:
+        yield f"It comes from the package {spec.distribution}."
     if spec.status in _STATUS_TEXTS:
         yield _STATUS_TEXTS[spec.status]
     if spec.description:
@@ -187,11 +192,9 @@ def _format_index() -> str:
         "[At a glance](at-a-glance.md) is where each of them runs, and what it promises.",
     ]
     for plural, kind in KINDS_BY_PLURAL.items():
-        specs = [catalog.find_spec(kind, name) for name in catalog.component_names(kind)]
         rows = [
             f"| [{spec.name}]({plural}/{spec.name}.md) | {spec.summary.replace('|', '&#124;')} |"
-            for spec in specs
-            if spec is not None
+            for spec in _own_specs(kind)
         ]
         if rows:
             parts.append(f"## {plural.replace('-', ' ').capitalize()}")

@@ -19,16 +19,17 @@ EXTRAS: Final = {
     "avro": "the processor and the scanner `avro`",
     "aws": "everything whose name begins with `aws`, and the login to Kafka by `AWS_MSK_IAM`",
     "azure": "everything whose name begins with `azure`",
-    "delta": "the output `delta`",
+    "delta": "the input and the output `delta`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
     "gcp": "everything whose name begins with `gcp`",
     "geoip": "the Bloblang methods `geoip_…`",
     "hdfs": "everything that is called `hdfs`",
-    "iceberg": "the output `iceberg`",
+    "iceberg": "the input and the output `iceberg`",
     "java": "a Java for Spark, where none is installed",
     "javascript": "the processor `javascript`",
     "kafka": "the inputs and outputs `kafka`, `kafka_franz`, `redpanda` and `redpanda_common`",
+    "kerberos": "the login to Kafka by `GSSAPI`",
     "memcached": "the cache `memcached`",
     "mongodb": "everything that is called `mongodb`",
     "mssql": "the driver `mssql` of what begins with `sql`",
@@ -40,8 +41,9 @@ EXTRAS: Final = {
     "polars": "functions of the processor `python` that take a `polars.DataFrame`",
     "qdrant": "the output and the processor `qdrant`",
     "redis": "everything whose name begins with `redis`",
-    "results": "`retention` of window buffers, and `streamer query`",
+    "results": "`retention` of window buffers, `streamer query`, and the processor `duckdb`",
     "schema-registry": "the processors `protobuf` and `schema_registry_…`",
+    "sftp": "the input and the output `sftp`",
     "sql": "everything whose name begins with `sql`, and the inputs `mysql_cdc` and `postgres_cdc`",
     "tokens": "lengths in tokens, of the processor `text_chunker`",
     "trino": "the driver `trino` of what begins with `sql`",
@@ -50,11 +52,10 @@ EXTRAS: Final = {
 """The extras for users, and what each is for, in Markdown."""
 
 ALL: Final = "all"
-"""The extra that has all others but `java`."""
+"""The extra that has all others but `java` and `kerberos`, which is compiled at its install."""
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",
-    "azure.core": "azure",
     "azure.identity": "azure",
     "azure.storage.blob": "azure",
     "azure.storage.filedatalake": "azure",
@@ -66,6 +67,7 @@ EXTRA_OF: Final = {
     "faker": "fake",
     "fastavro": "avro",
     "google.auth": "gcp",
+    "gssapi": "kerberos",
     "grpc": "qdrant",
     "grpc_tools": "schema-registry",
     "hdfs_native": "hdfs",
@@ -80,6 +82,7 @@ EXTRA_OF: Final = {
     "paho": "mqtt",
     "prompt_toolkit": "editor",
     "oracledb": "oracle",
+    "paramiko": "sftp",
     "polars": "polars",
     "psycopg": "sql",
     "pyiceberg": "iceberg",

@@ -1,8 +1,9 @@
-"""Work at the end of a process, a worker's too, which Spark ends by signals.
+"""Work at the end of a process, a worker's too, which does not end as other programs do.
 
-Spark's daemon ends its workers by SIGHUP as it ends itself, and the kernel kills those that outlive
-it. A worker with work to do handles the signals itself, and watches the daemon: it gets some
-seconds more, and then ends as it would have. A kill by SIGKILL, or a crash, leaves no time.
+Spark's daemon sends SIGHUP to the group of its workers as it ends, and the kernel kills those that
+outlive it; a worker whose task has failed leaves by `os._exit`. A worker with work to do at its end
+is in a group of its own. It sees that its daemon has gone, or that it leaves itself, does the work,
+and ends. A kill by SIGKILL, or a crash, leaves no time.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 _GRACE_S: Final = 10.0
 _POLL_INTERVAL_S: Final = 0.2
 _PR_SET_PDEATHSIG: Final = 1
 """From `linux/prctl.h`: the signal that the kernel sends when the parent ends; see prctl(2)."""
+
+_EXIT: Final = os._exit
 
 
 class _ProcessEnd:
@@ -32,7 +34,6 @@ class _ProcessEnd:
         self._lock = threading.Lock()
         self._is_worker = False
         self._is_prepared = False
-        self._parent = 0
 
     def mark_worker(self) -> None:
         self._is_worker = True
@@ -43,34 +44,38 @@ class _ProcessEnd:
             if self._is_prepared:
                 return
             self._is_prepared = True
-        if not self._is_worker:
-            atexit.register(self._run)
-            return
-        self._parent = os.getppid()
+        if self._is_worker:
+            self._prepare_worker()
+        else:
+            atexit.register(self.run)
+
+    def _prepare_worker(self) -> None:
+        parent = os.getppid()
+        with suppress(OSError):
+            os.setpgid(0, 0)
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGHUP, signal.SIGTERM):
-                signal.signal(number, self._on_signal)
-        threading.Thread(target=self._watch, daemon=True, name="process-end").start()
+        threading.Thread(
+            target=self._watch, args=(parent,), daemon=True, name="process-end"
+        ).start()
+        # Spark's daemon has the worker leave so, past all that Python does at an end.
+        _replace_exit(self._exit)
 
-    def _on_signal(self, number: int, frame: Any) -> None:
-        self._end()
-
-    def _watch(self) -> None:
-        while os.getppid() == self._parent:
+    def _watch(self, parent: int) -> None:
+        while os.getppid() == parent:
             time.sleep(_POLL_INTERVAL_S)
-        self._end()
+        self._exit(0)
 
-    def _end(self) -> None:
+    def _exit(self, code: int) -> None:
         """Do the work, and end; work that does not come back is given up."""
-        timer = threading.Timer(_GRACE_S, os._exit, (1,))
-        timer.daemon = True
-        timer.start()
-        self._run()
-        os._exit(0)
+        if self._work:
+            timer = threading.Timer(_GRACE_S, _EXIT, (1,))
+            timer.daemon = True
+            timer.start()
+            self.run()
+        _EXIT(code)
 
-    def _run(self) -> None:
+    def run(self) -> None:
         while True:
             with self._lock:
                 if not self._work:
@@ -81,7 +86,13 @@ class _ProcessEnd:
 
     def reset_after_fork(self) -> None:
         """Leave the work to the process that was forked from."""
-        self.__init__()  # type: ignore[misc]
+        self._work, self._lock = [], threading.Lock()
+        self._is_prepared = False
+        _replace_exit(_EXIT)
+
+
+def _replace_exit(leave: Callable[[int], object]) -> None:
+    os.__dict__["_exit"] = leave
 
 
 _END: Final = _ProcessEnd()

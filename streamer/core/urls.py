@@ -70,6 +70,11 @@ def host_problem(host: str, in_brackets: bool = False) -> str | None:
         return None
     if match := _NO_HOST.search(host):
         return f"the host {host!r}, in which {match[0]!r} cannot be"
+    if not host.isascii():
+        try:
+            host.encode("idna")
+        except UnicodeError:
+            return f"the host {host!r}, which is no name of the domain name system"
     if _IPV4_LIKE.fullmatch(host) and any(int(part[:4]) > 255 for part in host.split(".")):
         return f"the host {host!r}, which is no IPv4 address"
     labels = host.removesuffix(".").split(".")

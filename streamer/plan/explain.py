@@ -204,19 +204,23 @@ def _input_lines(plan: Plan) -> Iterator[str]:
 
 
 def _component_lines(component: ParsedComponent) -> Iterator[str]:
-    """Describe a component by its own text."""
-    spec = catalog.find_spec(component.kind, component.name)
-    if spec is not None and spec.explains is not None:
-        for line in spec.explains(component.config):
-            yield f"      {line}"
+    """Describe an input by its own text, and its batches."""
+    yield from _own_lines(component)
     batching = catalog.find_input_batching(component)
     if batching is not None:
         yield f"      batches      {_describe_policy(batching)}"
 
 
+def _own_lines(component: ParsedComponent) -> Iterator[str]:
+    spec = catalog.find_spec(component.kind, component.name)
+    if spec is not None and spec.explains is not None:
+        for line in spec.explains(component.config):
+            yield f"      {line}"
+
+
 def _processor_lines(component: ParsedComponent) -> Iterator[str]:
     """Describe a processor by its own text, and those inside of it that have one."""
-    yield from _component_lines(component)
+    yield from _own_lines(component)
     for child in child_components(component):
         lines = [*_processor_lines(child)] if child.kind == Kind.PROCESSOR else []
         if lines:
@@ -241,10 +245,10 @@ def _step_lines(
     source: ParsedComponent | None, *groups: tuple[ParsedComponent, ...]
 ) -> Iterator[str]:
     if source is not None:
-        yield f"    {_format_place(source)} {source.name}"
+        yield f"    {_format_place(source)} {_format_name(source)}"
     for group in groups:
         for component in group:
-            yield f"    {_format_place(component)} {component.name}"
+            yield f"    {_format_place(component)} {_format_name(component)}"
             yield from _processor_lines(component)
 
 
@@ -269,7 +273,7 @@ def _send_lines(output: ParsedComponent, plan: Plan, visited: tuple[str, ...]) -
             what += "; all rows at hand in one transaction"
         elif isinstance(output.config, ParsedFields) and output.config.get("max_in_flight"):
             what += f"; {output.config['max_in_flight']} batches at once"
-    yield f"    {_format_place(output)} {output.name}: {what}"
+    yield f"    {_format_place(output)} {_format_name(output)}: {what}"
     for child in inner:
         one = resolve_resource(child, plan.resources)
         if one.path not in visited:
@@ -320,6 +324,14 @@ def _describe_writer(output: ParsedComponent, what: str) -> str:
 def _format_place(component: ParsedComponent) -> str:
     name = component.path or component.kind
     return f"{name} [{component.label}]" if component.label else name
+
+
+def _format_name(component: ParsedComponent) -> str:
+    """Return a component's name; that of a plugin with its package."""
+    spec = catalog.find_spec(component.kind, component.name)
+    if spec is None or not spec.distribution:
+        return component.name
+    return f"{component.name} (from {spec.distribution})"
 
 
 def _format_count(number: int, what: str) -> str:

@@ -29,6 +29,7 @@ from streamer.plan.component_lookup import find_driver_outputs, get_resource, re
 from streamer.plan.kafka_positions import find_worker_inputs
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
 from streamer.plan.stream_buffers import StreamBuffer, describe_state, outputs_of
+from streamer.plan.used_plugins import list_used_plugins
 from streamer.plan.window_plan import (
     NO_WINDOWS,
     Aggregation,
@@ -93,6 +94,7 @@ class Plan:
         stream_outputs: of the plan of one of several buffers: the outputs of all of them.
         keyed_state: what the pipeline keeps of each key.
         event_topics: where the log and the status of the stream go, in lines.
+        plugins: the components of other packages, each with its package and version.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Plan:
     is_interval_fixed: bool = False
     event_topics: tuple[str, ...] = field(default=(), compare=False)
     batching_period: int = 0
+    plugins: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -348,9 +351,8 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         find_worker_inputs(config.input, resources)
         input = resolve_resource(config.input, resources)
         output = resolve_resource(config.output, resources)
-    windows, spark, shards = buffer.windows, config.spark, 0
-    if windows.window is not None:
-        shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
+    windows, spark = buffer.windows, config.spark
+    shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=input,
@@ -367,7 +369,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         late_output=buffer.late_output,
         resources=resources,
         master=spark["master"],
-        shards=shards,
+        shards=shards if windows.window is not None else 0,
         interval=_choose_interval(config, buffer),
         is_interval_fixed=_is_interval_fixed(config, windows, buffers),
         batching_period=_find_batching_period(config, buffer),
@@ -382,6 +384,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
         event_topics=explain_event_topics(config.redpanda),
+        plugins=list_used_plugins(config),
     )
 
 

@@ -36,7 +36,9 @@ checked; a wrong one, or a dropped event, ends the program with exit code 1.
     soak        --minutes at 70 % of the knee: what grows; not one of `all`
     aggregates  each aggregate: CPU of an event in stage 1, bytes of state of a key, without Spark
     columns     fields read as columns against messages parsed one by one, without Spark
+    python      functions in Python beside a mapping, by annotation, without Spark
     stages      the main job's two stages by --workers workers, without Spark, and so beyond 8
+    sql_windows `duckdb` against mappings over --batches windows of 10,000 messages, without Spark
     tables      rows and windows into Delta, Iceberg and Parquet against a file; 3 minutes
     micro_batch --batches of one message each: wall time by Spark's phases, CPU by thread; 1 minute
 
@@ -108,8 +110,10 @@ from tests.bench import (
     micro_batch,
     peers,
     pipelines,
+    python_functions,
     report,
     speed,
+    sql_windows,
     stages,
     start,
     tables,
@@ -146,7 +150,9 @@ PARTS = (
     "aggregates",
     "stages",
     "columns",
+    "python",
     "micro_batch",
+    "sql_windows",
     "tables",
 )
 APART = "compare", "soak", "kafka_soak"
@@ -290,10 +296,8 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         kafka_soak.kafka_soak(work / "soak", a.rate or 50_000, a.minutes, a.master)
     elif part == "http_server":
         http_requests.http_requests(work, a.requests, a.lines)
-    elif part == "processors":
-        pipelines.pipelines()
-    elif part == "mappings":
-        mappings.mappings()
+    elif part in ("processors", "mappings"):
+        {"processors": pipelines.pipelines, "mappings": mappings.mappings}[part]()
     elif part == "load":
         _load(work, a.step, a.plots, a.pages)
     elif part == "keys":
@@ -307,8 +311,11 @@ def _run(part: str, a: argparse.Namespace, work: Path) -> None:
         soak.soak(work / "soak", rate, 60 * a.minutes, a.plots and a.plots / "soak.svg")
     elif part == "aggregates":
         aggregates.aggregates(min(a.events, 200_000))
-    elif part == "columns":
-        columns.columns(work, min(a.events, 600_000))
+    elif part == "sql_windows":
+        sql_windows.sql_windows(a.batches)
+    elif part in ("columns", "python"):
+        bounded = {"columns": columns.columns, "python": python_functions.python_functions}
+        bounded[part](work, min(a.events, 600_000))
     elif part == "stages":
         stages.stages(work, a.workers, a.pace)
     elif part == "tables":

@@ -146,6 +146,8 @@ CASES = (
     Case("query kept --key nope", 0, "", "no results"),
     Case("query kept --sql 'SELECT count(*) AS n FROM results' --format json", 0, '{"n":1}'),
     Case("query kept --sql 'DROP TABLE results'", 1, "", "expected a SELECT", coloured=True),
+    Case("query kept --files", 0, ".parquet"),
+    Case("query kept --files --key a", 1, "", "--files takes a config or a checkpoint"),
     Case("query windows.yaml", 1, "", "windows.yaml keeps no results", coloured=True),
     Case("query bad.yaml", 1, "", SAID, coloured=True),
     Case("query kept --from soon", 1, "", "--from is 'soon', expected a time", coloured=True),

@@ -227,3 +227,24 @@ def test_no_value_of_a_field_ends_lint_or_a_start_with_a_traceback(
             where = ".".join(field.name for field in way)
             error.add_note(f"{spec.kind} {spec.name}: {where} = {value!r}, seed {_SEED}")
             raise
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "where", "value"),
+    [
+        (Kind.INPUT, "aws_kinesis", "region", "\n"),
+        (Kind.INPUT, "mongodb", "database", "99 99 * * *"),
+        (Kind.OUTPUT, "iceberg", "catalog.url", "mysql://[::1"),
+        (Kind.OUTPUT, "qdrant", "grpc_host", "\u2028"),
+    ],
+)
+def test_values_that_ended_a_start_are_findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, name: str, where: str, value: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec = catalog.find_spec(kind, name)
+    assert spec is not None
+    way = next(way for way in ways(spec.fields) if ".".join(one.name for one in way) == where)
+    Path("c.yaml").write_text(config_of(spec, way, value))
+    findings = [str(one) for one in lint_config("c.yaml", env={})]
+    assert any(way[-1].name in one for one in findings), findings

@@ -42,6 +42,7 @@ def test_what_may_be_is_no_problem(text: str) -> None:
         ("http://256.1.1.1", "the host '256.1.1.1', which is no IPv4 address"),
         ("http://a b/", "the host 'a b', in which ' ' cannot be"),
         ("http://a\x00b", "cannot be"),
+        ("http://\u2028/", "which is no name of the domain name system"),
         ("http://a..b", "between single points"),
         (f"http://{'a' * 64}", "between single points"),
         ("http://" + ".".join(["a" * 60] * 5), "between single points"),

@@ -3,7 +3,8 @@
 A fenced block says by its first line what it is: `sh run` succeeds and prints what the page says,
 `sh shows` succeeds and prints something of its own, `sh fails` does not succeed, `sh spark`
 needs a JVM, `sh kafka` is a part of a session with a broker (`test_kafka_page.py`), and
-`sh service` of one with a service (`test_service_page.py`);
+`sh service` of one with a service (`test_service_page.py`), and `sh plugin` a part of the walk in
+`tests/deploy/test_plugin_walk.py`;
 `yaml config=NAME` is a config without findings, `yaml broken=NAME` one with findings;
 `yaml template=NAME` is a template without findings;
 all are there, by their names, for the commands of the page. A `json` or `text` block after a
@@ -173,7 +174,7 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 
 def test_blocks_are_of_a_known_kind() -> None:
     shells = {"sh", "sh run", "sh shows", "sh fails", "sh spark", "sh kafka", "sh service"}
-    walks = {"sh lakehouse", "python lakehouse"}
+    walks = {"sh lakehouse", "python lakehouse", "sh results", "python results", "sh plugin"}
     shown = {"java", "python", "sql"} | walks
     known = {"", *shells, *shown, "json", "text", "yaml"}
     kinds = {block.info for block in ALL if not block.name}

@@ -14,6 +14,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_troubles.py",
         "faults/test_results.py",
         "faults/test_tables.py",
+        "faults/test_objects.py",
         "faults/test_deploys.py",
         "faults/test_sending.py",
         "faults/test_rejections.py",

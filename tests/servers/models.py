@@ -6,12 +6,14 @@ vector is made of the text's bytes, an answer repeats what was asked.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from streamer.connectors.http_client.multipart import parse_content_type, read_multipart
 from tests.servers.http import Asked, Reply, Server, http_server
 
 KEY = "the-key"
@@ -57,7 +59,7 @@ def models_server(port: int = 0) -> Iterator[Models]:
             return _refusal(401, "invalid api key")
         if asked.method == "GET":
             return _reply({})
-        document = json.loads(asked.body)
+        document = _read_request(asked)
         models.requests.append((asked.path, document))
         try:
             return handler(models, document)
@@ -67,6 +69,21 @@ def models_server(port: int = 0) -> Iterator[Models]:
     with http_server(answers, port=port) as server:
         models = Models(server)
         yield models
+
+
+def _read_request(asked: Asked) -> dict[str, Any]:
+    """Return the document of a request; of a form the fields, and of its file name and size."""
+    kind, parameters = parse_content_type(asked.headers["content-type"])
+    if kind != "multipart/form-data":
+        return json.loads(asked.body)
+    document: dict[str, Any] = {}
+    for headers, body in read_multipart(asked.body, parameters["boundary"]):
+        field = parse_content_type(dict(headers)["Content-Disposition"])[1]
+        if "filename" in field:
+            document[field["name"]] = {"filename": field["filename"], "bytes": body.hex()}
+        else:
+            document[field["name"]] = body.decode()
+    return document
 
 
 def _reply(document: Any, status: int = 200) -> Reply:
@@ -121,6 +138,37 @@ def _openai_embeddings(models: Models, document: dict[str, Any]) -> Reply:
         for number, text in enumerate(document["input"])
     ]
     return _reply({"object": "list", "data": data[::-1]})
+
+
+PNG = b"\x89PNG\r\n\x1a\n"
+"""How the images begin that are made of a prompt."""
+
+
+def _openai_image(models: Models, document: dict[str, Any]) -> Reply:
+    assert set(document) <= {"model", "prompt", "quality", "size", "style", "response_format"}
+    # The newest models refuse a field that the others need.
+    is_new = document["model"].startswith("gpt-image")
+    assert ("response_format" in document) is not is_new, document
+    assert 0 < len(document["prompt"]) <= 4_000, "prompt"
+    image = base64.b64encode(PNG + document["prompt"].encode()).decode()
+    return _reply({"created": 1, "data": [{"b64_json": image}]})
+
+
+def _openai_speech(models: Models, document: dict[str, Any]) -> Reply:
+    assert set(document) <= {"model", "input", "voice", "response_format"}
+    assert document["voice"] and 0 < len(document["input"]) <= 4_096, "input"
+    return Reply(200, b"ID3" + document["input"].encode(), {"Content-Type": "audio/mpeg"})
+
+
+def _openai_transcript(models: Models, document: dict[str, Any]) -> Reply:
+    assert set(document) <= {"model", "file", "language", "prompt"} and document["model"]
+    recording = bytes.fromhex(document["file"]["bytes"])
+    return _reply({"text": f"heard {document['file']['filename']} of {len(recording)} bytes"})
+
+
+def _openai_translation(models: Models, document: dict[str, Any]) -> Reply:
+    assert "language" not in document
+    return _openai_transcript(models, document)
 
 
 def _cohere_chat(models: Models, document: dict[str, Any]) -> Reply:
@@ -188,6 +236,10 @@ HANDLERS: dict[tuple[str, str], Handler] = {
     ("GET", "/api/tags"): lambda models, document: _reply({"models": []}),
     ("POST", "/v1/chat/completions"): _openai_chat,
     ("POST", "/v1/embeddings"): _openai_embeddings,
+    ("POST", "/v1/images/generations"): _openai_image,
+    ("POST", "/v1/audio/speech"): _openai_speech,
+    ("POST", "/v1/audio/transcriptions"): _openai_transcript,
+    ("POST", "/v1/audio/translations"): _openai_translation,
     ("POST", "/v2/chat"): _cohere_chat,
     ("POST", "/v2/embed"): _cohere_embed,
     ("POST", "/v2/rerank"): _cohere_rerank,

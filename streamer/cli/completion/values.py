@@ -1,7 +1,8 @@
 """Completions of arguments and options: files, names of components, pages, labels, streams.
 
 Nothing here imports what reads a config before it is needed: a shell waits for the answer. Names
-of components come from the pages of the documentation, of which each component has one.
+of components come from the pages of the documentation, of which each component has one, and from
+the entry points of other packages.
 """
 
 from __future__ import annotations
@@ -176,10 +177,23 @@ def _list_pages(paths: Iterable[Path], incomplete: str, folder: str = "") -> Ite
 def _list_components(plural: str, incomplete: str) -> Items:
     """Return the components of a kind, each with its summary."""
     directory = _PAGES_DIRECTORY / "components" / plural
-    return [
+    own = [
         CompletionItem(path.stem, help=next(iter(_read_lines(path)[1:]), ""))
         for path in sorted(directory.glob("*.md"))
         if path.stem.startswith(incomplete)
+    ]
+    return own + _list_plugins(plural, incomplete)
+
+
+def _list_plugins(plural: str, incomplete: str) -> Items:
+    """Return the plugins of a kind, each with its package; none of them is imported."""
+    from streamer.components.plugin_index import read_plugin_index
+
+    kind = "metrics" if plural == "metrics" else plural.removesuffix("s").replace("-", "_")
+    return [
+        CompletionItem(name, help=f"from {entry.distribution}")
+        for (of, name), entry in sorted(read_plugin_index().entries.items())
+        if of == kind and name.startswith(incomplete)
     ]
 
 

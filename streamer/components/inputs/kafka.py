@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamer.connectors.kafka.cluster.connection_fields import (
+    ADDRESSED_READER_PACKAGES,
     KAFKA_CONNECTION,
     RACK_ID,
-    READER_PACKAGES,
     connection_problems,
     read_connection,
 )
@@ -131,7 +131,7 @@ SPEC: Final = Spec(
     runs="Spark",
     delivery="at least once: read again from the same offsets",
     limits="no member of its group",
-    requires=READER_PACKAGES,
+    requires=ADDRESSED_READER_PACKAGES,
 )
 
 

@@ -52,7 +52,7 @@ SPEC: Final = Spec(
             "string",
             "The container.",
             interpolated=True,
-            examples=('messages-${! timestamp("2006") }',),
+            examples=('messages-${! now().ts_format("2006") }',),
         ),
         Field(
             PATH,
@@ -97,6 +97,7 @@ SPEC: Final = Spec(
             "    path: ${! this.id }.json\n",
         ),
     ),
+    begin={"storage_account": "example", "container": "messages"},
     categories=("Services", "Azure"),
     requires=PACKAGES,
 )

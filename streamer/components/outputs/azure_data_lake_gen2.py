@@ -58,7 +58,7 @@ SPEC: Final = Spec(
             "The filesystem.",
             interpolated=True,
             access=Access.REMOTE,
-            examples=('messages-${! timestamp("2006") }',),
+            examples=('messages-${! now().ts_format("2006") }',),
         ),
         Field(
             PATH,
@@ -83,6 +83,7 @@ SPEC: Final = Spec(
             "    path: ${! this.year }/${! this.id }.json\n",
         ),
     ),
+    begin={"storage_account": "example", "filesystem": "messages"},
     categories=("Services", "Azure"),
     requires=(*PACKAGES, Package("azure.storage.filedatalake")),
 )

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from streamer.connectors.delta.delta_fields import (
+    PATH,
+    PATH_FIELD,
+    STORAGE_OPTIONS,
+    STORAGE_OPTIONS_FIELD,
+)
 from streamer.connectors.tables.table_fields import (
     COLUMNS,
     COLUMNS_FIELD,
@@ -21,10 +27,8 @@ from streamer.connectors.tables.table_fields import (
 )
 from streamer.core.permissions import current_permissions
 from streamer.sdk.spec import (
-    Access,
     BuildContext,
     Example,
-    Field,
     Kind,
     Package,
     ParsedFields,
@@ -33,9 +37,6 @@ from streamer.sdk.spec import (
 
 if TYPE_CHECKING:
     from streamer.connectors.tables.table_output import TableOutput
-
-PATH: Final = "path"
-STORAGE_OPTIONS: Final = "storage_options"
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -51,32 +52,13 @@ SPEC: Final = Spec(
         "Compact and clean the table with its own tools (`OPTIMIZE`, `VACUUM`). Not in Connect."
     ),
     fields=(
-        Field(
-            PATH,
-            "string",
-            "The directory of the table, or its URL: `s3://`, `gs://` or `abfs://`.",
-            access=Access.FILE,
-            check=lambda text: None if text else "is empty; expected a directory or a URL",
-            examples=("./table", "s3://lake/lights"),
-        ),
+        PATH_FIELD,
         MODE_FIELD,
         KEY_FIELD,
         COLUMNS_FIELD,
         PARTITION_BY_FIELD,
         SCHEMA_EVOLUTION_FIELD,
-        Field(
-            STORAGE_OPTIONS,
-            "string",
-            "Options of the store, by the names of the library object_store: `aws_region`, "
-            "`aws_endpoint`, `aws_access_key_id`, and so on. What is missing comes from the "
-            "environment, or from the role of the machine.",
-            default={},
-            shape="map",
-            advanced=True,
-            credentials=True,
-            access=Access.NONE,
-            examples=({"aws_region": "eu-central-1"},),
-        ),
+        STORAGE_OPTIONS_FIELD,
     ),
     check=table_problems,
     examples=(

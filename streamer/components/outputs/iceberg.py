@@ -9,7 +9,11 @@ from streamer.connectors.iceberg.catalog_fields import (
     CATALOG,
     CATALOG_FIELD,
     NAME,
+    NAMESPACE,
+    NAMESPACE_FIELD,
     STORAGE_FIELD,
+    TABLE,
+    TABLE_FIELD,
     catalog_problems,
     read_catalog,
 )
@@ -28,8 +32,6 @@ from streamer.sdk.spec.checks import join_checks
 if TYPE_CHECKING:
     from streamer.connectors.tables.table_output import TableOutput
 
-NAMESPACE: Final = "namespace"
-TABLE: Final = "table"
 ROW_OPERATION: Final = "row_operation"
 IDENTIFIER_FIELDS: Final = "identifier_fields"
 PARTITION_SPEC: Final = "partition_spec"
@@ -44,14 +46,6 @@ def _check_partition_spec(text: str) -> str | None:
         parse_partition_spec(text)
     except ValueError as error:
         return str(error)
-    return None
-
-
-def _check_name(text: str) -> str | None:
-    if not text:
-        return "is empty"
-    if "${!" in text:
-        return "depends on the message; a table for each message is not available"
     return None
 
 
@@ -80,8 +74,8 @@ SPEC: Final = Spec(
     ),
     fields=(
         CATALOG_FIELD,
-        Field(NAMESPACE, "string", "The namespace of the table.", check=_check_name),
-        Field(TABLE, "string", "The name of the table.", check=_check_name),
+        NAMESPACE_FIELD,
+        TABLE_FIELD,
         STORAGE_FIELD,
         Field(
             ROW_OPERATION,

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from streamer.bloblang import compile_interpolation
 from streamer.connectors.kafka.cluster.connection_fields import (
+    ADDRESSED_PACKAGES,
     KAFKA_CONNECTION,
-    PACKAGES,
     RACK_ID,
     connection_problems,
     read_connection,
@@ -36,6 +36,7 @@ from streamer.connectors.kafka.output.franz_output import (
 )
 from streamer.connectors.kafka.output.headers import headers_without
 from streamer.connectors.kafka.output.kafka_output import KafkaOutput, RetrySettings
+from streamer.connectors.kafka.output.kerberos import writer_kerberos_problems
 from streamer.connectors.kafka.output.output_docs import DESCRIPTION, output_examples
 from streamer.connectors.kafka.output.output_factory import OutputSettings, make_output
 from streamer.connectors.kafka.output.partitioning import (
@@ -81,6 +82,7 @@ def _message_problem(size: int) -> str | None:
 
 def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     yield from connection_problems(parsed)
+    yield from writer_kerberos_problems(parsed)
     yield from batching_problems(parsed)
     yield from partition_problems(parsed)
     yield from time_problems(parsed)
@@ -239,12 +241,12 @@ SPEC: Final = Spec(
     references=sasl_references,
     examples=output_examples("kafka"),
     categories=("Services",),
-    requires=PACKAGES,
+    requires=ADDRESSED_PACKAGES,
 )
 
 
 def _settings(parsed: ParsedFields) -> dict[str, Any]:
-    timeout = max(parsed[TIMEOUT] // MILLISECOND, 1)
+    timeout = max((parsed[TIMEOUT] or 0) // MILLISECOND, 1)
     return {
         "enable.idempotence": parsed[IDEMPOTENT],
         "acks": "all" if parsed[ACK_REPLICAS] or parsed[TRANSACTIONAL] else "1",

@@ -157,7 +157,7 @@ def _target_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
         takes = check_target(read, name, parsed[ARGS])
     except BadTextError as e:
         if e.line and field == CODE:
-            yield CODE, TextProblem(e.message, e.line, e.column)
+            yield CODE, TextProblem(e.message, e.line, e.column, "bad_python")
         else:
             yield (
                 (CODE if at_name == FUNCTION and not parsed.is_given(FUNCTION) else at_name),

@@ -66,12 +66,6 @@ _ALL_RULES: Final = (
         "Write numbers with units: `30s`, `1h30m`, `250ms`, `1d`.",
     ),
     Rule(
-        "bad_python",
-        "Code in Python has a syntax error, or the function that is named is not in it, or takes "
-        "something else.",
-        "Correct the marked place. See [Python in a pipeline](python.md).",
-    ),
-    Rule(
         "bad_ignore",
         "A `# streamer:ignore` comment names no code, or an unknown one.",
         "Name codes of this page, separated by commas: `# streamer:ignore deprecated, "
@@ -94,6 +88,12 @@ _ALL_RULES: Final = (
         "bad_merge",
         "The value of the YAML merge key `<<` is neither an object nor a list of objects.",
         "Write an alias of an object after it: `<<: *defaults`.",
+    ),
+    Rule(
+        "bad_python",
+        "Code in Python has a syntax error, or the function that is named is not in it, or takes "
+        "something else.",
+        "Correct the marked place. See [Python in a pipeline](python.md).",
     ),
     Rule(
         "bad_set",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final
 
@@ -72,3 +74,43 @@ def _scalar(kind: str, value: Any) -> Any:
     if kind in ("BOOL", "NULL") and isinstance(value, bool):
         return value
     raise MessageError(f"the attribute of type {kind!r} has a value that does not fit it")
+
+
+def plain_value(attribute: Mapping[str, Any]) -> Any:
+    """Return an attribute without its type.
+
+    Numbers stay texts, since they may have more digits than a JSON number.
+
+    Example:
+        >>> plain_value({"M": {"id": {"N": "7"}, "tags": {"SS": ["a"]}, "no": {"NULL": True}}})
+        {'id': '7', 'tags': ['a'], 'no': None}
+    """
+    [(kind, value)] = attribute.items()
+    if kind == "M":
+        return plain_item(value)
+    if kind == "L":
+        return [plain_value(one) for one in value]
+    return None if kind == "NULL" else value
+
+
+def plain_item(item: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the attributes of an item without their types."""
+    return {name: plain_value(one) for name, one in item.items()}
+
+
+def save_key(key: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return the attributes of a primary key with their types as a JSON value, bytes as Base64."""
+    return {
+        name: {
+            kind: b64encode(value).decode() if kind == "B" else value for kind, value in one.items()
+        }
+        for name, one in key.items()
+    }
+
+
+def load_key(saved: Mapping[str, Mapping[str, str]]) -> dict[str, Attribute]:
+    """Return a primary key that `save_key` has made a JSON value."""
+    return {
+        name: {kind: b64decode(text) if kind == "B" else text for kind, text in one.items()}
+        for name, one in saved.items()
+    }

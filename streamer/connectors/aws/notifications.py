@@ -268,8 +268,8 @@ class NotifiedSource:
         store, tags = self._settings.make_store(bucket), self._settings.tags
         if tags:
             with ThreadPoolExecutor(_THREADS, "object store") as pool:
-                existing = list(pool.map(store.head, keys))
-                list(pool.map(lambda one: one and store.tag(one.key, tags), existing))
+                existing = [one.key for one in pool.map(store.head, keys) if one is not None]
+                list(pool.map(lambda key: store.tag(key, tags), existing))
         failed = store.delete(keys) if self._settings.deletes else {}
         for key, text in failed.items():
             raise StoreError(

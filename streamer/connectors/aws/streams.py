@@ -1,4 +1,4 @@
-"""Streams of Kinesis: their names, their shards, and how far each shard has been read."""
+"""Sharded streams: their names, their shards, and how far each shard has been read."""
 
 from __future__ import annotations
 
@@ -49,10 +49,12 @@ class Shard(NamedTuple):
         name: its ID.
         parents: the shards whose records come before its own: one where it was split off, two
             where they were merged.
+        is_closed: whether it is known that no record will come into it.
     """
 
     name: str
     parents: tuple[str, ...] = ()
+    is_closed: bool = False
 
 
 def start_position(time_ms: int | None) -> str:
@@ -95,9 +97,11 @@ class ShardPositions:
         self._shards = {
             one.name: one for one in shards if not self._selected or one.name in self._selected
         }
-        for name in self._shards:
+        for name, shard in self._shards.items():
             # Shards that appear later have the records since they were split off.
             first = start_position(time_ms) if is_new else BEGINNING
+            if is_new and shard.is_closed and time_ms is not None:
+                first = ENDED
             self.positions.setdefault(name, first)
         gone = [name for name in self.positions if name not in self._shards]
         lost = [name for name in gone if self.positions[name] != ENDED]

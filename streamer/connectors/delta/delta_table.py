@@ -8,27 +8,42 @@ section "Transaction Identifiers".
 
 from __future__ import annotations
 
+import re
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from streamer.connectors.tables.column_types import normalize_schema
-from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
+from streamer.connectors.tables.table_client import (
+    RefusedRowsError,
+    TableCommit,
+    TableConflictError,
+    TableUnavailableError,
+)
 from streamer.core.errors import StreamerError
 
 _FORBIDDEN_CHARACTERS: Final = " ,;{}()\n\t="
 """Characters that no column's name may have, unless the table maps names."""
 
+_COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_ROW_NUMBER: Final = "#"
 _SOURCE: Final = "s"
 _TARGET: Final = "t"
 _BATCH_METADATA: Final = "streamer.microBatch"
 _WRITER_METADATA: Final = "streamer.writer"
 _MAX_COMMIT_RETRIES: Final = 15
+_CONSTRAINT_PREFIX: Final = "delta.constraints."
+_VIOLATION_MARK: Final = "failed validation check"
+"""Is in the message of delta-rs about rows that a constraint forbids."""
+
+_RACE_MARK: Final = "already exists at that location"
+"""Is in the message about a table that another program has made first."""
 
 
 class DeltaClient:
@@ -90,6 +105,16 @@ class DeltaClient:
             app_transactions=[Transaction(commit.writer, commit.batch, int(self._clock() * 1_000))],
         )
         table = self._open()
+        try:
+            self._write(table, commit, properties)
+        except TableUnavailableError as error:
+            if table is not None and _VIOLATION_MARK in str(error.__cause__):
+                self._refuse_rows(commit.rows)
+            raise
+
+    def _write(
+        self, table: DeltaTable | None, commit: TableCommit, properties: CommitProperties
+    ) -> None:
         with self._translate_errors():
             if table is None and self.upserts:
                 # A merge wants a table; that it is there and empty loses nothing.
@@ -128,6 +153,30 @@ class DeltaClient:
             commit_properties=properties,
         )
         merging.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def _refuse_rows(self, rows: pa.Table) -> None:
+        """Find the rows that the constraints of the table forbid.
+
+        Raises:
+            RefusedRowsError: there are some.
+        """
+        table = self._open()
+        rules = {} if table is None else table.metadata().configuration
+        reasons: dict[int, str] = {}
+        with tempfile.TemporaryDirectory() as directory, self._translate_errors():
+            # The engine of delta-rs queries Delta tables only.
+            numbers = pa.array(range(rows.num_rows), pa.int64())
+            write_deltalake(directory, rows.append_column(_ROW_NUMBER, numbers))
+            engine = QueryBuilder().register("rows", DeltaTable(directory))
+            for name, rule in rules.items():
+                if not name.startswith(_CONSTRAINT_PREFIX):
+                    continue
+                query = f'SELECT "{_ROW_NUMBER}" AS n FROM rows WHERE ({rule}) IS NOT TRUE'
+                for number in pa.table(engine.execute(query).read_all()).column("n").to_pylist():
+                    name = name.removeprefix(_CONSTRAINT_PREFIX)
+                    reasons.setdefault(number, f"the table's constraint {name} forbids it: {rule}")
+        if reasons:
+            raise RefusedRowsError(reasons)
 
     def check(self) -> str:
         """Check that the table can be read, and has the columns that the config names.
@@ -182,9 +231,12 @@ class DeltaClient:
         except (DeltaError, OSError) as error:
             # What it had read may be of another time.
             self._table = None
-            raise TableUnavailableError(f"{self.describe()}: {_shorten(error)}") from error
+            text = f"{self.describe()}: {_shorten(error)}"
+            if isinstance(error, CommitFailedError) or _RACE_MARK in text:
+                raise TableConflictError(text) from error
+            raise TableUnavailableError(text) from error
 
 
 def _shorten(error: Any) -> str:
     """Return the text of an error in one line, without what the library adds for its authors."""
-    return " ".join(str(error).split())[:500]
+    return " ".join(_COLOR.sub("", str(error)).split())[:500]

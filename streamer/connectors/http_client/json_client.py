@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from streamer.connectors.http_client.fields import (
     PROXY_URL,
     TIMEOUT,
 )
+from streamer.connectors.http_client.multipart import Part, write_multipart
 from streamer.connectors.tls import ENABLED, TLS
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
@@ -40,6 +41,7 @@ LONGEST_PAUSE_S: Final = 60.0
 
 _PAUSES_S: Final = (0.5, 2.0, 8.0)
 MAX_TRIES: Final = len(_PAUSES_S) + 1
+_CONTENT_TYPE: Final = "Content-Type"
 _BLOCK_BYTES: Final = 64 << 10
 _SHOWN_CHARACTERS: Final = 300
 _REPEATED_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -102,7 +104,7 @@ class JsonClient:
         fields.permissions = permissions
         self._pool = ConnectionPool(fields)
         self._url = url.rstrip("/")
-        self._headers = {"Content-Type": "application/json", **headers}
+        self._headers = {_CONTENT_TYPE: "application/json", **headers}
         self._timeout_s = timeout_s
         self._is_of_output = is_of_output
         self._wall_clock = wall_clock
@@ -115,7 +117,18 @@ class JsonClient:
         Raises:
             ApiError: the last try has failed, or the server refuses the request.
         """
-        return self._request("POST", path, dump_json(document), ex)
+        status, body = self._request(path, dump_json(document), {}, ex)
+        return _read_document(body, self._shown_url(path), status)
+
+    def post_for_bytes(self, path: str, document: Any, ex: Execution) -> bytes:
+        """Send a document, and return the answer as it is; see `post`."""
+        return self._request(path, dump_json(document), {}, ex)[1]
+
+    def post_parts(self, path: str, parts: Iterable[Part], ex: Execution) -> Any:
+        """Send the parts of a form, and return the document of the answer; see `post`."""
+        content, kind = write_multipart(parts)
+        status, body = self._request(path, content, {_CONTENT_TYPE: kind}, ex)
+        return _read_document(body, self._shown_url(path), status)
 
     def probe(self, path: str) -> str:
         """Request a path once, for a dry run.
@@ -123,28 +136,31 @@ class JsonClient:
         Raises:
             ApiError: the server is not there, or refuses who asks.
         """
-        status, _, body = self._exchange("GET", path, None)
+        status, _, body = self._exchange("GET", path, None, {})
         if status in (401, 403) or status >= 500:
             raise ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
         return f"{redact_urls(self._url)} answers"
 
-    def _request(self, method: str, path: str, content: bytes | None, ex: Execution) -> Any:
+    def _request(
+        self, path: str, content: bytes, headers: Mapping[str, str], ex: Execution
+    ) -> tuple[int, bytes]:
+        """Send content; return the status and the body of an answer that is no failure."""
         pauses = () if self._is_of_output else _PAUSES_S
         for pause in (*pauses, None):
             self._wait(ex)
             try:
-                status, headers, body = self._exchange(method, path, content)
+                status, answered, body = self._exchange("POST", path, content, headers)
             except ApiError as error:
                 if pause is None or error.status is not None:
                     raise
                 self._pause(pause, ex)
                 continue
             if status < 300:
-                return _read_document(body, self._shown_url(path), status)
+                return status, body
             refusal = ApiError(f"{self._shown_url(path)}: {_describe(status, body)}", status)
             if status not in _REPEATED_STATUSES:
                 raise refusal
-            requested = _requested_pause(headers, self._wall_clock())
+            requested = _requested_pause(answered, self._wall_clock())
             if requested is not None and requested > LONGEST_PAUSE_S:
                 raise ApiError(
                     f"{refusal}; the server asks for a pause of {requested:.0f} s", status
@@ -175,14 +191,14 @@ class JsonClient:
                 )
 
     def _exchange(
-        self, method: str, path: str, content: bytes | None
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, httpx2.Headers, bytes]:
         import httpx2
 
         connection = self._pool.acquire()
         try:
             with connection.client.stream(
-                method, self._url + path, headers=self._headers, content=content
+                method, self._url + path, headers={**self._headers, **headers}, content=content
             ) as answer:
                 return answer.status_code, answer.headers, self._read(answer, connection, path)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Fields of the output `iceberg` that say where the catalog and the files are, as Connect has them.
+"""Fields that say where an Iceberg table is: its catalog and its files, as Connect has them.
 
 They become properties, as PyIceberg names them.
 """
@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from streamer.core.permissions import current_permissions
+from streamer.core.urls import split_url
 from streamer.sdk.spec import Access, Field, ParsedFields
 
 CATALOG: Final = "catalog"
@@ -17,6 +18,8 @@ URL: Final = "url"
 NAME: Final = "name"
 WAREHOUSE: Final = "warehouse"
 STORAGE: Final = "storage"
+NAMESPACE: Final = "namespace"
+TABLE: Final = "table"
 
 _REST_SCHEMES: Final = frozenset({"http", "https"})
 _SQL_SCHEMES: Final = frozenset({"sqlite", "postgresql", "postgresql+psycopg"})
@@ -24,7 +27,10 @@ _KNOWN_URLS: Final = "https://â€¦, sqlite:///catalog.db, postgresql+psycopg://â€
 
 
 def _check_catalog_url(text: str) -> str | None:
-    scheme = urlsplit(text).scheme
+    try:
+        scheme = split_url(text).scheme
+    except ValueError as error:
+        return f"has {error}"
     if scheme in _REST_SCHEMES | _SQL_SCHEMES | {"glue"}:
         return None
     if scheme == "thrift":
@@ -129,6 +135,20 @@ CATALOG_FIELD: Final = Field(
         ),
     ),
 )
+
+
+def _check_name(text: str) -> str | None:
+    if not text:
+        return "is empty"
+    if "${!" in text:
+        return "depends on the message; a table for each message is not available"
+    return None
+
+
+NAMESPACE_FIELD: Final = Field(
+    NAMESPACE, "string", "The namespace of the table.", check=_check_name
+)
+TABLE_FIELD: Final = Field(TABLE, "string", "The name of the table.", check=_check_name)
 
 _S3_FIELD: Final = Field(
     "aws_s3",

@@ -16,10 +16,12 @@ from typing import Any, Final
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
+    CommitFailedException,
     ForbiddenError,
     NoSuchNamespaceError,
     NoSuchTableError,
     UnauthorizedError,
+    ValidationException,
 )
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.upsert_util import create_match_filter
@@ -27,7 +29,11 @@ from pyiceberg.transforms import parse_transform
 
 from streamer.connectors.iceberg.partition_spec import PartitionTerm
 from streamer.connectors.tables.column_types import normalize_schema
-from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
+from streamer.connectors.tables.table_client import (
+    TableCommit,
+    TableConflictError,
+    TableUnavailableError,
+)
 from streamer.core.errors import StreamerError
 
 _COMMITTED_PREFIX: Final = "streamer.committed."
@@ -164,7 +170,7 @@ class IcebergClient:
 
     def _open(self) -> Table | None:
         """Return the table as it is now; None where there is none."""
-        if self._catalog is None and self._is_catalog_missing():
+        if self._catalog is None and is_catalog_missing(self._properties):
             # Opening it would make the file, which a check must not.
             return None
         with self._translate_errors():
@@ -177,11 +183,6 @@ class IcebergClient:
                 self._table = None
             return self._table
 
-    def _is_catalog_missing(self) -> bool:
-        """Return whether the catalog is a file that is not there yet."""
-        scheme, _, path = self._properties.get("uri", "").partition(":///")
-        return scheme == "sqlite" and not os.path.exists(path)
-
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
         try:
@@ -192,9 +193,18 @@ class IcebergClient:
             # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of
             # boto3. The table is looked at anew, since the commit may have been taken.
             self._table = self._catalog = None
-            raise TableUnavailableError(f"{self.describe()}: {_shorten(error)}") from error
+            text = f"{self.describe()}: {shorten_error(error)}"
+            if isinstance(error, CommitFailedException | ValidationException):
+                raise TableConflictError(text) from error
+            raise TableUnavailableError(text) from error
 
 
-def _shorten(error: Any) -> str:
+def is_catalog_missing(properties: Mapping[str, str]) -> bool:
+    """Return whether a catalog is a file that is not there yet."""
+    scheme, _, path = properties.get("uri", "").partition(":///")
+    return scheme == "sqlite" and not os.path.exists(path)
+
+
+def shorten_error(error: Any) -> str:
     """Return the text of an error in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_ERROR_CHARACTERS]

@@ -33,13 +33,6 @@ def _url_problem(text: str) -> str | None:
     return f"is no URL of MongoDB; {_URL_TEXT}"
 
 
-def _check_database(name: str) -> str | None:
-    if not name:
-        return "is empty; expected the name of a database"
-    bad = next((one for one in name if one in _NOT_IN_DATABASE_NAMES), "")
-    return f"has the character {bad!r}, which names of databases cannot have" if bad else None
-
-
 def url_options(url: str) -> dict[str, str]:
     """Return the options of a URL, by their names in lower case."""
     return {name.lower(): value for name, value in parse_qsl(url.partition("?")[2])}
@@ -49,6 +42,23 @@ def url_hosts(url: str) -> list[str]:
     """Return the hosts of a URL, with their ports; a Unix socket is its path."""
     place = url.partition("://")[2].partition("?")[0].partition("/")[0]
     return [unquote(host) for host in place.rpartition("@")[2].split(",")]
+
+
+def _database_problem(name: str) -> str | None:
+    """Return why no database can have this name."""
+    if not name:
+        return "is empty; expected the name of a database"
+    wrong = next((sign for sign in name if sign in _NOT_IN_DATABASE_NAMES), None)
+    return None if wrong is None else f"is {name!r}, in which {wrong!r} cannot be"
+
+
+def _collection_problem(name: str) -> str | None:
+    """Return why no collection can have this name; what messages choose is checked with them."""
+    if "${!" in name:
+        return None
+    if not name or ".." in name or "$" in name or "\0" in name or name != name.strip("."):
+        return f"is {name!r}; expected a name without $, and with single points only inside"
+    return None
 
 
 CLIENT_FIELDS: Final = (
@@ -67,7 +77,7 @@ CLIENT_FIELDS: Final = (
         "The database.",
         access=Access.NONE,
         examples=("shop",),
-        check=_check_database,
+        check=_database_problem,
     ),
     Field(USERNAME, "string", "The user's name; used together with `password`.", default=""),
     Field(PASSWORD, "string", "The user's password.", default="", secret=True),
@@ -123,6 +133,8 @@ def collection_field(kind: Kind) -> Field:
         "string",
         "The collection.",
         access=Access.NONE,
+        check=_collection_problem,
+        examples=("orders",),
         interpolated=kind in (Kind.OUTPUT, Kind.PROCESSOR),
     )
 

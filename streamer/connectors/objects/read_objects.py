@@ -79,7 +79,8 @@ class ReadObjects:
         if value in self._recent:
             self._recent[value] = True
             return True
-        place = int(self._sorted.searchsorted(value))
+        # As a plain int it would be compared as a float, and the array be copied.
+        place = int(self._sorted.searchsorted(self._sorted.dtype.type(value)))
         is_known = place < len(self._sorted) and int(self._sorted[place]) == value
         if is_known:
             self._is_present[place] = True

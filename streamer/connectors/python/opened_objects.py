@@ -12,6 +12,8 @@ from typing import Any, Final
 from streamer.connectors.python.target import LoadedCode
 from streamer.core.process_end import run_at_process_end
 
+_CLOSE_WAIT_S: Final = 2.0
+
 Key = tuple[str, str]
 """The stream, and the path of the component."""
 
@@ -33,9 +35,14 @@ class OpenObject:
     def close(self) -> None:
         """Close the object, if it can be closed; what it raises is of no use to anybody."""
         close = getattr(getattr(self.process, "__self__", None), "close", None)
-        if close is not None:
-            with suppress(Exception):
-                close()
+        if close is None:
+            return
+        # It is closed in spite of a call that does not end.
+        is_free = self.lock.acquire(timeout=_CLOSE_WAIT_S)
+        with suppress(Exception):
+            close()
+        if is_free:
+            self.lock.release()
 
 
 class _OpenObjects:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, Final
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ _NONE: Final = type(None)
 _MAX_SHOWN_CHARACTERS: Final = 60
 _INT_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _NS_PER_US: Final = 1_000
+_ALL_DIGITS: Final = Context(prec=76)  # those of a column, where Python takes 28
 _EPOCH: Final = datetime(1970, 1, 1)
 _PLAIN_TIME_LENGTH: Final = len("2026-01-01T00:00:00Z")
 
@@ -216,7 +217,7 @@ def _fit_decimal(value: Any, kind: pa.DataType) -> Decimal:
         raise _misfit(value, kind)
     try:
         number = Decimal(value.text if isinstance(value, Number) else str(value))
-        quantised = number.quantize(Decimal(1).scaleb(-kind.scale))
+        quantised = number.quantize(Decimal(1).scaleb(-kind.scale), context=_ALL_DIGITS)
     except InvalidOperation:
         raise _misfit(value, kind) from None
     if quantised != number or len(quantised.as_tuple().digits) > kind.precision:

@@ -64,12 +64,13 @@ def collect_rows(
     for number, table in sources:
         fitted, misfits = _fit_table(table, schema)
         tables.append(fitted)
-        refused += (RefusedRow(number, _dump_row(row), why) for row, why in misfits)
+        refused += (RefusedRow(number, dump_row(row), why) for row, why in misfits)
     rows = pa.concat_tables(tables) if tables else None
     return (rows if rows is not None and rows.num_rows else None), refused
 
 
-def _dump_row(row: object) -> bytes:
+def dump_row(row: object) -> bytes:
+    """Return a row as JSON."""
     return orjson.dumps(row, default=str)
 
 

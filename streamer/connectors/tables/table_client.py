@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -9,6 +10,23 @@ import pyarrow as pa
 
 class TableUnavailableError(OSError):
     """The table, its catalog or its store does not take a commit now; it is tried again."""
+
+
+class TableConflictError(TableUnavailableError):
+    """Another program has changed the table meanwhile; the commit is made anew, and at once."""
+
+
+class RefusedRowsError(ValueError):
+    """Rows that a rule of the table forbids; none of the commit is done.
+
+    Attributes:
+        reasons: why, by the index of the row.
+    """
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        """Take the reasons; one at least."""
+        super().__init__(next(iter(reasons.values())))
+        self.reasons = reasons
 
 
 class TableCommit(NamedTuple):
@@ -51,6 +69,10 @@ class TableClient(Protocol):
         """Commit a micro-batch: all rows are seen at once, with the number of the micro-batch.
 
         A table that is not there is made, and columns that it does not have are added.
+
+        Raises:
+            TableConflictError: another program was faster; nothing is committed.
+            RefusedRowsError: a rule of the table forbids some rows; nothing is committed.
         """
 
     def check(self) -> str:

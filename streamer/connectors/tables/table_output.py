@@ -118,11 +118,9 @@ class TableOutput:
             return str(error)
         return ""
 
-    def keep_newest(self, rows: pa.Table) -> pa.Table:
-        """Return rows of which each key has one: the last, as they come."""
+    def find_newest(self, rows: pa.Table) -> pa.Array:
+        """Return the indexes of rows of which each key has one: the last, as they come."""
         numbers = pa.array(range(rows.num_rows), pa.int64())
         numbered = rows.select(self._keys).append_column("#", numbers)
         newest = numbered.group_by(self._keys).aggregate([("#", "max")]).column("#_max")
-        if len(newest) == rows.num_rows:
-            return rows
-        return rows.take(newest.combine_chunks().sort())
+        return newest.combine_chunks().sort()

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from streamer.connectors.spool.spooled_messages import SpooledMessages
 from streamer.connectors.spool.store import CAPACITY_BYTES
 from streamer.core.errors import StreamAbortedError, StreamerError
 from streamer.core.limits import DEFAULT_LIMITS, stream_limits
 from streamer.core.log_format import LogLine
 from streamer.plan.component_text import parse_component, redact_component
-from streamer.sdk.input.input_context import InputContext, StoppableContext
+from streamer.sdk.input.input_context import InputContext, MessageSpool, StoppableContext
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.sync_response import PendingRequests
 
@@ -231,6 +232,9 @@ class _InputContext:
     def save_state(self, what: Any) -> None:
         self._host.remembered[self.name] = what
         self._host.save(self._host.remembered)
+
+    def open_spool(self) -> MessageSpool:
+        return SpooledMessages(self)
 
     def child(self, name: str) -> InputContext:
         return _InputContext(self._host, *self._child_location(name))

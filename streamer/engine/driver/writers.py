@@ -6,6 +6,7 @@ import os
 import posixpath
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -24,6 +25,9 @@ from streamer.sdk.spec import ParsedComponent
 
 TABLE_OUTPUTS: Final = ("delta", "iceberg")
 """Outputs whose rows are committed to a table."""
+
+_TABLE_NAME_LENGTH: Final = 16
+"""Characters of the name of an output that has a table."""
 
 
 class Writer(Protocol):
@@ -158,6 +162,7 @@ def make_writers(
         stream: returns the name of the checkpoint, which it has once a micro-batch is written.
     """
     writers: list[Writer] = []
+    tables: dict[str, int] = {}
 
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
@@ -169,9 +174,9 @@ def make_writers(
             # Imported here: its packages are an extra.
             from streamer.engine.driver.table_writer import TableWriter
 
-            return TableWriter(
-                plan.context().build(output).output, lambda: f"streamer-{stream()}-{output.path}"
-            )
+            table = plan.context().build(output).output
+            name = make_table_name(table.client.describe(), tables)
+            return TableWriter(table, lambda: name_table_writer(stream(), name))
         if output.name == "parquet":
             from streamer.engine.driver.parquet_writer import ParquetWriter
 
@@ -196,6 +201,30 @@ def make_writers(
         else:
             writers.append(local(output, directory / f"files{f'-{name}' if number else ''}.json"))
     return writers
+
+
+def make_table_name(table: str, taken: dict[str, int]) -> str:
+    """Return the name of an output by its table, wherever in the config the output stands.
+
+    A deploy may move it, and what the table has of it must be known after that.
+
+    Args:
+        table: describes the table.
+        taken: how many outputs of the stream have each table so far; it is counted there.
+    """
+    number = taken[table] = taken.get(table, 0) + 1
+    name = sha256(table.encode()).hexdigest()[:_TABLE_NAME_LENGTH]
+    return name if number == 1 else f"{name}-{number}"
+
+
+def name_table_writer(stream: str, name: str) -> str:
+    """Return the name by which a table knows an output of a stream.
+
+    Args:
+        stream: the identity of the checkpoint.
+        name: of the output, as `make_table_name` makes it.
+    """
+    return f"streamer-{stream}-{name}"
 
 
 def open_writers(writers: Sequence[Writer], context: InputContext) -> None:

@@ -41,6 +41,13 @@ class RetentionError(StreamerError):
 class NoResultsError(RetentionError):
     """There are no results, and never were."""
 
+    def __init__(self, directory: Path) -> None:
+        """Take the directory in which there are none."""
+        super().__init__(
+            f"there are no results in {directory}; a stream keeps them whose window buffer "
+            "has the field retention (retention: 7d), from its next start on"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
@@ -223,6 +230,22 @@ def take_snapshot(layout: Layout) -> LayoutSnapshot | None:
             new = tuple(layout.path(epoch) for epoch in epochs if epoch > before.upto)
             return LayoutSnapshot(before, new)
     raise RetentionError(f"{layout.manifest} changes all the time; ask again")
+
+
+def list_result_files(directory: Path) -> list[Path]:
+    """Return the files that count now; each stays for a minute after it counts no longer.
+
+    Args:
+        directory: of the results.
+
+    Raises:
+        RetentionError: there are none, or the manifest cannot be read.
+    """
+    layout = Layout(directory)
+    snapshot = take_snapshot(layout)
+    if snapshot is None:
+        raise NoResultsError(directory)
+    return [*(layout.files / file.name for file in snapshot.manifest.files), *snapshot.new]
 
 
 def write_atomically(path: Path, fill: Callable[[Path], None]) -> None:

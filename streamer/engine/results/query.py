@@ -112,10 +112,7 @@ def answer_from_snapshot(
     for attempt in range(_MAX_ATTEMPTS):
         snapshot = take_snapshot(layout)
         if snapshot is None:
-            raise NoResultsError(
-                f"there are no results in {directory}; a stream keeps them whose window buffer "
-                "has the field retention (retention: 7d), from its next start on"
-            )
+            raise NoResultsError(directory)
         try:
             newest = [read_window_ends(path)[1] for path in snapshot.new]
             if snapshot.manifest.newest is not None:

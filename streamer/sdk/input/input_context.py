@@ -17,11 +17,12 @@ and get the same; otherwise it spools the rows like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.limits import Limits, stream_limits
+from streamer.core.message import Message
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.sdk.sync_response import PendingRequests
@@ -63,6 +64,9 @@ class InputContext(Protocol):
 
     def save_state(self, state: Any) -> None:
         """Keep a JSON value for the next start."""
+
+    def open_spool(self) -> MessageSpool:
+        """Open the place on the driver's disk for messages that cannot be read twice."""
 
     def child(self, name: str) -> InputContext:
         """Return the context of an input within this one."""
@@ -114,6 +118,28 @@ class InputContext(Protocol):
 
     def read_stdin(self, size: int) -> bytes:
         """Read up to so many bytes of the standard input, b"" at its end."""
+
+
+class MessageSpool(Protocol):
+    """The messages of one input on the driver's disk, from where the stream reads them."""
+
+    @property
+    def source(self) -> ReplayableSource:
+        """The source of what is on the disk."""
+
+    @property
+    def mark(self) -> Any:
+        """The newest mark on the disk, of this start or an earlier one; None for none."""
+
+    @property
+    def was_ended(self) -> bool:
+        """Whether an earlier start has closed it: nothing more comes."""
+
+    def write(self, messages: Sequence[Message], mark: Any, as_batch: bool) -> None:
+        """Return when messages are safe; see `MessageReceiver.put`."""
+
+    def close(self) -> None:
+        """End the spool: nothing more comes."""
 
 
 class StoppableContext(NamedTuple):

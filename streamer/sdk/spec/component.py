@@ -269,6 +269,9 @@ class Spec:
         requires: the packages that it needs besides those that are always installed.
         instead: by a name that is no field of it, though one may look for it: what there is
             instead, as a hint.
+        access: what of the machine it reaches without any field that says so. A plugin has to
+            declare it: configs that come by API are refused a plugin without it.
+        distribution: of a plugin: the package that it comes from, and its version; empty for ours.
     """
 
     kind: Kind
@@ -293,6 +296,8 @@ class Spec:
     limits: str = ""
     requires: tuple[Package, ...] = ()
     instead: Mapping[str, str] = field(default_factory=dict)
+    access: Access | None = None
+    distribution: str = ""
 
     @property
     def body(self) -> Field:

@@ -183,5 +183,7 @@ def _kind_schema(kind: Kind, specs: Iterable[Spec]) -> Schema:
 
 def _body_schema(spec: Spec) -> Schema:
     text = f"{spec.summary} {spec.description}".strip()
+    if spec.distribution:
+        text += f" It comes from the package {spec.distribution}."
     noted = {"deprecated": True} if spec.status == "deprecated" else {}
     return {**field_schema(spec.body), **noted, "description": text}

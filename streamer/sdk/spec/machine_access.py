@@ -24,6 +24,7 @@ ACCESS_NAME: Final = re.compile(
 
 _PROGRAMS_HINT: Final = "start the service with --allow-programs"
 _LOCAL_HINT: Final = "start the service with --allow-local"
+_ALL_HINT: Final = "start the service with --allow-programs, --allow-python and --allow-local"
 _PYTHON_HINT: Final = "start the service with --allow-python"
 _HINTS: Final = {"programs": _PROGRAMS_HINT, "local": _LOCAL_HINT, "python": _PYTHON_HINT}
 _NOT_PERMITTED: Final = "is off for configs that come by API"
@@ -76,18 +77,49 @@ def component_access_problems(
         return
     what = f"{component.kind} {component.name}"
     if spec.takes_configs:
-        hint = "start the service with --allow-programs, --allow-python and --allow-local"
-        yield f"{what} takes configs that nobody looks at, which {_NOT_PERMITTED}", hint
-    yield from fields_access_problems((spec.body,), {"": component.config}, what, permissions)
+        yield f"{what} takes configs that nobody looks at, which {_NOT_PERMITTED}", _ALL_HINT
+    is_plugin = bool(spec.distribution)
+    if is_plugin:
+        yield from _plugin_access_problems(spec, f"{what} of {spec.distribution}", permissions)
+    fields, values = (spec.body,), {"": component.config}
+    yield from fields_access_problems(fields, values, what, permissions, is_plugin=is_plugin)
+
+
+def _plugin_access_problems(
+    spec: Spec, what: str, permissions: Permissions
+) -> Iterator[tuple[str, str]]:
+    """Return what a plugin reaches by itself that is not permitted; nobody here knows its code."""
+    match spec.access:
+        case None:
+            yield f"{what} declares no access, and it {_NOT_PERMITTED}", _ALL_HINT
+        case Access.PROGRAM if not permissions.programs:
+            text = f"{what} runs programs of the service's machine, which {_NOT_PERMITTED}"
+            yield text, _PROGRAMS_HINT
+        case Access.PYTHON if not permissions.python:
+            yield f"{what} runs code of a config, which {_NOT_PERMITTED}", _PYTHON_HINT
+        case Access.FILE | Access.DATABASE | Access.DATABASE_URL if not permissions.local:
+            text = f"{what} reads files of the service's machine, which {_NOT_PERMITTED}"
+            yield text, _LOCAL_HINT
 
 
 def fields_access_problems(
-    fields: tuple[Field, ...], value: Any, what: str, permissions: Permissions
+    fields: tuple[Field, ...],
+    value: Any,
+    what: str,
+    permissions: Permissions,
+    *,
+    is_plugin: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Return what the fields of an object reach that is not permitted, each once."""
+    """Return what the fields of an object reach that is not permitted, each once.
+
+    Of a plugin every text must declare its access, whatever its field is called.
+    """
     for field, siblings, path, texts in _iter_texts(fields, value):
         for text in texts:
-            if (problem := find_access(field, text, siblings)) is None:
+            problem = find_access(field, text, siblings)
+            if problem is None and is_plugin and field.access is None and _is_free_text(field):
+                problem = "has no rule for what it reaches", "local"
+            if problem is None:
                 continue
             reached, needed = problem
             if not getattr(permissions, needed):
@@ -102,10 +134,14 @@ def needs_access(field: Field) -> bool:
     Mappings are compiled without what is impure, labels lead to resources that are looked at
     themselves, and a choice among fixed words can only be one of them.
     """
+    return _is_free_text(field) and ACCESS_NAME.search(field.name) is not None
+
+
+def _is_free_text(field: Field) -> bool:
+    """Return whether a field takes any text, which nothing else looks at."""
     if field.mapping or field.refers is not None or field.duration or field.children:
         return False
-    text = field.type in ("string", "unknown", "object")
-    return text and not field.options and ACCESS_NAME.search(field.name) is not None
+    return field.type in ("string", "unknown", "object") and not field.options
 
 
 def _iter_texts(

@@ -45,16 +45,18 @@ class TextProblem(str):
     Attributes:
         line: of the text, 1-based.
         column: 1-based.
+        code: of the finding.
     """
 
-    __slots__ = ("line", "column")
+    __slots__ = ("line", "column", "code")
     line: int
     column: int
+    code: str
 
-    def __new__(cls, problem: str, line: int, column: int) -> TextProblem:
-        """Take the problem and its place."""
+    def __new__(cls, problem: str, line: int, column: int, code: str = "bad_value") -> TextProblem:
+        """Take the problem, its place, and the code of lint."""
         self = super().__new__(cls, problem)
-        self.line, self.column = line, column
+        self.line, self.column, self.code = line, column, code
         return self
 
 

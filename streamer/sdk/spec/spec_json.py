@@ -11,11 +11,14 @@ def spec_to_json(spec: Spec) -> dict[str, Any]:
     """Return what a component is and takes.
 
     It has `name`, `type` (the kind), `status`, `summary`, `description`, `categories`, `config` (a
-    field, see `field_to_json`) and `examples` (each with `title`, `summary` and `config`).
+    field, see `field_to_json`) and `examples` (each with `title`, `summary` and `config`). A
+    plugin has `package` too: the package that it comes from, and its version.
     """
+    package = {"package": spec.distribution} if spec.distribution else {}
     return {
         "name": spec.name,
         "type": str(spec.kind),
+        **package,
         "status": spec.status,
         "summary": spec.summary,
         "description": spec.description,

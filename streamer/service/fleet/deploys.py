@@ -386,13 +386,14 @@ def begin_new_generation(
 ) -> None:
     """Let the checkpoint of a stream that does not run begin anew, from the offsets it has."""
     from streamer.spark.checkpoint.checkpoint import Checkpoint
-    from streamer.spark.checkpoint.generations import begin_generation, delete_old_generations
+    from streamer.spark.checkpoint.generations import begin_discard, load_running
 
     checkpoint = Checkpoint(checkpoint_location)
     try:
         fingerprint = make_plan(config, name=stream_id).fingerprint
-        begin_generation(checkpoint, fingerprint, change.judgement.keeps_input, change.revision)
-        delete_old_generations(checkpoint)
+        running = load_running(checkpoint)
+        plan = None if running is None else running[1]
+        begin_discard(checkpoint, plan, fingerprint, change.judgement.keeps_input, change.revision)
     finally:
         checkpoint.close()
 

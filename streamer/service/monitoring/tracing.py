@@ -25,8 +25,10 @@ from streamer.connectors.otlp import (
     collector_url,
 )
 from streamer.core.durations import MILLISECOND
+from streamer.core.log_format import LogLine
 from streamer.engine.report.spans import BatchTrace, Span
 from streamer.sdk.spec import ParsedComponent
+from streamer.service.monitoring.plugin_exports import PluginTracer, is_plugin
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -92,11 +94,15 @@ class BatchTracer:
         flushing.join(_FLUSH_TIMEOUT_S)
 
 
-def make_tracer(tracer: ParsedComponent, stream: str) -> BatchTracer | None:
+def make_tracer(
+    tracer: ParsedComponent, stream: str, log: LogLine = lambda level, text, fields: None
+) -> BatchTracer | PluginTracer | None:
     """Return what traces a stream; None when its config wants no traces.
 
-    Streams of the same `tracer` section share what sends their spans.
+    Streams of the same `tracer` section share what sends their spans; those of a plugin do not.
     """
+    if is_plugin(tracer):
+        return PluginTracer(tracer, stream, log)
     if tracer.name not in (COLLECTOR, jaeger.NAME):
         return None
     config = json.dumps([tracer.name, tracer.config], default=dict, sort_keys=True)

@@ -23,6 +23,7 @@ from streamer.plan.uses_sync_response import is_answered
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 from streamer.sdk.worker_resources import new_run_id
+from streamer.service.run.batch_completion import BatchUnfinishedError, finish_batch
 from streamer.service.run.stream_host import StreamHost
 from streamer.tools.dry_run.components import check_components
 
@@ -221,6 +222,7 @@ class RevisionSwitch:
             if change.on_reset == OnReset.DRAIN:
                 self._drain(old, judgement.keeps_input)
             else:
+                self._finish_batch(old, judgement.keeps_input)
                 discarded = self._count_discarded(old)
             keeps_input = judgement.keeps_input
             begin_generation(checkpoint, plan.fingerprint, keeps_input, change.revision)
@@ -253,6 +255,27 @@ class RevisionSwitch:
             self._host.stream.retire(0.0)
             cancel_drain(checkpoint)
             raise
+
+    def _finish_batch(self, old: Stream, keeps_input: bool) -> None:
+        """Finish the micro-batch in hand, where a table has it and the others do not.
+
+        Raises:
+            DeployError: the others do not take it in time.
+        """
+        if not keeps_input:
+            return  # Nobody reads its messages again.
+        until = time.monotonic() + self._timeout
+
+        def give_up() -> str:
+            if self._should_stop() or time.monotonic() > until:
+                return "deploy what lets them take it first, and then what drops open windows"
+            return ""
+
+        plan = with_new_run(old.plan)
+        try:
+            finish_batch(self._host, plan, self._timeout, give_up, old.input)
+        except BatchUnfinishedError as error:
+            raise DeployError(str(error)) from None
 
     def _count_discarded(self, old: Stream) -> int:
         """Count what is dropped."""
@@ -378,9 +401,8 @@ def prepare_start(
     """
     from streamer.spark.checkpoint.generations import (
         Drain,
+        begin_discard,
         begin_drain,
-        begin_generation,
-        delete_old_generations,
         load_running,
     )
 
@@ -395,8 +417,7 @@ def prepare_start(
     if on_reset == OnReset.DRAIN:
         begin_drain(checkpoint, Drain(last[1], judgement.keeps_input))
         return
-    begin_generation(checkpoint, plan.fingerprint, judgement.keeps_input)
-    delete_old_generations(checkpoint)
+    begin_discard(checkpoint, last[1], plan.fingerprint, judgement.keeps_input)
 
 
 def finish_drain(
@@ -428,10 +449,16 @@ def finish_drain(
             "a deploy was letting open windows out when it was broken off, and the standard input "
             "cannot be read in two ways: start the former config once, with an empty input"
         )
-    log("INFO", "Letting open windows out, which a deploy had begun", {})
     former = with_new_run(drain.plan)
     # Mappings that the driver builds read what the former config has read, as the workers' do.
     with drain.plan.captured_inputs.restore().active():
+        if not drain.emits:
+            log("INFO", "Finishing the micro-batch in hand, which a table has already", {})
+            input_session = _finish_batch_of_drain(host, former, timeout, should_stop)
+            begin_generation(host.checkpoint, plan.fingerprint, drain.keeps_input)
+            delete_old_generations(host.checkpoint)
+            return input_session
+        log("INFO", "Letting open windows out, which a deploy had begun", {})
         stream = drain_windows(host, former, drain.keeps_input, timeout, should_stop)
     if not drain.keeps_input:
         stream.stop(timeout)
@@ -440,3 +467,15 @@ def finish_drain(
     begin_generation(host.checkpoint, plan.fingerprint, drain.keeps_input)
     delete_old_generations(host.checkpoint)
     return stream.input if drain.keeps_input else None
+
+
+def _finish_batch_of_drain(
+    host: StreamHost, plan: Plan, timeout: float, should_stop: Callable[[], bool]
+) -> InputSession | None:
+    def give_up() -> str:
+        return "the next start goes on with that" if should_stop() else ""
+
+    try:
+        return finish_batch(host, plan, timeout, give_up)
+    except BatchUnfinishedError as error:
+        raise DrainInterruptedError(str(error)) from None

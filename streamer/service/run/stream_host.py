@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from streamer.core.log_format import LogLine
 from streamer.engine.report.start_progress import StartPhase
 from streamer.plan import Plan
+from streamer.service.monitoring.plugin_exports import PluginTracer
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.monitoring.tracing import BatchTracer
 from streamer.service.run.run_recorder import RunRecorder
@@ -32,7 +33,7 @@ class StreamHost:
         checkpoint: Checkpoint,
         log: LogLine,
         view: StreamView,
-        tracer: BatchTracer | None,
+        tracer: BatchTracer | PluginTracer | None,
         recorder: RunRecorder,
     ) -> None:
         """Begin without a stream.

@@ -114,7 +114,7 @@ class StreamRun:
         self._exit_error = ""
         self._on_reset: OnReset | None = None
         self._trial: _Trial | None = None
-        self._tracer = make_tracer(config.tracer, plan.name)
+        self._tracer = make_tracer(config.tracer, plan.name, log)
         self._backlog, self._arrivals = 0, ArrivalRecord()
         self._arrivals_batch, self._messages = -2, 0
         self._is_leaving = self._is_draining = False

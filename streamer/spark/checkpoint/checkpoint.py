@@ -34,6 +34,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from streamer.core.errors import StreamerError
@@ -375,16 +376,24 @@ class Checkpoint:
         else:
             file.delete()
 
-    def bind(self, fingerprint: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+    def bind(
+        self,
+        fingerprint: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        plugins: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Write down what the state belongs to.
 
         Args:
             fingerprint: the plan's.
             inputs: what each input remembers for its next start, by its name.
+            plugins: the packages of its plugins with their versions, by component.
         """
         before = self._read_record_leniently()
         fields: dict[str, Any] = {"identity": uuid.uuid4().hex[:16]}
         fields |= {name: before[name] for name in _PRESERVED_FIELDS if name in before}
+        if plugins:
+            fields["plugins"] = dict(plugins)
         self.write_record({"fingerprint": dict(fingerprint), "inputs": dict(inputs), **fields})
 
     def finish(self) -> None:

@@ -27,6 +27,7 @@ from streamer.plan import Plan
 from streamer.sdk.input.replayable import Offset
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.pickled_values import read_value, write_value
+from streamer.spark.checkpoint.unfinished_batch import find_table_ahead, find_unfinished
 
 _DRAIN_PLAN_FILE: Final = "drain.plan"
 _RUNNING_PLAN_FILE: Final = "running.plan"
@@ -43,10 +44,13 @@ class Drain:
     Attributes:
         plan: what runs until its windows are out.
         keeps_input: whether the generation after it reads the same input.
+        emits: whether open windows are let out; else only the micro-batch in hand is finished,
+            since a table has it already.
     """
 
     plan: Plan
     keeps_input: bool
+    emits: bool = True
 
 
 def read_planned_position(checkpoint: Checkpoint) -> Offset | None:
@@ -65,7 +69,7 @@ def read_planned_position(checkpoint: Checkpoint) -> Offset | None:
 def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
     """Note that open windows are let out, and by which plan."""
     write_value(checkpoint.directory / _DRAIN_PLAN_FILE, drain.plan)
-    note = {"keeps_input": drain.keeps_input}
+    note = {"keeps_input": drain.keeps_input, "emits": drain.emits}
     checkpoint.write_record({**checkpoint.read_record(), "draining": note})
 
 
@@ -80,7 +84,7 @@ def read_drain(checkpoint: Checkpoint) -> Drain | None:
         return None
     path = checkpoint.directory / _DRAIN_PLAN_FILE
     try:
-        return Drain(read_value(path), note["keeps_input"])
+        return Drain(read_value(path), note["keeps_input"], note.get("emits", True))
     except (OSError, ValueError) as e:
         raise CheckpointError(
             f"a deploy was letting open windows out when it was broken off, and {path} cannot be "
@@ -120,6 +124,31 @@ def load_running(checkpoint: Checkpoint, log: LogLine = _discard_log) -> tuple[C
         log("WARN", text, {"file": str(path), "reason": str(e)})
         return None
     return (config, plan) if generation == checkpoint.spark.name else None
+
+
+def begin_discard(
+    checkpoint: Checkpoint,
+    plan: Plan | None,
+    fingerprint: Mapping[str, Any],
+    keeps_input: bool,
+    revision: str = "",
+) -> None:
+    """Drop open windows: begin a generation, or let the next start do it.
+
+    It does where a table has the micro-batch in hand, which must be finished before.
+
+    Args:
+        checkpoint: no query runs on it.
+        plan: what has run on it; None where that is not known.
+        fingerprint: of the plan that is to run.
+        keeps_input: whether it reads the same input.
+        revision: what the deploy is called.
+    """
+    if plan is not None and keeps_input and find_table_ahead(checkpoint, plan):
+        begin_drain(checkpoint, Drain(plan, keeps_input, emits=False))
+        return
+    begin_generation(checkpoint, fingerprint, keeps_input, revision)
+    delete_old_generations(checkpoint)
 
 
 def cancel_drain(checkpoint: Checkpoint) -> None:
@@ -248,9 +277,8 @@ def restore_record(checkpoint: Checkpoint, record: Mapping[str, Any]) -> None:
 
 def _revert_uncommitted_files(checkpoint: Checkpoint) -> None:
     """Cut files back to before a micro-batch that was not committed: it will be read again."""
-    spark = checkpoint.spark
-    planned, committed = newest_number(spark / "offsets"), newest_number(spark / "commits")
-    if planned is None or planned == committed:
+    planned = find_unfinished(checkpoint)
+    if planned is None:
         return
     for path in _journal_paths(checkpoint.directory):
         journal = FileJournal(path)

@@ -36,6 +36,7 @@ from streamer.spark.checkpoint.generations import (
     load_running,
     save_running,
 )
+from streamer.spark.checkpoint.unfinished_batch import check_finished
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import split_mark
 from streamer.window import StateStore
@@ -117,6 +118,7 @@ def rescale_checkpoint(
     """
     began = time.monotonic()
     before = current_shards(plan, checkpoint)
+    check_finished(checkpoint, plan, "change its shards")
     assert plan.window is not None
     former = checkpoint.spark
     draft = checkpoint.directory / _DRAFT_DIRECTORY

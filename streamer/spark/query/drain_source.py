@@ -1,4 +1,4 @@
-"""A source that ends where it stands, so that the windows that are open come out."""
+"""A source that stands still, or ends where it stands, so that open windows come out."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ class DrainLimit:
 
     Attributes:
         to_end: to the end of what has come in; else not a message further.
+        ends: whether the input ends there, so that open windows come out.
     """
 
     to_end: bool = False
+    ends: bool = True
 
     def apply_to(self, source: ReplayableSource) -> DrainSource:
         """Return the source that ends there."""
-        return DrainSource(source, self.to_end)
+        return DrainSource(source, self.to_end, self.ends)
 
 
 @dataclass(frozen=True)
@@ -41,19 +43,21 @@ class DrainSource:
     Attributes:
         source: the source; nothing more comes to it, or it does not matter.
         to_end: whether what it has is read first.
+        ends: whether nothing follows.
     """
 
     source: ReplayableSource
     to_end: bool
+    ends: bool = True
 
     def initial_offset(self) -> Offset:
         """Return the position at which a stream without a checkpoint starts."""
         return self.source.initial_offset()
 
     def latest_offset(self, start: Offset, now: int, limit: Limit) -> LatestOffset:
-        """Return the end of what is to be read, and that nothing follows."""
+        """Return the end of what is to be read, and whether nothing follows."""
         if not self.to_end:
-            return LatestOffset(start, 0, is_ended=True)
+            return LatestOffset(start, 0, is_ended=self.ends)
         source_end = self.source.latest_offset(start, now, limit)
         return source_end._replace(is_ended=not source_end.has_more)
 

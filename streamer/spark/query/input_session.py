@@ -21,6 +21,7 @@ from streamer.engine.report.stream_metrics import StreamMetrics
 from streamer.engine.report.window_history import WindowHistory
 from streamer.engine.report.window_questions import WindowQuestions
 from streamer.plan import Plan
+from streamer.plan.used_plugins import describe_plugin_changes
 from streamer.plan.uses_sync_response import gives_replies, is_answered
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.sdk.sync_response import PendingRequests
@@ -126,7 +127,13 @@ class InputSession:
         self._labels = EndpointLabels.of(plan).input
         if self._is_open:
             self._split(plan)
-        save: Callable[[Mapping[str, Any]], None] = partial(self._checkpoint.bind, plan.fingerprint)
+        plugins = dict(plan.plugins)
+        before = self._checkpoint.read_record().get("plugins", {})
+        for change in describe_plugin_changes(before, plugins):
+            self._log("INFO", f"A plugin has changed: {change}", {})
+        save: Callable[[Mapping[str, Any]], None] = partial(
+            self._checkpoint.bind, plan.fingerprint, plugins=plugins
+        )
         save(self.host.remembered)
         self.host.save = save
 

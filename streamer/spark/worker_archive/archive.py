@@ -160,11 +160,12 @@ def _clear_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _archive_digest(packages: Packages) -> str:
-    """Return what differs when the archive would: versions, and the program's own files."""
+    """Return what differs when the archive would: versions, and files of program and plugins."""
     digest = hashlib.sha256(json.dumps(_describe_archive(packages)).encode())
     digest.update(launcher_script(sys.version_info[:2]).encode())
     for name, place in packages.files.items():
-        if name.startswith("streamer/") and "__pycache__" not in name:
+        is_source = name.startswith("streamer/") or name in packages.plugin_files
+        if is_source and "__pycache__" not in name:
             stat = place.stat()
             digest.update(f"{name}:{stat.st_size}:{stat.st_mtime_ns}\n".encode())
     return digest.hexdigest()

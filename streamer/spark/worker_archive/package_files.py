@@ -8,10 +8,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 import streamer
+from streamer.components.plugin_index import find_plugin_distributions
 from streamer.core.errors import StreamerError
 from streamer.core.extras import DISTRIBUTION, EXTRAS, install_command
 
@@ -37,17 +39,20 @@ class Packages:
     Attributes:
         versions: of the distributions, by name.
         files: where each file lies here, by its path below the directory of all packages.
+        plugin_files: those of `files` that belong to plugins.
     """
 
     versions: dict[str, str]
     files: dict[str, Path]
+    plugin_files: frozenset[str] = frozenset()
 
 
 def find_packages(requirements: Iterable[str] = ()) -> Packages:
     """Find this program's files, and those of all that it requires.
 
     Of the program's own extras, what is installed here goes along: a worker may need whatever the
-    driver could use. Java does not: executors run in one.
+    driver could use. Java does not: executors run in one. Plugins go along with all that they
+    require.
 
     Args:
         requirements: further packages, as pip names them, with what they require.
@@ -57,15 +62,23 @@ def find_packages(requirements: Iterable[str] = ()) -> Packages:
     """
     versions: dict[str, str] = {}
     files: dict[str, Path] = {}
-    for distribution in _walk_requirements(requirements):
+    plugins = list(find_plugin_distributions())
+    for distribution in _walk_requirements(requirements, plugins):
         about = distribution.metadata  # parsed each time that it is asked for
         name = _normalise_name(about["Name"])
         versions[name] = about["Version"]
         if name != PROGRAM_DISTRIBUTION:
             files.update(_distribution_files(distribution))
+    plugin_files: dict[str, Path] = {}
+    for distribution in plugins:
+        plugin_files.update(_distribution_files(distribution))
+        plugin_files.update(_plugin_package_files(distribution))
+    files.update(plugin_files)
     # An editable install lists no files of the program.
     files.update(_program_files())
-    return Packages(dict(sorted(versions.items())), dict(sorted(files.items())))
+    return Packages(
+        dict(sorted(versions.items())), dict(sorted(files.items())), frozenset(plugin_files)
+    )
 
 
 class _NeededDistribution(NamedTuple):
@@ -84,13 +97,25 @@ class _NeededDistribution(NamedTuple):
     optional: bool
 
 
-def _walk_requirements(more: Iterable[str] = ()) -> Iterator[metadata.Distribution]:
-    """Return the program's distribution and all that it requires, by the extras asked for."""
+def _walk_requirements(
+    more: Iterable[str] = (), plugins: Iterable[metadata.Distribution] = ()
+) -> Iterator[metadata.Distribution]:
+    """Return the distributions of the program and of plugins, and all that these require.
+
+    Of the program's extras, those are left out that are not installed.
+
+    Args:
+        more: further requirements, as pip names them.
+        plugins: distributions that bring components.
+    """
     seen: set[tuple[str, str]] = set()
     yielded: set[str] = set()
     # What must be there comes first: nothing that is required is taken for optional.
     waiting = deque([_NeededDistribution(PROGRAM_DISTRIBUTION, "", "", False)])
     waiting += _read_requirements(more)
+    waiting += [
+        _NeededDistribution(_normalise_name(one.metadata["Name"]), "", "", False) for one in plugins
+    ]
     waiting += [
         _NeededDistribution(PROGRAM_DISTRIBUTION, extra, "", True)
         for extra in EXTRAS
@@ -161,6 +186,27 @@ def _distribution_files(distribution: metadata.Distribution) -> Iterator[tuple[s
             place = Path(str(file.locate()))
             if place.is_file():
                 yield path, place
+
+
+def _plugin_package_files(distribution: metadata.Distribution) -> Iterator[tuple[str, Path]]:
+    """Return the files of the packages that a plugin's entry points name, as Python finds them.
+
+    An editable install lists none of them.
+    """
+    tops = {point.module.partition(".")[0] for point in distribution.entry_points}
+    for top in sorted(tops):
+        spec = find_spec(top)
+        if spec is None:
+            continue
+        if spec.submodule_search_locations is None:
+            if spec.origin and spec.origin.endswith(".py"):
+                yield f"{top}.py", Path(spec.origin)
+            continue
+        for root in map(Path, spec.submodule_search_locations):
+            for place in sorted(root.rglob("*")):
+                path = PurePosixPath(top, *place.relative_to(root).parts).as_posix()
+                if place.is_file() and _is_included(path):
+                    yield path, place
 
 
 def _program_files() -> Iterator[tuple[str, Path]]:

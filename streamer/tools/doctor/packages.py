@@ -103,3 +103,14 @@ def check_extras(has: Callable[[str], bool] = is_installed) -> Iterator[Diagnosi
             yield Diagnosis(name, Severity.NONE, text, install_command(extra))
         else:
             yield Diagnosis(name, Severity.OK, ", ".join(packages))
+
+
+def check_plugins() -> Iterator[Diagnosis]:
+    """Check the components of other packages: each is imported."""
+    from streamer.components.plugins import list_plugin_problems, list_plugins
+
+    for plugin in list_plugins():
+        spec = plugin.spec
+        yield Diagnosis("plugins", Severity.OK, f"{spec.kind} {spec.name} from {spec.distribution}")
+    for text in list_plugin_problems():
+        yield Diagnosis("plugins", Severity.WARNING, text, "mend, upgrade or uninstall the package")

@@ -63,6 +63,35 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "shards by itself.",
         "Positions in DynamoDB are not taken over: the first start follows start_from_oldest.",
     ),
+    (Kind.INPUT, "aws_dynamodb_cdc"): (
+        "dynamodb_positions",
+        "The input aws_dynamodb_cdc has its positions in the checkpoint, not in DynamoDB, and "
+        "reads changes behind the snapshot, not beside it.",
+        "Positions in DynamoDB are not taken over: the first start follows start_from.",
+    ),
+    (Kind.INPUT, "sftp"): (
+        "sftp_positions",
+        "The input sftp has the files that were read in the checkpoint, and needs no cache; it "
+        "deletes a file when all of it is on the disk, Redpanda Connect when it is delivered.",
+        "Files that a cache of Redpanda Connect has are read again by the first start.",
+    ),
+    (Kind.INPUT, "amqp_0_9"): (
+        "amqp_acknowledgement",
+        "The input amqp_0_9 acknowledges messages when they are on the disk; Redpanda Connect "
+        "does when they are delivered.",
+        "Leave nack_reject_patterns empty: nothing is given back to the broker.",
+    ),
+    (Kind.OUTPUT, "amqp_0_9"): (
+        "amqp_message_id",
+        "The output amqp_0_9 gives each message a random id where message_id is not set, by which "
+        "it knows those that the broker sends back.",
+        "Set message_id where consumers use it.",
+    ),
+    (Kind.INPUT, "gcp_pubsub"): (
+        "pubsub_acknowledgement",
+        "The input gcp_pubsub acknowledges messages when they are on the disk; Redpanda Connect "
+        "does when they are delivered. Messages are pulled over JSON, not streamed.",
+    ),
     (Kind.INPUT, "aws_cloudwatch_logs"): (
         "cloudwatch_positions",
         "The input aws_cloudwatch_logs goes on behind what it has read; Redpanda Connect begins at "

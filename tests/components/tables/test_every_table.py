@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyarrow import parquet
+from pyiceberg.catalog import load_catalog
 
 from streamer.components.catalog import build_context
 from streamer.config import parse_config
@@ -44,6 +46,15 @@ def _sqlite(path: Path) -> None:
     connection.close()
 
 
+def _tables(directory: Path) -> None:
+    rows = pa.Table.from_pylist(ROWS)
+    write_deltalake(directory / "delta", rows.append_column("x", pa.array([1, 2])))
+    properties = {"uri": f"sqlite:///{directory}/catalog.db", "warehouse": f"{directory}/lake"}
+    catalog = load_catalog("default", type="sql", **properties)
+    catalog.create_namespace("demo")
+    catalog.create_table("demo.cities", rows.schema).append(rows)
+
+
 @pytest.fixture
 def answers() -> str:
     """Serve rows by the format that the path names; return the server's URL."""
@@ -74,7 +85,11 @@ def test_the_same_rows_are_found_wherever_they_are(tmp_path: Path, answers: str)
     (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, ROWS)) + "\n\n")
     parquet.write_table(pa.Table.from_pylist(ROWS), tmp_path / "c.parquet")
     _sqlite(tmp_path / "c.db")
+    catalog = f"url: 'sqlite:///{tmp_path}/catalog.db', warehouse: {tmp_path}/lake"
+    _tables(tmp_path)
     kinds = [
+        f"delta: {{path: {tmp_path}/delta, columns: [city, n], key: city}}",
+        f"iceberg: {{catalog: {{{catalog}}}, namespace: demo, table: cities, key: city}}",
         f"csv: {{path: {tmp_path}/c.csv, delimiter: ';', types: {{n: int}}, key: city}}",
         f"json_lines: {{path: {tmp_path}/c.jsonl, key: city}}",
         f"parquet: {{path: {tmp_path}/c.parquet, key: city}}",
@@ -172,3 +187,16 @@ def test_a_table_that_is_not_there_is_a_finding() -> None:
         parse_config(mapping + tables, env={})
     expected = "there is no table resource with the label 'citys'; did you mean cities?"
     assert expected in str(error.value)
+
+
+def test_another_version_of_a_table_is_another_sign(tmp_path: Path) -> None:
+    path = tmp_path / "delta"
+    loader = _loader(f"delta: {{path: {path}, where: [[n, '!=', null]], key: city}}")
+    with pytest.raises(TableError, match=f"the Delta table {path} is not there"):
+        loader.load(EX)
+    _tables(tmp_path)
+    before = loader.change_sign()
+    assert loader.load(EX).rows == 1
+    write_deltalake(path, pa.table({"city": ["Ulm"], "n": [3]}), mode="append", schema_mode="merge")
+    assert loader.change_sign() != before
+    assert loader.load(EX).rows == 2

@@ -8,6 +8,7 @@ import pytest
 
 from streamer.connectors.aws.client import AwsClient, make_session
 from streamer.connectors.aws.errors import AwsError, aws_errors
+from streamer.connectors.aws.fields import SESSION_FIELDS
 from streamer.core.permissions import NONE, NotPermittedError, limit_permissions
 from tests.servers.aws import KEY, REGION, SECRET, Aws
 
@@ -94,3 +95,10 @@ def test_a_value_that_cannot_be_sent_is_refused_for_its_content() -> None:
         client.run(lambda one: one.send_message(QueueUrl=7, MessageBody="x"))
     assert caught.value.is_content_refused and not caught.value.is_connection_lost
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "right"), [("\n", False), ("eu west", False), ("local", True)])
+def test_a_region_that_no_host_can_have_is_named(name: str, right: bool) -> None:
+    (region,) = (field for field in SESSION_FIELDS if field.name == "region")
+    assert region.check is not None
+    assert (region.check(name) is None) is right

@@ -70,6 +70,7 @@ class Broker:
         java_options: further options of the JVM.
         host: where it listens.
         before: what stands before its command, so that it runs elsewhere.
+        java: the program that runs it; None for the Java that Spark gets.
     """
 
     def __init__(
@@ -81,13 +82,14 @@ class Broker:
         java_options: Sequence[str] = (),
         host: str = "127.0.0.1",
         before: Sequence[str] = (),
+        java: Path | None = None,
     ) -> None:
         self.directory = directory
         self._settings = dict(settings or {})
         self._protocols = {"PLAINTEXT": "PLAINTEXT", **(listeners or {})}
         self._scram = scram
         self._java_options = java_options
-        self._host, self._before = host, before
+        self._host, self._before, self._program = host, before, java
         self._ports = {name: lasting_port() for name in (*self._protocols, "CONTROLLER")}
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -220,7 +222,7 @@ class Broker:
     def _java(
         self, program: str, *arguments: str, heap: Sequence[str] = ("-Xmx128m",)
     ) -> list[str]:
-        java = find_java(os.environ).home / "bin" / "java"
+        java = self._program or find_java(os.environ).home / "bin" / "java"
         options = [*_JAVA_OPTIONS[2:], *heap, *self._java_options]
         return [str(java), *options, "-cp", f"{broker_jars()}/*", program, *arguments]
 

@@ -14,6 +14,7 @@ import pytest
 from streamer.core.errors import StreamerError
 from streamer.spark.worker_archive import Packages, find_or_pack, find_packages, write_archive
 from streamer.spark.worker_archive.archive import launcher_script
+from tests.plugin_site import SHOUT, installed, write_package
 
 
 @pytest.fixture
@@ -132,6 +133,34 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     )
     with pytest.raises(StreamerError, match="streamer-that-is-not-there, is not installed here"):
         find_packages()
+
+
+def test_plugins_go_along_with_what_they_require(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    write_package(
+        site, "streamer-shout", {"shout_plugin": SHOUT}, {"processor.shout": "shout_plugin"}
+    )
+    about = site / "streamer_shout-1.0.0.dist-info"
+    with (about / "METADATA").open("a") as file:
+        file.write("Requires-Dist: pytest\n")
+    with installed(site):
+        found = find_packages()
+        assert found.versions["streamer-shout"] == "1.0.0" and "pytest" in found.versions
+        names = {"shout_plugin.py", f"{about.name}/entry_points.txt"}
+        assert names <= set(found.files) and names <= found.plugin_files
+        only = {name: found.files[name] for name in found.plugin_files}
+        small = Packages(found.versions, only, found.plugin_files)
+        monkeypatch.setattr(
+            "streamer.spark.worker_archive.archive.find_packages", lambda *given: small
+        )
+        first = find_or_pack(tmp_path)
+        (site / "shout_plugin.py").write_text(SHOUT + "# changed\n")
+        assert find_or_pack(tmp_path) != first
+        # Of an editable install the list has none of the modules.
+        (about / "RECORD").write_text(f"{about.name}/entry_points.txt,,\n")
+        assert names <= set(find_packages().files)
 
 
 def test_what_code_of_a_config_needs_goes_along() -> None:

@@ -64,6 +64,21 @@ class TestFindDifferences:
         given = SILENT.replace("generate: {mapping: root = 1}", text)
         assert list(subjects(tmp_path, given)) == [subject]
 
+    @pytest.mark.parametrize(
+        ("text", "subject"),
+        [
+            ("amqp_0_9: {urls: ['amqp://a'], queue: b}", "amqp_acknowledgement"),
+            ("gcp_pubsub: {project: a, subscription: b}", "pubsub_acknowledgement"),
+            ("aws_dynamodb_cdc: {tables: [a]}", "dynamodb_positions"),
+            ("sftp: {address: a, credentials: {password: b}, paths: [/c]}", "sftp_positions"),
+        ],
+    )
+    def test_inputs_with_positions_and_acknowledgements_of_their_own(
+        self, tmp_path: Path, text: str, subject: str
+    ) -> None:
+        given = SILENT.replace("generate: {mapping: root = 1}", text)
+        assert set(subjects(tmp_path, given)) == {"spool", subject}
+
     def test_a_period_ends_with_the_micro_batch(self, tmp_path: Path) -> None:
         output = "http_client: {url: http://a, batching: {%s}}"
         for given, found in (("period: 1s", ["batching_period"]), ("count: 9", [])):

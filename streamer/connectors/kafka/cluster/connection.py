@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from streamer import __version__
 from streamer.connectors.kafka.security.encryption import Encryption
+from streamer.connectors.kafka.security.kerberos import check_ticket
 from streamer.connectors.kafka.security.oauth_tokens import token_end
-from streamer.connectors.kafka.security.sasl import OAUTHBEARER, Sasl
+from streamer.connectors.kafka.security.sasl import GSSAPI, OAUTHBEARER, Sasl
 from streamer.core.durations import MILLISECOND
 
 _REQUEST_TIMEOUT_NS: Final = 10_000_000_000
@@ -67,11 +68,13 @@ class Connection:
         return (self.request_timeout or _REQUEST_TIMEOUT_NS) / 1e9
 
     def check_token(self) -> None:
-        """Check that a token can be had, where one comes from elsewhere.
+        """Check that a token or a ticket can be had, where one comes from elsewhere.
 
         Raises:
             StreamerError: it cannot.
         """
+        if self.sasl is not None and self.sasl.mechanism == GSSAPI:
+            check_ticket()
         if self.sasl is not None and self.sasl.tokens is not None:
             self.sasl.current_token()
 
@@ -137,6 +140,7 @@ class Connection:
             settings["sasl_mechanism"] = self.sasl.wire_mechanism
             settings["sasl_plain_username"] = self.sasl.user
             settings["sasl_plain_password"] = self.sasl.password
+            settings["sasl_kerberos_service_name"] = self.sasl.service
         if self.metadata_max_age is not None:
             settings["metadata_max_age_ms"] = _clamp_ms(self.metadata_max_age, _METADATA_AGE_MS)
         if self.idle_timeout is not None:
@@ -157,6 +161,8 @@ def _clamp_ms(ns: int, allowed: tuple[int, int]) -> int:
 
 def _librdkafka_sasl(sasl: Sasl) -> dict[str, Any]:
     settings: dict[str, Any] = {"sasl.mechanisms": sasl.wire_mechanism}
+    if sasl.wire_mechanism == GSSAPI:
+        return {**settings, "sasl.kerberos.service.name": sasl.service}
     if sasl.wire_mechanism != OAUTHBEARER:
         return {**settings, "sasl.username": sasl.user, "sasl.password": sasl.password}
 

@@ -13,11 +13,13 @@ from streamer.connectors.kafka.security.encryption import (
 )
 from streamer.connectors.kafka.security.sasl import (
     AWS_MSK_IAM,
+    GSSAPI,
     SASL,
     SASL_FIELD,
     SASL_LIST_FIELD,
     read_sasl,
     sasl_problems,
+    uses_kerberos,
     uses_msk,
 )
 from streamer.connectors.tls import TLS_FIELD
@@ -41,11 +43,18 @@ READER_PACKAGES: Final = (Package("kafka"),)
 PACKAGES: Final = (*READER_PACKAGES, Package("confluent_kafka"))
 """What inputs need, and what all others do: outputs, and those with a section `redpanda`."""
 
+_KERBEROS_PACKAGE: Final = Package(
+    "gssapi", SASL, is_needed_by=uses_kerberos, setting=f"sasl.mechanism: {GSSAPI}"
+)
 _MSK_PACKAGE: Final = Package(
     "boto3", SASL, is_needed_by=uses_msk, setting=f"sasl.mechanism: {AWS_MSK_IAM}"
 )
-SEED_READER_PACKAGES: Final = (*READER_PACKAGES, _MSK_PACKAGE)
-SEED_PACKAGES: Final = (*PACKAGES, _MSK_PACKAGE)
+ADDRESSED_READER_PACKAGES: Final = (*READER_PACKAGES, _KERBEROS_PACKAGE)
+ADDRESSED_PACKAGES: Final = (*PACKAGES, _KERBEROS_PACKAGE)
+"""The same of those that have `addresses`, and a field `sasl`."""
+
+SEED_READER_PACKAGES: Final = (*ADDRESSED_READER_PACKAGES, _MSK_PACKAGE)
+SEED_PACKAGES: Final = (*ADDRESSED_PACKAGES, _MSK_PACKAGE)
 """The same of those that have `seed_brokers`."""
 
 

@@ -19,6 +19,7 @@ from streamer.connectors.kafka.output.delivery_fields import (
 )
 from streamer.connectors.kafka.output.headers import select_headers
 from streamer.connectors.kafka.output.kafka_output import KafkaOutput
+from streamer.connectors.kafka.output.kerberos import writer_kerberos_problems
 from streamer.connectors.kafka.output.output_factory import OutputSettings, make_output
 from streamer.connectors.kafka.output.partitioning import MANUAL, MURMUR2
 from streamer.connectors.kafka.output.producer_fields import (
@@ -153,6 +154,7 @@ def record_fields(max_in_flight: int, *, traced: bool) -> tuple[Field, ...]:
 
 franz_problems: Final = join_checks(
     connection_problems,
+    writer_kerberos_problems,
     batching_problems,
     partition_problems,
     time_problems,

@@ -21,6 +21,7 @@ MECHANISM: Final = "mechanism"
 ACCESS_TOKEN: Final = "access_token"
 TOKEN_CACHE: Final = "token_cache"
 TOKEN_KEY: Final = "token_key"
+SERVICE: Final = "kerberos_service_name"
 AWS: Final = "aws"
 
 NONE: Final = "none"
@@ -28,12 +29,9 @@ PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 AWS_MSK_IAM: Final = "AWS_MSK_IAM"
+GSSAPI: Final = "GSSAPI"
 _MECHANISMS: Final = (NONE, PLAIN, OAUTHBEARER, *SCRAM)
 _UNAVAILABLE_MECHANISMS: Final = {
-    "GSSAPI": (
-        "is GSSAPI, for which the wheels of librdkafka are not built; use a user with "
-        "SCRAM-SHA-512, or client_certs of tls"
-    ),
     "REDPANDA_CLOUD_SERVICE_ACCOUNT": (
         "is REDPANDA_CLOUD_SERVICE_ACCOUNT, whose tokens there are only within Redpanda Cloud; use "
         "a user of the cluster with SCRAM-SHA-512"
@@ -42,6 +40,16 @@ _UNAVAILABLE_MECHANISMS: Final = {
 
 TokenSource = Callable[[], str]
 """Returns a token of OAUTHBEARER that is good now. It can be pickled."""
+
+_SERVICE_FIELD: Final = Field(
+    SERVICE,
+    "string",
+    "The name of the brokers' service in Kerberos, for GSSAPI: the part of their principal before "
+    "`/`. The ticket comes from the credential cache of the process, or from the keytab of "
+    "`KRB5_CLIENT_KTNAME`.",
+    default="kafka",
+    advanced=True,
+)
 
 SASL_FIELD: Final = Field(
     SASL,
@@ -54,8 +62,7 @@ SASL_FIELD: Final = Field(
             "string",
             "SASL mechanism; `none` or empty for no SASL.",
             default=NONE,
-            options=(*_MECHANISMS, "GSSAPI", ""),
-            check=_UNAVAILABLE_MECHANISMS.get,
+            options=(*_MECHANISMS, GSSAPI, ""),
         ),
         Field("user", "string", "The user.", default="", examples=("${USER}",)),
         Field(
@@ -75,6 +82,7 @@ SASL_FIELD: Final = Field(
             default="",
         ),
         Field(TOKEN_KEY, "string", "The key of the token in that cache.", default=""),
+        _SERVICE_FIELD,
     ),
 )
 """SASL of the components with `addresses`."""
@@ -91,7 +99,7 @@ SASL_LIST_FIELD: Final = Field(
             MECHANISM,
             "string",
             "SASL mechanism.",
-            options=(*_MECHANISMS, AWS_MSK_IAM, *_UNAVAILABLE_MECHANISMS),
+            options=(*_MECHANISMS, AWS_MSK_IAM, GSSAPI, *_UNAVAILABLE_MECHANISMS),
             check=_UNAVAILABLE_MECHANISMS.get,
         ),
         Field("username", "string", "The user.", default=""),
@@ -111,6 +119,7 @@ SASL_LIST_FIELD: Final = Field(
             advanced=True,
             children=SESSION_FIELDS,
         ),
+        _SERVICE_FIELD,
     ),
     examples=([{"mechanism": "SCRAM-SHA-512", "username": "foo", "password": "${PASSWORD}"}],),
 )
@@ -128,6 +137,7 @@ class Sasl:
         token: for OAUTHBEARER.
         extensions: what goes with the token.
         tokens: returns the token whenever a client connects, in place of `token`; None for none.
+        service: the name of the brokers' service, for GSSAPI.
     """
 
     mechanism: str
@@ -136,6 +146,7 @@ class Sasl:
     token: str = field(default="", repr=False)
     extensions: Mapping[str, str] = field(default_factory=dict)
     tokens: TokenSource | None = field(default=None, repr=False)
+    service: str = ""
 
     @property
     def wire_mechanism(self) -> str:
@@ -202,6 +213,12 @@ def uses_msk(sasl: Any) -> bool:
     return any(one[MECHANISM] == AWS_MSK_IAM for one in sasl or ())
 
 
+def uses_kerberos(sasl: Any) -> bool:
+    """Return whether a field `sasl` signs in by Kerberos."""
+    mechanisms = [sasl] if isinstance(sasl, ParsedFields) else sasl or ()
+    return any(one[MECHANISM] == GSSAPI for one in mechanisms)
+
+
 def _mechanism_problems(sasl: ParsedFields) -> Iterator[tuple[str, str]]:
     cached = bool(sasl[TOKEN_CACHE])
     if sasl[MECHANISM] == OAUTHBEARER and cached:
@@ -239,13 +256,14 @@ def read_sasl(parsed: ParsedFields, context: BuildContext | None = None) -> Sasl
         if value[MECHANISM] in ("", NONE):
             return None
         token, tokens = value[ACCESS_TOKEN], _read_cached_token(parsed, context)
-        return Sasl(value[MECHANISM], value["user"], value["password"], token, tokens=tokens)
+        who = value["user"], value["password"], token
+        return Sasl(value[MECHANISM], *who, tokens=tokens, service=value[SERVICE])
     for one in value:
         if one[MECHANISM] != NONE:
             extensions = dict(one["extensions"] or {})
             signer = MskToken(one[AWS]) if one[MECHANISM] == AWS_MSK_IAM else None
             who = one["username"], one["password"], one["token"]
-            return Sasl(one[MECHANISM], *who, extensions, signer)
+            return Sasl(one[MECHANISM], *who, extensions, signer, one[SERVICE])
     return None
 
 

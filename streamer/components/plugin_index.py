@@ -1,0 +1,169 @@
+"""Index of the components that other packages provide, by their entry points.
+
+A package names each of its components in the group `streamer.components`, as `KIND.NAME`:
+
+    [project.entry-points."streamer.components"]
+    "processor.shout" = "streamer_shout.shout"
+
+Nothing of a package is imported here. The files of entry points are searched for the group first,
+because the library that reads them takes longer to import than all files take to read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from streamer.components.component_names import COMPONENTS
+from streamer.sdk.spec import Kind
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
+
+GROUP: Final = ".".join(("streamer", "components"))
+"""The group of entry points; as one text it would look like an import of a module of ours."""
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+"""A component's name."""
+
+_HEAD: Final = f"[{GROUP}]".encode()
+_METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
+
+
+class PluginEntry(NamedTuple):
+    """An entry point that names a component.
+
+    Attributes:
+        kind: the component's kind.
+        name: its name.
+        distribution: the package that has it, and its version: `streamer-shout 1.2.0`.
+        point: the entry point.
+    """
+
+    kind: Kind
+    name: str
+    distribution: str
+    point: EntryPoint
+
+
+class PluginIndex(NamedTuple):
+    """The components of other packages.
+
+    Attributes:
+        entries: those that may be loaded.
+        problems: the reasons why some are left out, in whole sentences.
+        left_out: the same by component, where one is meant.
+    """
+
+    entries: Mapping[tuple[Kind, str], PluginEntry]
+    problems: tuple[str, ...]
+    left_out: Mapping[tuple[Kind, str], str]
+
+
+@cache
+def read_plugin_index() -> PluginIndex:
+    """Return the components that installed packages provide; read once in a process."""
+    by_name: dict[tuple[Kind, str], list[PluginEntry]] = {}
+    problems: list[str] = []
+    left_out: dict[tuple[Kind, str], str] = {}
+    for distribution in find_plugin_distributions():
+        source = f"{distribution.metadata['Name']} {distribution.version}"
+        for point in distribution.entry_points:
+            if point.group != GROUP:
+                continue
+            entry = _parse_entry(point, source)
+            if entry is None:
+                problems.append(
+                    f"{point.name!r} of the package {source} is left out: its entry point has no "
+                    "name such as processor.shout, with the kind and the component's own name"
+                )
+                continue
+            by_name.setdefault((entry.kind, entry.name), []).append(entry)
+    for key, entries in list(by_name.items()):
+        if reason := _find_name_problem(entries):
+            problems.append(reason)
+            del by_name[key]
+            if entries[0].name not in COMPONENTS[entries[0].kind]:
+                left_out[key] = reason
+    return PluginIndex({key: one[0] for key, one in by_name.items()}, tuple(problems), left_out)
+
+
+def find_plugin_distributions() -> Iterator[Distribution]:
+    """Return the installed packages that have entry points of the group; each once."""
+    seen: set[str] = set()
+    for place in sys.path:
+        for distribution, name in _find_in_place(place or "."):
+            if name not in seen:
+                seen.add(name)
+                yield distribution
+
+
+def _parse_entry(point: EntryPoint, source: str) -> PluginEntry | None:
+    kind, _, name = point.name.partition(".")
+    if kind not in list(Kind) or not NAME.fullmatch(name):
+        return None
+    return PluginEntry(Kind(kind), name, source, point)
+
+
+def _find_name_problem(entries: list[PluginEntry]) -> str:
+    """Return the reason why a name is left out; "" for none."""
+    first = entries[0]
+    sources = sorted(entry.distribution for entry in entries)
+    of = f"{first.kind} {first.name!r} of the package {sources[0]}"
+    if first.name in COMPONENTS[first.kind]:
+        of = f"{first.kind} {first.name!r} of {' and '.join(sources)}"
+        return f"{of} is left out: streamer has a component of that name itself, which stays"
+    if len(entries) > 1:
+        of = f"{first.kind} {first.name!r}"
+        return (
+            f"{of} is left out: {' and '.join(sources)} both provide it, and neither has "
+            "precedence; uninstall all but one"
+        )
+    return ""
+
+
+def _find_in_place(place: str) -> Iterator[tuple[Distribution, str]]:
+    """Return the packages of one entry of Python's path that have the group, and their names."""
+    try:
+        names = sorted(os.listdir(place))
+    except NotADirectoryError:
+        if place.endswith((".zip", ".whl", ".egg")):
+            yield from _find_in_archive(place)
+        return
+    except OSError:
+        return
+    for name in names:
+        if not name.endswith(_METADATA_SUFFIXES) or not _has_group(place, name):
+            continue
+        # Imported here: nobody needs it without a plugin.
+        from importlib.metadata import PathDistribution
+
+        yield PathDistribution(Path(place, name)), _normalise_name(name)
+
+
+def _has_group(place: str, name: str) -> bool:
+    try:
+        with open(os.path.join(place, name, "entry_points.txt"), "rb") as file:
+            return _HEAD in file.read().replace(b" ", b"")
+    except OSError:
+        return False
+
+
+def _find_in_archive(place: str) -> Iterator[tuple[Distribution, str]]:
+    from importlib.metadata import distributions
+
+    for distribution in distributions(path=[place]):
+        if any(point.group == GROUP for point in distribution.entry_points):
+            yield distribution, _normalise_name(distribution.metadata["Name"].replace("-", "_"))
+
+
+def _normalise_name(name: str) -> str:
+    """Return the name of a package from that of its directory, as all spellings of it have it."""
+    for suffix in _METADATA_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return re.sub(r"[-_.]+", "_", name.partition("-")[0]).lower()

@@ -1,0 +1,1 @@
+"""Servers of SFTP: connections, and files on them."""

@@ -1,0 +1,48 @@
+"""Plugins that a config uses, and the versions of their packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from streamer.components import catalog
+from streamer.config import Config
+from streamer.sdk.spec import ParsedComponent
+from streamer.sdk.spec.children import child_components
+
+
+def list_used_plugins(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return the plugins of a config: each as `processor shout`, with its package and version."""
+    roots = (*config.components, config.output, *config.resources.values())
+    used: dict[str, str] = {}
+    for component in _walk(roots, set()):
+        spec = catalog.find_spec(component.kind, component.name)
+        if spec is not None and spec.distribution:
+            used[f"{spec.kind} {spec.name}"] = spec.distribution
+    return tuple(sorted(used.items()))
+
+
+def describe_plugin_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return what differs between the plugins of two runs of a stream, in words.
+
+    Args:
+        before: the packages and versions of the earlier run, by component.
+        now: those of this run.
+
+    Example:
+        >>> describe_plugin_changes({"processor shout": "a 1.0"}, {"processor shout": "a 1.1"})
+        ['processor shout comes from a 1.1, and came from a 1.0']
+    """
+    return [
+        f"{component} comes from {now[component]}, and came from {source}"
+        for component, source in sorted(before.items())
+        if component in now and now[component] != source
+    ]
+
+
+def _walk(components: Iterable[ParsedComponent], seen: set[int]) -> Iterator[ParsedComponent]:
+    for component in components:
+        if id(component) in seen:
+            continue
+        seen.add(id(component))
+        yield component
+        yield from _walk((*component.processors, *child_components(component)), seen)

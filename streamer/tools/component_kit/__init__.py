@@ -1,0 +1,1 @@
+"""Kit for tests of components: they run on a scripted clock, without Spark."""

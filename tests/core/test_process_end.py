@@ -1,0 +1,51 @@
+"""Work at the end of a process: of a program, of a worker that leaves, and of one left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import os, sys, time
+from streamer.core.process_end import mark_worker_process, run_at_process_end
+
+path, how = sys.argv[1:]
+
+def begin():
+    run_at_process_end(lambda: open(path, "a").write("done\\n"))
+
+if how == "program":
+    begin()
+elif os.fork() == 0:
+    mark_worker_process()
+    begin()
+    if how == "leaves":
+        os._exit(0)
+    if how == "forks":
+        if os.fork() == 0:
+            os._exit(0)
+        time.sleep(1)
+        os._exit(0)
+    time.sleep(60)
+else:
+    time.sleep(1)
+    if how == "killed":
+        os.kill(0, 1)  # SIGHUP, for the whole group
+"""
+
+
+@pytest.mark.parametrize("how", ["program", "leaves", "alone", "forks", "killed"])
+def test_work_is_done_once_however_a_process_ends(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(path), how], timeout=60, start_new_session=True
+    )
+    deadline = time.monotonic() + 30
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    assert path.read_text() == "done\n"

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from streamer.core.disk import sync_data, sync_directory
+
 _JOURNAL_NAME: Final = "files.jsonl"
 
 
@@ -81,7 +83,7 @@ class FileJournal:
             journal.truncate()
             journal.write(line)
             journal.flush()
-            os.fsync(journal.fileno())
+            sync_data(journal.fileno())
         if not self._places:
             _sync_directory(self._path.parent)
         self._places.append(self._end)
@@ -98,6 +100,6 @@ class FileJournal:
 def _sync_directory(directory: Path) -> None:
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(handle)
+        sync_directory(handle)
     finally:
         os.close(handle)

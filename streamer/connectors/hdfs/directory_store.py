@@ -170,7 +170,8 @@ class _Body:
 
 
 def _name_of(found: Any) -> str:
-    return posixpath.basename(found.path)
+    name: str = posixpath.basename(found.path)
+        return name
 
 
 def _as_listed(found: Any) -> ListedObject:

@@ -171,7 +171,7 @@ class _Body:
 
 def _name_of(found: Any) -> str:
     name: str = posixpath.basename(found.path)
-        return name
+    return name
 
 
 def _as_listed(found: Any) -> ListedObject:

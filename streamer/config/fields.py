@@ -377,8 +377,7 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
 
 
 def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) -> int | None:
-    # Go's parser, and so Benthos, refuses an empty one, where nothing stands for no duration.
-    if not text and (field.optional or field.default in (None, "", REQUIRED)):
+    if not text:
         return None
     try:
         return parse_duration(text)

@@ -113,7 +113,6 @@ REFUSED_COMPONENTS: Final[dict[tuple[Kind, str], str]] = {
 """Components that make no sense on Spark: why, and what to use instead."""
 
 
-_BUCKETS: Final = ("azure_blob_storage", "gcp_cloud_storage")
 _QUEUES: Final = (
     "azure_queue_storage",
     *("beanstalkd", "nats_stream", "nsq", "pulsar"),
@@ -136,10 +135,6 @@ REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
     (Kind.OUTPUT, "snowflake_put"): (
         "write files, and let Snowflake load them from a stage; it cannot be tested without an "
         "account"
-    ),
-    **dict.fromkeys(
-        ((Kind.INPUT, name) for name in _BUCKETS),
-        "let another program download the objects, and read them by file",
     ),
     **dict.fromkeys(
         ((kind, name) for kind in (Kind.INPUT, Kind.OUTPUT) for name in _QUEUES),

@@ -151,6 +151,9 @@ def test_a_command_that_is_to_fail_says_what_the_page_says(
 def test_a_config_has_no_findings(block: Block, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(block.text)
+    for beside in ALL:
+        if beside.page == block.page and beside.info.startswith("python file"):
+            (tmp_path / beside.name).write_text(beside.text)
     assert [str(lint) for lint in lint_config(path)] == []
 
 
@@ -174,7 +177,14 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 
 def test_blocks_are_of_a_known_kind() -> None:
     shells = {"sh", "sh run", "sh shows", "sh fails", "sh spark", "sh kafka", "sh service"}
-    walks = {"sh lakehouse", "python lakehouse", "sh results", "python results", "sh plugin"}
+    walks = {
+        "sh lakehouse",
+        "python lakehouse",
+        "sh results",
+        "python results",
+        "sh plugin",
+        "sh python",
+    }
     shown = {"java", "python", "sql"} | walks
     known = {"", *shells, *shown, "json", "text", "yaml"}
     kinds = {block.info for block in ALL if not block.name}

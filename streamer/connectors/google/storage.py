@@ -139,6 +139,20 @@ class StorageClient(GoogleClient):
         self.raise_refusal(answer)
         return self.read_document(answer)  # type: ignore[no-any-return]
 
+    def list_objects(self, bucket: str, query: str) -> dict[str, Any]:
+        """Return a page of objects, as the API answers.
+
+        Args:
+            bucket: the bucket.
+            query: of the URL.
+
+        Raises:
+            StreamerError: it fails.
+        """
+        answer = self.exchange("GET", f"{_bucket_path(bucket)}/o?{query}")
+        self.raise_refusal(answer)
+        return self.read_document(answer)  # type: ignore[no-any-return]
+
     def delete(self, bucket: str, name: str) -> None:
         """Delete an object; one that is not there is deleted.
 

@@ -215,8 +215,8 @@ class HdfsClient:
             self._client = None
 
 
-def shared_client(parsed: ParsedFields, context: BuildContext) -> HdfsClient:
-    """Return the client of a component, which lasts as long as its worker.
+def make_client(parsed: ParsedFields) -> HdfsClient:
+    """Return a client by the fields of a component.
 
     Raises:
         NotPermittedError: the config may not use the identity of this machine.
@@ -226,9 +226,13 @@ def shared_client(parsed: ParsedFields, context: BuildContext) -> HdfsClient:
             "the user of this machine is out of reach for configs that come by API; set user, or "
             "start the service with --allow-local"
         )
-    return context.worker_resource(
-        "hdfs", lambda: HdfsClient(parsed[HOSTS], parsed[USER], parsed.permissions)
-    )
+    return HdfsClient(parsed[HOSTS], parsed[USER], parsed.permissions)
+
+
+def shared_client(parsed: ParsedFields, context: BuildContext) -> HdfsClient:
+    """Return the client of a component, which lasts as long as its worker; see `make_client`."""
+    client = make_client(parsed)
+    return context.worker_resource("hdfs", lambda: client)
 
 
 def _address_of(hosts: Sequence[str]) -> tuple[str, dict[str, str]]:

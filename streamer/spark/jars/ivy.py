@@ -13,11 +13,14 @@ import os
 import re
 import select
 import shlex
+import ssl
 import subprocess
 import tempfile
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
@@ -116,12 +119,35 @@ def _command_line(
             "-Dsun.net.client.defaultConnectTimeout=15000",
             "-Dsun.net.client.defaultReadTimeout=60000",
         ),
+        *_trust_options(place),
         *(option for option in options if option.startswith(_NETWORK_OPTION_PREFIXES)),
         f"-Divy.default.ivy.user.dir={place / 'home'}",
         *("-cp", str(ivy), "org.apache.ivy.Main"),
         *("-settings", settings, "-cache", str(place / "cache"), "-ivy", str(place / "ivy.xml")),
         *("-confs", "default", "-retrieve", f"{place}/jars/[artifact]-[revision].[ext]"),
     ]
+
+
+def _trust_options(place: Path) -> list[str]:
+    """Return the options by which Java trusts the authorities that the rest of the program does.
+
+    Java has a list of its own, which lacks the authority of a company's proxy.
+    """
+    from cryptography.hazmat.primitives.serialization import NoEncryption, pkcs12
+    from cryptography.x509 import load_der_x509_certificate
+
+    certificates = []
+    for number, data in enumerate(ssl.create_default_context().get_ca_certs(binary_form=True)):
+        # Old authorities break rules of today, and cryptography warns of them or refuses them.
+        with suppress(ValueError), warnings.catch_warnings(action="ignore"):
+            one = load_der_x509_certificate(data)
+            certificates.append(pkcs12.PKCS12Certificate(one, str(number).encode()))
+    if not certificates:
+        return []
+    store = place / "trusted.p12"
+    store.write_bytes(pkcs12.serialize_java_truststore(certificates, NoEncryption()))
+    prefix = "-Djavax.net.ssl.trustStore"
+    return [f"{prefix}={store}", f"{prefix}Type=PKCS12"]
 
 
 def _module_xml(modules: Sequence[Module]) -> str:

@@ -32,6 +32,7 @@ NOTHING = ("Has no effect", "Taken for compatibility")
 # Where Connect has them under these names in other versions, or as deprecated fields.
 ELSEWHERE = {"start_from_oldest", "regexp_topics", "regexp_topics_include", "regexp_topics_exclude"}
 OURS = {"max_messages_per_trigger", "min_partitions", "fail_on_data_loss"}
+OURS |= {"sasl.kerberos_service_name"}
 
 PEM = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----"
 
@@ -99,6 +100,7 @@ TRIED: dict[str, Any] = {
     "sasl.access_token": "t",
     "sasl.token_cache": "tokens",
     "sasl.token_key": "k",
+    "sasl.kerberos_service_name": "brokers",
 }
 TRIED = TRIED | {f"unordered_processing.{k}": v for k, v in TRIED.items() if k[:9] == "batching."}
 
@@ -118,6 +120,7 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "sasl.access_token": {"sasl": {**OAUTH, "access_token": "s"}},
     "sasl.token_cache": {"sasl": {**OAUTH, "access_token": "s"}},
     "sasl.token_key": {"sasl": {**OAUTH, "token_cache": "tokens", "token_key": "l"}},
+    "sasl.kerberos_service_name": {"sasl": {"mechanism": "GSSAPI"}},
     "regexp_topics_include": {"topics": None},
     "regexp_topics_exclude": {"topics": ["t"], "regexp_topics": True},
     "unordered_processing.enabled": {"unordered_processing": {"checkpoint_limit": 7}},

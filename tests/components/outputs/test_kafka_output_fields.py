@@ -29,6 +29,7 @@ NOTHING = ("Has no effect", "Must be left")
 
 # Connect documents `timestamp` as deprecated, so that its list leaves it out.
 OURS = {"timestamp", "transactional", "transaction_timeout", "dedupe_headers"}
+OURS |= {"sasl.kerberos_service_name"}
 # What Connect's list has as an example stands for no default.
 EXAMPLES = {"inject_tracing_map", "partition", "timestamp_ms", "target_version"}
 
@@ -103,6 +104,7 @@ TRIED: Mapping[str, Any] = {
     "sasl.access_token": "t",
     "sasl.token_cache": "tokens",
     "sasl.token_key": "k",
+    "sasl.kerberos_service_name": "brokers",
 }
 """A value of each field that is not the default; None for the other of a bool's."""
 
@@ -121,6 +123,7 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "sasl.password": {"sasl": PLAIN},
     "sasl.access_token": {"sasl": {**OAUTH, "access_token": "s"}},
     "sasl.token_cache": {"sasl": {**OAUTH, "access_token": "s"}},
+    "sasl.kerberos_service_name": {"sasl": {**PLAIN}},
     "sasl.token_key": {"sasl": {**OAUTH, "token_cache": "tokens", "token_key": "l"}},
     "partition": {"partitioner": "manual", "partition": "2"},
     "custom_topic_creation.partitions": {"custom_topic_creation": {"enabled": True}},

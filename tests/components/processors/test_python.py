@@ -254,7 +254,7 @@ HANGS = {
     "a sleep": "import time; time.sleep(60)",
     "a lock": "import threading; a = threading.Lock(); a.acquire(); a.acquire()",
     "a socket": "import socket; a, b = socket.socketpair(); a.recv(1)",
-    "a generator": "while True: yield {}",
+    "a generator": "import time\n        while not time.sleep(0.001): yield {}",
 }
 
 

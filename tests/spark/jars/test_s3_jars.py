@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
+import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import partial
 from hashlib import sha1, sha256
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +26,7 @@ from streamer.spark.jars.jar_directories import user_jar_directory
 from streamer.spark.jars.s3_jars import S3_JARS, s3_settings
 from streamer.spark.jars.spark_settings import stream_spark_settings
 from tests.servers import free_port
+from tests.servers.kafka.certificates import Authority
 
 ROOT = Path(__file__).parents[3]
 FILES = [f"{name}-{version}.jar" for name, (_, version) in S3_JARS.items()]
@@ -198,3 +204,32 @@ def test_a_repository_that_is_not_there_or_never_answers_is_named(tmp_path: Path
     with pytest.raises(FetchError, match="not done after 0.01 seconds"):
         fetch_jars([STREAMS], tmp_path / "jars", conf, os.environ, _silent, timeout=0.01)
     assert not list((tmp_path / "jars").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_repositories_are_trusted_as_the_rest_of_the_program_trusts_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_trusted: bool
+) -> None:
+    place = tmp_path / "org/reactivestreams/reactive-streams/1.0.4"
+    jar = _fill(place, "reactive-streams-1.0.4.jar") / "reactive-streams-1.0.4.jar"
+    jar.with_name(f"{jar.name}.sha1").write_text(sha1(jar.read_bytes()).hexdigest())
+    authority = Authority(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.sign("repository"))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *line: None)
+    trusted = authority if is_trusted else Authority(tmp_path, "another")
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted.file))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+    monkeypatch.setenv("HOME", str(tmp_path))  # which may have a repository of its own
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        conf = {"spark.jars.repositories": f"https://127.0.0.1:{server.server_port}/"}
+        nowhere = f"http://127.0.0.1:{free_port()}/"
+        environ = {**os.environ, "DEFAULT_ARTIFACT_REPOSITORY": nowhere}
+        with nullcontext() if is_trusted else pytest.raises(FetchError, match="."):
+            fetch_jars([STREAMS], tmp_path / "jars", conf, environ, _silent)
+        server.shutdown()
+    assert (tmp_path / "jars" / jar.name).exists() is is_trusted

@@ -71,6 +71,7 @@ SPEC: Final = Spec(
             "      enabled: true\n",
         ),
     ),
+    begin={"storage_account": "example", "container": "messages"},
     categories=("Services", "Azure"),
     runs="worker",
     delivery="exactly once: read again from the same offsets",

@@ -73,9 +73,9 @@ class BlobStore:
                     .list_blobs(name_starts_with=prefix or None, results_per_page=limit)
                     .by_page(continuation_token=marker or None)
                 )
-                found = [_as_listed(one) for one in next(pages, ())]
+                entry = [_as_listed(one) for one in next(pages, ())]
                 marker = pages.continuation_token or ""
-            objects = [one for one in found if not is_passing or one.key.encode() > last]
+            objects = [one for one in entry if not is_passing or one.key.encode() > last]
             if objects and marker:
                 self._keep_marker(prefix, objects[-1].key, marker)
             if objects or not marker:
@@ -215,10 +215,10 @@ def _as_store_error(error: StreamerError, text: str) -> StoreError:
     return StoreError(text)
 
 
-def _as_listed(found: Any) -> ListedObject:
+def _as_listed(entry: Any) -> ListedObject:
     # A listing has the tag of a version without the quotation marks of headers.
-    version = str(found.etag).strip('"')
-    return ListedObject(found.name, int(found.size), version, _to_ns(found.last_modified))
+    version = str(entry.etag).strip('"')
+    return ListedObject(entry.name, int(entry.size), version, _to_ns(entry.last_modified))
 
 
 def _to_ns(moment: Any) -> int:

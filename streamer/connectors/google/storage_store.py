@@ -48,7 +48,7 @@ def deferred_storage(parsed: ParsedFields, context: BuildContext) -> Callable[[]
 
 
 class _ClientContext:
-    """What a client needs of a build context."""
+    """The part of a build context that a client needs."""
 
     def __init__(self, component: ParsedComponent) -> None:
         self.component = component
@@ -104,17 +104,17 @@ class CloudStorageStore:
     ) -> OpenObject:
         """Begin to read an object; see `ObjectStore`."""
         with self._store_errors(f"read {key!r}"):
-            found = self._client().find(self._bucket, key)
-        if found is None:
+            entry = self._client().find(self._bucket, key)
+        if entry is None:
             raise ObjectMissingError(f"there is no object {key!r} in {self.place}")
-        listed = _as_listed(found)
+        listed = _as_listed(entry)
         self._check_version(key, version, listed.version)
         end = listed.size if end is None else min(end, listed.size)
         stream = _RangeStream(self, listed, start, end)
-        return OpenObject(self._make_info(listed, found), stream)
+        return OpenObject(self._make_info(listed, entry), stream)
 
-    def _check_version(self, key: str, version: str, found: str) -> None:
-        if version and found != version:
+    def _check_version(self, key: str, version: str, entry: str) -> None:
+        if version and entry != version:
             raise ObjectReplacedError(f"{key!r} of {self.place} was replaced")
 
     def read_range(self, listed: ListedObject, start: int, end: int) -> bytes:
@@ -136,23 +136,23 @@ class CloudStorageStore:
         self._check_version(listed.key, listed.version, version)
         return answer.body
 
-    def _make_info(self, listed: ListedObject, found: Mapping[str, Any]) -> ObjectInfo:
-        metadata: dict[str, Any] = dict(found.get("metadata") or {})
+    def _make_info(self, listed: ListedObject, entry: Mapping[str, Any]) -> ObjectInfo:
+        metadata: dict[str, Any] = dict(entry.get("metadata") or {})
         metadata |= {
             "gcs_key": listed.key,
             "gcs_bucket": self._bucket,
             "gcs_last_modified": format_rfc3339(listed.modified // SECOND * SECOND),
             "gcs_last_modified_unix": listed.modified // SECOND,
-            "gcs_content_type": found.get("contentType", ""),
-            "gcs_content_encoding": found.get("contentEncoding", ""),
+            "gcs_content_type": entry.get("contentType", ""),
+            "gcs_content_encoding": entry.get("contentEncoding", ""),
         }
         return ObjectInfo(listed.key, listed.size, listed.version, metadata)
 
     def head(self, key: str) -> ListedObject | None:
         """Return an object as it is now; see `ObjectStore`."""
         with self._store_errors(f"look at {key!r}"):
-            found = self._client().find(self._bucket, key)
-        return None if found is None else _as_listed(found)
+            entry = self._client().find(self._bucket, key)
+        return None if entry is None else _as_listed(entry)
 
     def delete(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Delete objects; see `ObjectStore`."""
@@ -214,6 +214,6 @@ class _RangeStream:
         self._next = self._end
 
 
-def _as_listed(found: Mapping[str, Any]) -> ListedObject:
-    modified = parse_event_time(found["updated"])
-    return ListedObject(found["name"], int(found.get("size", 0)), found["generation"], modified)
+def _as_listed(entry: Mapping[str, Any]) -> ListedObject:
+    modified = parse_event_time(entry["updated"])
+    return ListedObject(entry["name"], int(entry.get("size", 0)), entry["generation"], modified)

@@ -81,8 +81,8 @@ class HdfsStore:
         """Begin to read a file; see `ObjectStore`."""
         path = posixpath.join(self._directory, key)
         with self._store_errors(f"read {path!r}"):
-            found = self._client.run(lambda client: client.get_file_info(path))
-            listed = _as_listed(found)
+            entry = self._client.run(lambda client: client.get_file_info(path))
+            listed = _as_listed(entry)
             if version and listed.version != version:
                 raise ObjectReplacedError(f"{path!r} of {self.place} was replaced")
             file = self._client.run(lambda client: client.read(path))
@@ -169,13 +169,13 @@ class _Body:
         self._end = self._next
 
 
-def _name_of(found: Any) -> str:
-    name: str = posixpath.basename(found.path)
+def _name_of(entry: Any) -> str:
+    name: str = posixpath.basename(entry.path)
     return name
 
 
-def _as_listed(found: Any) -> ListedObject:
+def _as_listed(entry: Any) -> ListedObject:
     """Return a file; it has no version in HDFS but its time and its size."""
-    version = f"{found.modification_time}-{found.length}"
-    modified = int(found.modification_time) * MILLISECOND
-    return ListedObject(_name_of(found), int(found.length), version, modified)
+    version = f"{entry.modification_time}-{entry.length}"
+    modified = int(entry.modification_time) * MILLISECOND
+    return ListedObject(_name_of(entry), int(entry.length), version, modified)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator
+from typing import Any, Final
 
+from streamer.connectors.aws.cache_requests import RETRIES_FIELD, CacheRequests
 from streamer.connectors.aws.client import AwsClient, shared_client
-from streamer.connectors.aws.errors import AwsError
 from streamer.connectors.aws.fields import (
     PACKAGES,
     SESSION_FIELDS,
@@ -15,8 +15,7 @@ from streamer.connectors.aws.fields import (
 )
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
-from streamer.sdk.backoff import pause_fields, read_pauses
-from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
+from streamer.sdk.cache import KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.spec import (
     Access,
     BuildContext,
@@ -28,15 +27,12 @@ from streamer.sdk.spec import (
     duration_field,
 )
 
-T = TypeVar("T")
-
 TABLE: Final = "table"
 HASH_KEY: Final = "hash_key"
 DATA_KEY: Final = "data_key"
 CONSISTENT_READ: Final = "consistent_read"
 DEFAULT_TTL: Final = "default_ttl"
 TTL_KEY: Final = "ttl_key"
-RETRIES: Final = "retries"
 
 _EXISTS: Final = "ConditionalCheckFailedException"
 
@@ -82,13 +78,7 @@ SPEC: Final = Spec(
             advanced=True,
             access=Access.NONE,
         ),
-        Field(
-            RETRIES,
-            "object",
-            "Retries of a failed request; the pauses grow by half each time.",
-            advanced=True,
-            children=pause_fields("1s", "5s", "30s"),
-        ),
+        RETRIES_FIELD,
         *SESSION_FIELDS,
     ),
     check=_problems,
@@ -120,15 +110,14 @@ class DynamoDbCache:
     def __init__(self, parsed: ParsedFields, client: AwsClient) -> None:
         """Take the fields, and the client."""
         self._parsed = parsed
-        self._client = client
         self._table = parsed[TABLE]
         self._hash_key = parsed[HASH_KEY]
         self._data_key = parsed[DATA_KEY]
-        self._backoff = read_pauses(parsed[RETRIES])
+        self._requests = CacheRequests(parsed, client, {_EXISTS: KeyAlreadyExistsError})
 
     def get(self, key: str, ex: Execution) -> bytes:
         """Return the value of a key."""
-        answer = self._request(
+        answer = self._requests.run(
             lambda client: client.get_item(
                 TableName=self._table,
                 Key=self._key(key),
@@ -144,12 +133,12 @@ class DynamoDbCache:
     def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value."""
         item = self._make_item(key, value, ttl, ex)
-        self._request(lambda client: client.put_item(TableName=self._table, Item=item), ex)
+        self._requests.run(lambda client: client.put_item(TableName=self._table, Item=item), ex)
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value under a key that has none."""
         item = self._make_item(key, value, ttl, ex)
-        self._request(
+        self._requests.run(
             lambda client: client.put_item(
                 TableName=self._table,
                 Item=item,
@@ -161,7 +150,7 @@ class DynamoDbCache:
 
     def delete(self, key: str, ex: Execution) -> None:
         """Forget a key."""
-        self._request(
+        self._requests.run(
             lambda client: client.delete_item(TableName=self._table, Key=self._key(key)), ex
         )
 
@@ -174,19 +163,6 @@ class DynamoDbCache:
         if lasts is not None and self._parsed[TTL_KEY]:
             item[self._parsed[TTL_KEY]] = {"N": str((ex.now() + lasts) // SECOND)}
         return item
-
-    def _request(self, request: Callable[[Any], T], ex: Execution) -> T:
-        pauses = self._backoff.pauses(ex.elapsed)
-        while True:
-            try:
-                return self._client.run(request)
-            except AwsError as error:
-                if error.code == _EXISTS:
-                    raise KeyAlreadyExistsError from None
-                pause = None if error.is_content_refused else next(pauses, None)
-                if pause is None:
-                    raise CacheError(str(error)) from None
-                ex.sleep(pause)
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> DynamoDbCache:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+from streamer.connectors.aws.cache_requests import RETRIES_FIELD, CacheRequests
 from streamer.connectors.aws.client import AwsClient, shared_client
-from streamer.connectors.aws.errors import AwsError
 from streamer.connectors.aws.fields import PACKAGES, SESSION_FIELDS, TESTED, session_problems
 from streamer.connectors.aws.s3_store import BUCKET, FORCE_PATH_STYLE_FIELD, s3_options
 from streamer.core.execution import Execution
-from streamer.sdk.backoff import pause_fields, read_pauses
-from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
+from streamer.sdk.cache import KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.spec import (
     Access,
     BuildContext,
@@ -22,13 +20,12 @@ from streamer.sdk.spec import (
     Spec,
 )
 
-T = TypeVar("T")
-
 CONTENT_TYPE: Final = "content_type"
-RETRIES: Final = "retries"
 
-_MISSING_CODES: Final = frozenset(("NoSuchKey", "404", "NotFound"))
-_EXISTS_CODES: Final = frozenset(("PreconditionFailed", "412"))
+_ANSWERS: Final = {
+    **dict.fromkeys(("NoSuchKey", "404", "NotFound"), KeyNotFoundError),
+    **dict.fromkeys(("PreconditionFailed", "412"), KeyAlreadyExistsError),
+}
 _FINAL_CODES: Final = frozenset(
     (
         *("NoSuchBucket", "AccessDenied", "403", "InvalidAccessKeyId", "SignatureDoesNotMatch"),
@@ -57,13 +54,7 @@ SPEC: Final = Spec(
             default="application/octet-stream",
         ),
         FORCE_PATH_STYLE_FIELD,
-        Field(
-            RETRIES,
-            "object",
-            "Retries of a failed request; the pauses grow by half each time.",
-            advanced=True,
-            children=pause_fields("1s", "5s", "30s"),
-        ),
+        RETRIES_FIELD,
         *SESSION_FIELDS,
     ),
     check=session_problems,
@@ -96,10 +87,9 @@ class S3Cache:
 
     def __init__(self, parsed: ParsedFields, client: AwsClient) -> None:
         """Take the fields, and the client."""
-        self._client = client
         self._bucket = parsed[BUCKET]
         self._content_type = parsed[CONTENT_TYPE]
-        self._backoff = read_pauses(parsed[RETRIES])
+        self._requests = CacheRequests(parsed, client, _ANSWERS, _FINAL_CODES)
 
     def get(self, key: str, ex: Execution) -> bytes:
         """Return the value of a key."""
@@ -111,18 +101,18 @@ class S3Cache:
             finally:
                 body.close()
 
-        return self._request(read, ex)
+        return self._requests.run(read, ex)
 
     def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value."""
-        self._request(lambda client: self._put(client, key, value), ex)
+        self._requests.run(lambda client: self._put(client, key, value), ex)
 
     def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
         """Store a value under a key that has none."""
         try:
-            self._request(lambda client: client.head_object(Bucket=self._bucket, Key=key), ex)
+            self._requests.run(lambda client: client.head_object(Bucket=self._bucket, Key=key), ex)
         except KeyNotFoundError:
-            self._request(lambda client: self._put(client, key, value, IfNoneMatch="*"), ex)
+            self._requests.run(lambda client: self._put(client, key, value, IfNoneMatch="*"), ex)
         else:
             raise KeyAlreadyExistsError
 
@@ -133,23 +123,7 @@ class S3Cache:
 
     def delete(self, key: str, ex: Execution) -> None:
         """Forget a key."""
-        self._request(lambda client: client.delete_object(Bucket=self._bucket, Key=key), ex)
-
-    def _request(self, request: Callable[[Any], T], ex: Execution) -> T:
-        pauses = self._backoff.pauses(ex.elapsed)
-        while True:
-            try:
-                return self._client.run(request)
-            except AwsError as error:
-                if error.code in _MISSING_CODES:
-                    raise KeyNotFoundError from None
-                if error.code in _EXISTS_CODES:
-                    raise KeyAlreadyExistsError from None
-                is_final = error.is_content_refused or error.code in _FINAL_CODES
-                pause = None if is_final else next(pauses, None)
-                if pause is None:
-                    raise CacheError(str(error)) from None
-                ex.sleep(pause)
+        self._requests.run(lambda client: client.delete_object(Bucket=self._bucket, Key=key), ex)
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> S3Cache:

@@ -18,7 +18,12 @@ from streamer.connectors.aws.notifications import (
     NotifiedInput,
     ObjectSettings,
 )
-from streamer.connectors.aws.queue import QueueSettings
+from streamer.connectors.aws.queue import (
+    WAIT_TIME,
+    WAIT_TIME_FIELD,
+    QueueSettings,
+    max_messages_field,
+)
 from streamer.connectors.aws.s3_store import (
     BUCKET,
     FORCE_PATH_STYLE_FIELD,
@@ -60,7 +65,6 @@ BUCKET_PATH: Final = "bucket_path"
 ENVELOPE_PATH: Final = "envelope_path"
 DELAY_PERIOD: Final = "delay_period"
 MAX_MESSAGES: Final = "max_messages"
-WAIT_TIME: Final = "wait_time_seconds"
 NACK_VISIBILITY_TIMEOUT: Final = "nack_visibility_timeout"
 
 
@@ -123,22 +127,8 @@ _SQS_FIELD: Final = Field(
             advanced=True,
             examples=("10s", "5m"),
         ),
-        Field(
-            MAX_MESSAGES,
-            "int",
-            "Maximum number of messages of one request, 1 to 10.",
-            default=10,
-            advanced=True,
-            check=lambda number: None if 1 <= number <= 10 else f"is {number}; expected 1 to 10",
-        ),
-        Field(
-            WAIT_TIME,
-            "int",
-            "Seconds for which the queue waits for a message, 0 to 20.",
-            default=0,
-            advanced=True,
-            check=lambda number: None if 0 <= number <= 20 else f"is {number}; expected 0 to 20",
-        ),
+        max_messages_field(MAX_MESSAGES),
+        WAIT_TIME_FIELD,
         Field(
             NACK_VISIBILITY_TIMEOUT,
             "int",

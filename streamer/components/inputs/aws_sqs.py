@@ -16,6 +16,7 @@ from streamer.connectors.aws.fields import (
     http_url_problem,
     session_problems,
 )
+from streamer.connectors.aws.queue import WAIT_TIME_FIELD, max_messages_field
 from streamer.connectors.aws.queue_session import (
     DELETE_MESSAGE,
     MAX_MESSAGES,
@@ -23,7 +24,6 @@ from streamer.connectors.aws.queue_session import (
     MESSAGE_TIMEOUT,
     RESET_VISIBILITY,
     URL,
-    WAIT_TIME,
     QueueInput,
 )
 from streamer.core.durations import SECOND
@@ -98,14 +98,7 @@ SPEC: Final = Spec(
             default=True,
             advanced=True,
         ),
-        Field(
-            MAX_MESSAGES,
-            "int",
-            "Maximum number of messages of one request, 1 to 10.",
-            default=10,
-            advanced=True,
-            check=lambda number: None if 1 <= number <= 10 else f"is {number}; expected 1 to 10",
-        ),
+        max_messages_field(MAX_MESSAGES),
         Field(
             MAX_OUTSTANDING,
             "int",
@@ -113,14 +106,7 @@ SPEC: Final = Spec(
             default=1000,
             check=lambda number: None if number >= 1 else f"is {number}; expected 1 or more",
         ),
-        Field(
-            WAIT_TIME,
-            "int",
-            "Seconds for which the queue waits for a message, 0 to 20.",
-            default=0,
-            advanced=True,
-            check=lambda number: None if 0 <= number <= 20 else f"is {number}; expected 0 to 20",
-        ),
+        WAIT_TIME_FIELD,
         duration_field(
             MESSAGE_TIMEOUT,
             "The visibility timeout of received messages; renewed after half of it.",

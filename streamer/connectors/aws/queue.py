@@ -9,9 +9,33 @@ from typing import Any, Final, NamedTuple
 
 from streamer.connectors.aws.client import AwsClient
 from streamer.connectors.aws.errors import describe_failure
+from streamer.sdk.spec import Field
+
+WAIT_TIME: Final = "wait_time_seconds"
+
+WAIT_TIME_FIELD: Final = Field(
+    WAIT_TIME,
+    "int",
+    "Seconds for which the queue waits for a message, 0 to 20.",
+    default=0,
+    advanced=True,
+    check=lambda number: None if 0 <= number <= 20 else f"is {number}; expected 0 to 20",
+)
 
 _MAX_ENTRIES: Final = 10
 _DEFAULT_TIMEOUT_S: Final = 30
+
+
+def max_messages_field(name: str) -> Field:
+    """Return the field for the messages of one request, which has another name in each input."""
+    return Field(
+        name,
+        "int",
+        "Maximum number of messages of one request, 1 to 10.",
+        default=10,
+        advanced=True,
+        check=lambda number: None if 1 <= number <= 10 else f"is {number}; expected 1 to 10",
+    )
 
 
 class QueueSettings(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Final
 from streamer.connectors.aws.client import AwsClient
 from streamer.connectors.aws.errors import AwsError
 from streamer.connectors.aws.queue import (
+    WAIT_TIME,
     Queue,
     QueueSettings,
     ReceivedMessage,
@@ -33,7 +34,6 @@ DELETE_MESSAGE: Final = "delete_message"
 RESET_VISIBILITY: Final = "reset_visibility"
 MAX_MESSAGES: Final = "max_number_of_messages"
 MAX_OUTSTANDING: Final = "max_outstanding_messages"
-WAIT_TIME: Final = "wait_time_seconds"
 MESSAGE_TIMEOUT: Final = "message_timeout"
 
 _GATHER_S: Final = 0.1

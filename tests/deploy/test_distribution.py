@@ -211,9 +211,8 @@ def test_without_extras_lint_names_them(installed: Installed, tmp_path: Path) ->
         config = _config(extra, tmp_path)
         code, out, err = installed.run("lint", config, cwd=tmp_path)
         assert (code, out) == (1, ""), extra
-        # Schemas of a registry may be Avro's; Kerberos is a login to Kafka.
-        beside = {"schema-registry": "avro", "kerberos": "kafka"}.get(extra)
-        needed = (beside, extra) if beside else (extra,)
+        # Schemas of a registry may be Avro's.
+        needed = ("avro", extra) if extra == "schema-registry" else (extra,)
         assert f"{install_command(*needed)} [missing_package]" in err, extra
         assert err.count("\n") == err.count("missing_package"), err
         lacking += 1

@@ -241,25 +241,27 @@ OUTPUT_METRICS: Final = (
         "1 if messages can be written, as in /ready; 0 before the first delivery.",
         "If 0: the log and /ready have the reason; nothing new is read meanwhile.",
     ),
-    _metric("output_commits", _C, "commits", "Commits of a table, or of a micro-batch's files."),
-    _metric("output_commit_files", _C, "files", "Files that commits of a table have added."),
     _metric(
-        "output_commit_bytes",
+        "output_commits_total", _C, "commits", "Commits of a table, or of a micro-batch's files."
+    ),
+    _metric("output_commit_files_total", _C, "files", "Files that commits of a table have added."),
+    _metric(
+        "output_commit_bytes_total",
         _C,
         "bytes",
         "Bytes of the files that commits of a table have added.",
         "If there are few in a file, let trigger_interval be longer, and compact the table.",
     ),
-    _metric("output_commit_rows", _C, "rows", "Rows that commits of a table have added."),
+    _metric("output_commit_rows_total", _C, "rows", "Rows that commits of a table have added."),
     _metric(
-        "output_commit_retries",
+        "output_commit_retries_total",
         _C,
         "times",
         "Commits that were tried again: the store did not answer, or another program was faster.",
         "The log has the reason.",
     ),
     _metric(
-        "output_commit_conflicts",
+        "output_commit_conflicts_total",
         _C,
         "times",
         "Commits that another program has forestalled.",

@@ -8,12 +8,12 @@ from typing import Final, Protocol, runtime_checkable
 
 from streamer.connectors.tables.commit_record import CommitRecord
 
-COMMITS: Final = "output_commits"
-FILES: Final = "output_commit_files"
-BYTES: Final = "output_commit_bytes"
-ROWS: Final = "output_commit_rows"
-RETRIES: Final = "output_commit_retries"
-CONFLICTS: Final = "output_commit_conflicts"
+COMMITS: Final = "output_commits_total"
+FILES: Final = "output_commit_files_total"
+BYTES: Final = "output_commit_bytes_total"
+ROWS: Final = "output_commit_rows_total"
+RETRIES: Final = "output_commit_retries_total"
+CONFLICTS: Final = "output_commit_conflicts_total"
 
 
 @runtime_checkable

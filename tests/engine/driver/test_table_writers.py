@@ -290,9 +290,9 @@ def test_commits_are_counted_once(kind: TableKind, keys: Sequence[str], tmp_path
     writer.write(0, frames_of(output, [{"n": 1}, {"n": 2}]))
     counts = writer.take_counts(0)
     sizes = [one.size for one in client.read_commits(9)]
-    assert counts["output_commit_rows"] == 2
-    assert counts["output_commits"] >= counts["output_commit_files"] == 1
-    assert counts["output_commit_bytes"] == sum(sizes) > 0
+    assert counts["output_commit_rows_total"] == 2
+    assert counts["output_commits_total"] >= counts["output_commit_files_total"] == 1
+    assert counts["output_commit_bytes_total"] == sum(sizes) > 0
     assert not any(writer.take_counts(0).values())
     client.fails_before = client.fails_after = 1
     frames = frames_of(output, [{"n": 3}])
@@ -301,7 +301,10 @@ def test_commits_are_counted_once(kind: TableKind, keys: Sequence[str], tmp_path
             writer.write(1, frames)
     writer.write(1, frames)
     counts = writer.take_counts(1)
-    assert (counts["output_commit_retries"], counts["output_commit_rows"]) == (2, 2 if keys else 1)
+    assert (counts["output_commit_retries_total"], counts["output_commit_rows_total"]) == (
+        2,
+        2 if keys else 1,
+    )
     TableWriter(output, lambda: "other").write(0, frames_of(output, [{"n": 4}]))
     assert not any(writer.take_counts(2).values())
 
@@ -320,9 +323,9 @@ def test_files_of_parquet_are_counted_once(tmp_path: Path) -> None:
     writer.write(0, frames_of(output, [{"k": "a"}, {"k": "b"}, {"k": "a"}, {"k": "a"}]))
     size = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
     assert writer.take_counts(0) == {
-        "output_commits": 1,
-        "output_commit_files": 3,
-        "output_commit_rows": 4,
-        "output_commit_bytes": size,
+        "output_commits_total": 1,
+        "output_commit_files_total": 3,
+        "output_commit_rows_total": 4,
+        "output_commit_bytes_total": size,
     }
     assert writer.take_counts(0) == {}

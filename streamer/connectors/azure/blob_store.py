@@ -20,6 +20,7 @@ from streamer.connectors.objects.store import (
     OpenObject,
     StoreError,
     StoreUnavailableError,
+    delete_each,
 )
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
@@ -73,9 +74,9 @@ class BlobStore:
                     .list_blobs(name_starts_with=prefix or None, results_per_page=limit)
                     .by_page(continuation_token=marker or None)
                 )
-                entry = [_as_listed(one) for one in next(pages, ())]
+                listed = [_as_listed(one) for one in next(pages, ())]
                 marker = pages.continuation_token or ""
-            objects = [one for one in entry if not is_passing or one.key.encode() > last]
+            objects = [one for one in listed if not is_passing or one.key.encode() > last]
             if objects and marker:
                 self._keep_marker(prefix, objects[-1].key, marker)
             if objects or not marker:
@@ -140,19 +141,12 @@ class BlobStore:
 
     def delete(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Delete blobs with their snapshots; see `ObjectStore`."""
-        failed: dict[str, str] = {}
-        for key in keys:
-            try:
-                with self._store_errors(f"delete {key!r}"), azure_errors():
-                    blob = self._account().client.get_blob_client(self._container, key)
-                    blob.delete_blob(delete_snapshots="include")
-            except ObjectMissingError:
-                continue
-            except StoreUnavailableError:
-                raise
-            except StoreError as error:
-                failed[key] = str(error)
-        return failed
+        return delete_each(keys, self._delete)
+
+    def _delete(self, key: str) -> None:
+        with self._store_errors(f"delete {key!r}"), azure_errors():
+            blob = self._account().client.get_blob_client(self._container, key)
+            blob.delete_blob(delete_snapshots="include")
 
     def tag(self, key: str, tags: Mapping[str, str]) -> None:
         """Refuse: see `ObjectStore`."""

@@ -25,6 +25,7 @@ from streamer.connectors.objects.store import (
     OpenObject,
     StoreError,
     StoreUnavailableError,
+    delete_each,
 )
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
@@ -113,8 +114,8 @@ class CloudStorageStore:
         stream = _RangeStream(self, listed, start, end)
         return OpenObject(self._make_info(listed, entry), stream)
 
-    def _check_version(self, key: str, version: str, entry: str) -> None:
-        if version and entry != version:
+    def _check_version(self, key: str, version: str, current: str) -> None:
+        if version and current != version:
             raise ObjectReplacedError(f"{key!r} of {self.place} was replaced")
 
     def read_range(self, listed: ListedObject, start: int, end: int) -> bytes:
@@ -156,16 +157,11 @@ class CloudStorageStore:
 
     def delete(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Delete objects; see `ObjectStore`."""
-        failed: dict[str, str] = {}
-        for key in keys:
-            try:
-                with self._store_errors(f"delete {key!r}"):
-                    self._client().delete(self._bucket, key)
-            except StoreUnavailableError:
-                raise
-            except StoreError as error:
-                failed[key] = str(error)
-        return failed
+        return delete_each(keys, self._delete)
+
+    def _delete(self, key: str) -> None:
+        with self._store_errors(f"delete {key!r}"):
+            self._client().delete(self._bucket, key)
 
     def tag(self, key: str, tags: Mapping[str, str]) -> None:
         """Refuse: see `ObjectStore`."""

@@ -19,19 +19,21 @@ from streamer.connectors.objects.store import (
     OpenObject,
     StoreError,
     StoreUnavailableError,
+    delete_each,
 )
 from streamer.core.durations import MILLISECOND
 from streamer.core.errors import StreamerError
 from streamer.sdk.output.each_message import ReceiverLostError
 
 _RANGE_BYTES: Final = 8 << 20
+_SIGNED_ORDER: Final = bytes(byte ^ 0x80 for byte in range(256))
 
 
 class HdfsStore:
     """The files of a directory, not those of directories in it; see `ObjectStore`.
 
-    A NameNode lists in the order of names, from the first one on. The listing that goes on is kept;
-    in a new process, what was listed before is passed over once.
+    A NameNode lists in an order of its own (`order_name`), from the first name on. The listing that
+    goes on is kept; in a new process, what was listed before is passed over once.
     """
 
     def __init__(self, directory: str, client: HdfsClient) -> None:
@@ -63,16 +65,10 @@ class HdfsStore:
         return ObjectPage(objects, is_last)
 
     def _iter_files(self, prefix: str, after: str) -> Iterator[Any]:
-        first, last = prefix.encode(), after.encode()
-        listing: Iterator[Any] | None = None
-
-        def start(client: Any) -> Iterator[Any]:
-            return client.list_status(self._directory)  # type: ignore[no-any-return]
-
-        listing = self._client.run(start)
-        for one in listing:
-            name = _name_of(one).encode()
-            if not one.isdir and name.startswith(first) and name > last:
+        last = order_name(after)
+        for one in self._client.run(lambda client: client.list_status(self._directory)):
+            name = _name_of(one)
+            if not one.isdir and name.startswith(prefix) and order_name(name) > last:
                 yield one
 
     def open(
@@ -111,19 +107,12 @@ class HdfsStore:
 
     def delete(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Delete files; see `ObjectStore`."""
-        failed: dict[str, str] = {}
-        for key in keys:
-            path = posixpath.join(self._directory, key)
-            try:
-                with self._store_errors(f"delete {path!r}"):
-                    self._client.run(lambda client, one=path: client.delete(one))  # type: ignore[misc]
-            except ObjectMissingError:
-                continue
-            except StoreUnavailableError:
-                raise
-            except StoreError as error:
-                failed[key] = str(error)
-        return failed
+        return delete_each(keys, self._delete)
+
+    def _delete(self, key: str) -> None:
+        path = posixpath.join(self._directory, key)
+        with self._store_errors(f"delete {path!r}"):
+            self._client.run(lambda client: client.delete(path))
 
     def tag(self, key: str, tags: Mapping[str, str]) -> None:
         """Refuse: see `ObjectStore`."""
@@ -167,6 +156,14 @@ class _Body:
     def close(self) -> None:
         """Read nothing any more."""
         self._end = self._next
+
+
+def order_name(name: str) -> bytes:
+    """Return what compares as a NameNode orders names: by their bytes in UTF-8, as signed ones.
+
+    Source: a NameNode of Hadoop 3.5 lists "ä" before "a"; Java's bytes have a sign.
+    """
+    return name.encode().translate(_SIGNED_ORDER)
 
 
 def _name_of(entry: Any) -> str:

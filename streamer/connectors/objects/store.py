@@ -9,7 +9,7 @@ first use. Threads may share it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from streamer.core.errors import StreamerError
@@ -165,3 +165,26 @@ class ObjectStore(Protocol):
 
     def close(self) -> None:
         """Free the connections; the next use makes others."""
+
+
+def delete_each(keys: Sequence[str], delete: Callable[[str], None]) -> dict[str, str]:
+    """Delete objects by a request for each; returns by key why an object was not deleted.
+
+    Args:
+        keys: the keys of the objects.
+        delete: deletes one; an `ObjectMissingError` says that it is not there.
+
+    Raises:
+        StoreUnavailableError: the store does not answer.
+    """
+    failed: dict[str, str] = {}
+    for key in keys:
+        try:
+            delete(key)
+        except ObjectMissingError:
+            continue
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:
+            failed[key] = str(error)
+    return failed

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamer.connectors.hdfs.directory_store import HdfsStore
+from streamer.connectors.hdfs.directory_store import HdfsStore, order_name
 from streamer.connectors.objects.store import StoreUnavailableError
 from streamer.sdk.input.replayable import Limit
 from tests.components.inputs.reading import batches_of, built, planned
@@ -45,7 +45,7 @@ class TestFiles:
         hdfs.write("/store/a0/below", b"x")
         store = store_of(source(f"hosts: ['{hdfs.host}'], directory: /store"))
         assert isinstance(store, HdfsStore)
-        check_store(store, put)
+        check_store(store, put, order_name)
 
     def test_a_file_is_a_message_with_its_metadata(self, hdfs: Hdfs) -> None:
         put_into(hdfs, "/whole")({"a ü": b"1\n2"})

@@ -32,14 +32,7 @@ from streamer.core.extras import (
     skip_if_missing,
 )
 from streamer.core.permissions import current_permissions
-from streamer.sdk.spec import (
-    BufferPlace,
-    Field,
-    Kind,
-    ParsedComponent,
-    ParsedFields,
-    Spec,
-)
+from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, Spec
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 
 _SEVERAL_HINTS: Final = {

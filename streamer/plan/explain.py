@@ -17,9 +17,8 @@ from streamer.sdk.spec.children import child_components
 _EVENT_CLOCK: Final = "largest event time"
 
 DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
-_TABLE_OUTPUTS: Final = frozenset({"delta", "iceberg", "parquet"})
-_SENT_TOGETHER: Final = frozenset({"sql_insert"})
 """Outputs that give bytes, or nothing, to the driver."""
+_SENT_TOGETHER: Final = frozenset({"sql_insert"})
 
 
 def explain(plan: Plan, checkpoint: str) -> str:
@@ -87,7 +86,8 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
         )
     for line in (*(lines or ["nothing to write"]), *plan.event_topics):
         yield f"    {line}"
-    yield from _table_lines([output for _, output in named])
+    for _, output in named:
+        yield from _own_lines(output)
     for (kind, label), component in plan.resources.items():
         if kind == Kind.TABLE:
             yield f"    {_describe_table(label, component)}"
@@ -203,13 +203,6 @@ def _input_lines(plan: Plan) -> Iterator[str]:
         yield from _step_lines(origin)
         yield from _component_lines(origin)
         yield from _step_lines(None, origin.processors)
-
-
-def _table_lines(outputs: Sequence[ParsedComponent]) -> Iterator[str]:
-    """Describe what becomes of the tables of outputs."""
-    for output in outputs:
-        if output.name in _TABLE_OUTPUTS:
-            yield from _component_lines(output)
 
 
 def _component_lines(component: ParsedComponent) -> Iterator[str]:

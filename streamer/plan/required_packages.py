@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from streamer.config import Config
-from streamer.sdk.spec import Kind, ParsedComponent
-from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec import Kind
+from streamer.sdk.spec.children import walk_components
 
 _REQUIREMENTS: Final = "requirements"
 _PROCESSOR: Final = "python"
@@ -18,15 +17,10 @@ def list_requirements(*configs: Config) -> tuple[str, ...]:
     requirements = {
         text
         for config in configs
-        for root in (*config.components, *config.outputs, *config.resources.values())
-        for component in _walk_components(root)
+        for component in walk_components(
+            (*config.components, *config.outputs, *config.resources.values())
+        )
         if (component.kind, component.name) == (Kind.PROCESSOR, _PROCESSOR)
         for text in component.config[_REQUIREMENTS]
     }
     return tuple(sorted(requirements))
-
-
-def _walk_components(component: ParsedComponent) -> Iterator[ParsedComponent]:
-    yield component
-    for child in (*component.processors, *child_components(component)):
-        yield from _walk_components(child)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from streamer.components import catalog
 from streamer.config import Config
-from streamer.sdk.spec import ParsedComponent
-from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.children import walk_components
 
 
 def list_used_plugins(config: Config) -> tuple[tuple[str, str], ...]:
     """Return the plugins of a config: each as `processor shout`, with its package and version."""
     roots = (*config.components, config.output, *config.resources.values())
     used: dict[str, str] = {}
-    for component in _walk(roots, set()):
+    for component in walk_components(roots):
         spec = catalog.find_spec(component.kind, component.name)
         if spec is not None and spec.distribution:
             used[f"{spec.kind} {spec.name}"] = spec.distribution
@@ -37,12 +36,3 @@ def describe_plugin_changes(before: Mapping[str, str], now: Mapping[str, str]) -
         for component, source in sorted(before.items())
         if component in now and now[component] != source
     ]
-
-
-def _walk(components: Iterable[ParsedComponent], seen: set[int]) -> Iterator[ParsedComponent]:
-    for component in components:
-        if id(component) in seen:
-            continue
-        seen.add(id(component))
-        yield component
-        yield from _walk((*component.processors, *child_components(component)), seen)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from streamer.plan.plan import Plan
 from streamer.plan.rejection import rejects
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
-from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.children import walk_components
 
 _SYNC_RESPONSE = "sync_response"
 
@@ -25,7 +25,7 @@ def is_answered(plan: Plan) -> bool:
 
 def gives_replies(plan: Plan) -> bool:
     """Return whether anything in a plan gives messages back to who has sent some."""
-    return any(_sends_reply(one) for one in _walk_components(_root_components(plan)))
+    return any(_sends_reply(one) for one in walk_components(_root_components(plan)))
 
 
 def _sends_reply(component: ParsedComponent) -> bool:
@@ -45,10 +45,3 @@ def _root_components(plan: Plan) -> Iterator[ParsedComponent]:
 
 
 _PROCESSING_KINDS = (Kind.INPUT, Kind.PROCESSOR, Kind.OUTPUT)
-
-
-def _walk_components(components: Iterable[ParsedComponent]) -> Iterator[ParsedComponent]:
-    for one in components:
-        yield one
-        yield from _walk_components(one.processors)
-        yield from _walk_components(child_components(one))

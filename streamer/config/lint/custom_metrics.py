@@ -8,7 +8,7 @@ from typing import Final
 from streamer.config.read_context import ReadContext
 from streamer.core.errors import Lint
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
-from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.children import walk_components
 from streamer.sdk.spec.component import Resources
 
 _RULE_CODE: Final = "conflicting_metric"
@@ -32,10 +32,9 @@ def check_custom_metrics(context: ReadContext, parsed: ParsedFields, resources: 
     ]
     roots = [one for one in sections if isinstance(one, ParsedComponent)]
     metrics: dict[tuple[str, int, int], ParsedComponent] = {}
-    for root in (*roots, *resources.values()):
-        for one in _find_metrics(root):
-            # A template's, or one that an alias repeats, is met more than once.
-            metrics.setdefault((one.file, *one.config.place("name")), one)
+    for one in filter(_is_named_metric, walk_components((*roots, *resources.values()))):
+        # A template's, or one that an alias repeats, is met more than once.
+        metrics.setdefault((one.file, *one.config.place("name")), one)
     first: dict[str, ParsedComponent] = {}
     for _, one in sorted(metrics.items()):
         name = one.config["name"]
@@ -56,12 +55,13 @@ def _list_pipeline_processors(parsed: ParsedFields) -> Iterator[ParsedComponent]
         yield from pipeline["processors"] or ()
 
 
-def _find_metrics(component: ParsedComponent) -> Iterator[ParsedComponent]:
+def _is_named_metric(component: ParsedComponent) -> bool:
     is_metric = component.kind == Kind.PROCESSOR and component.name == "metric"
-    if is_metric and isinstance(component.config, ParsedFields) and component.config.get("name"):
-        yield component
-    for child in (*component.processors, *child_components(component)):
-        yield from _find_metrics(child)
+    return (
+        is_metric
+        and isinstance(component.config, ParsedFields)
+        and bool(component.config.get("name"))
+    )
 
 
 def _describe_difference(one: ParsedFields, other: ParsedFields) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from streamer.sdk.spec.component import ParsedComponent
@@ -16,6 +16,17 @@ def child_components(component: ParsedComponent) -> Iterator[ParsedComponent]:
     Its `processors`, which stand beside it, are not among them.
     """
     return find_leaves(component.config, ParsedComponent)
+
+
+def walk_components(components: Iterable[ParsedComponent]) -> Iterator[ParsedComponent]:
+    """Return components, and all that stand beside or inside of each, however deep.
+
+    Those of a component follow it: first its `processors`. One that stands twice comes twice.
+    """
+    for one in components:
+        yield one
+        yield from walk_components(one.processors)
+        yield from walk_components(child_components(one))
 
 
 def find_leaves(value: Any, kind: type[T]) -> Iterator[T]:

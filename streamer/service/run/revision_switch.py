@@ -21,7 +21,7 @@ from streamer.plan.change_impact.plain_values import to_plain_value
 from streamer.plan.component_lookup import leaf_inputs
 from streamer.plan.uses_sync_response import is_answered
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
-from streamer.sdk.spec.children import child_components
+from streamer.sdk.spec.children import walk_components
 from streamer.sdk.worker_resources import new_run_id
 from streamer.service.run.batch_completion import BatchUnfinishedError, finish_batch
 from streamer.service.run.stream_host import StreamHost
@@ -116,12 +116,8 @@ def check_connections(plan: Plan, running: Plan) -> None:
 
 
 def _iter_components(plan: Plan) -> Iterator[ParsedComponent]:
-    waiting = [plan.input, *plan.all_buffers, *plan.all_processors, *plan.outputs]
-    waiting += plan.resources.values()
-    while waiting:
-        one = waiting.pop()
-        yield one
-        waiting += [*one.processors, *child_components(one)]
+    roots = (plan.input, *plan.all_buffers, *plan.all_processors, *plan.outputs)
+    return walk_components((*roots, *plan.resources.values()))
 
 
 def _listen_address(component: ParsedComponent) -> str:

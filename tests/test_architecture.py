@@ -137,6 +137,12 @@ REASON = "In one file because "
 STARTS_WITHOUT = (
     *("pyspark", "pyarrow", "duckdb", "numpy", "jsonschema", "aiohttp", "httpx2", "prompt_toolkit"),
 )
+_SPECS_PROBE = f"""
+import sys
+from streamer.components import catalog
+assert len(list(catalog.all_specs())) > 200
+print(*(name for name in {STARTS_WITHOUT!r} if name in sys.modules and name != "httpx2"))
+"""
 _MODULE_NAME = re.compile(r"(streamer|pyspark)(\.\w+)+")
 
 
@@ -465,3 +471,11 @@ def test_a_command_that_needs_no_spark_starts_at_once(commands: tuple[str, ...])
     while tries[-1] >= 0.5 and len(tries) < 5:
         tries.append(_start(*commands).seconds)
     assert min(tries) < (0.5 if min(tries) < 0.5 else 0.5 * slowness())
+
+
+def test_the_specs_of_all_components_need_no_library_of_theirs() -> None:
+    """The schema, `list` and completion have them all."""
+    run = subprocess.run(
+        [sys.executable, "-c", _SPECS_PROBE], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (run.stdout, run.returncode) == ("\n", 0), run.stderr

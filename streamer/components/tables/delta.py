@@ -12,11 +12,11 @@ from streamer.connectors.delta.delta_fields import (
 )
 from streamer.connectors.tables.input_fields import (
     COLUMNS_FIELD,
+    REFRESH,
     STOP,
     WHERE_FIELD,
     read_selection,
 )
-from streamer.connectors.tables.lookup_rows import REFRESH, LookupRows
 from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Example, Kind, Package, ParsedFields, Spec
 
@@ -61,6 +61,7 @@ SPEC: Final = Spec(
 def build(parsed: ParsedFields, context: BuildContext) -> TableLoader:
     """Take the table; it is opened when the stream starts."""
     from streamer.connectors.delta.delta_reader import DeltaReader
+    from streamer.connectors.tables.lookup_rows import LookupRows
 
     reader = DeltaReader(
         parsed.permissions.file(parsed[PATH]),

@@ -18,11 +18,11 @@ from streamer.connectors.iceberg.catalog_fields import (
 )
 from streamer.connectors.tables.input_fields import (
     COLUMNS_FIELD,
+    REFRESH,
     STOP,
     WHERE_FIELD,
     read_selection,
 )
-from streamer.connectors.tables.lookup_rows import REFRESH, LookupRows
 from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Example, Kind, Package, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
@@ -78,6 +78,7 @@ SPEC: Final = Spec(
 def build(parsed: ParsedFields, context: BuildContext) -> TableLoader:
     """Take the table; it is opened when the stream starts."""
     from streamer.connectors.iceberg.iceberg_reader import IcebergReader
+    from streamer.connectors.tables.lookup_rows import LookupRows
 
     reader = IcebergReader(
         parsed[CATALOG][NAME],

@@ -21,6 +21,9 @@ READ_ONCE: Final = "read_once"
 POLL_INTERVAL: Final = "poll_interval"
 ON_CHANGE: Final = "on_change"
 
+REFRESH: Final = ("1m", "to look for a newer version, and to load it then")
+"""What lookup tables say of their refresh: its interval, and its purpose."""
+
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 STOP: Final = "stop"

@@ -11,8 +11,6 @@ from streamer.core.execution import Execution
 from streamer.core.lookup_tables import TableRow
 from streamer.sdk.lookup_table import TableError
 
-REFRESH = ("1m", "to look for a newer version, and to load it then")
-
 
 class LookupRows:
     """Reads a table whole; see `RowSource`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from streamer.core.extras import ALL, EXTRA_OF, EXTRAS
+from streamer.core.extras import ALL, EXTRA_OF, EXTRAS, NOT_IN_ALL
 
 PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "install.md"
 MARK: Final = (
@@ -20,7 +20,8 @@ def format_table() -> str:
     for extra, purpose in EXTRAS.items():
         names = sorted(f"`{name}`" for name, of in EXTRA_OF.items() if of == extra)
         rows.append(f"| `{extra}` | {purpose} | {', '.join(names)} |")
-    rows.append(f"| `{ALL}` | all of these but `java` | |")
+    others = ", ".join(f"`{name}`" for name in NOT_IN_ALL)
+    rows.append(f"| `{ALL}` | all of these but {others} | |")
     return "\n".join(rows) + "\n"
 
 

@@ -52,7 +52,10 @@ EXTRAS: Final = {
 """The extras for users, and what each is for, in Markdown."""
 
 ALL: Final = "all"
-"""The extra that has all others but `java` and `kerberos`, which is compiled at its install."""
+"""The extra that has all others but those of `NOT_IN_ALL`."""
+
+NOT_IN_ALL: Final = ("java", "kerberos", "polars")
+"""A Java that many have; what is compiled at its install; 170 MB that one annotation needs."""
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",

@@ -20,6 +20,7 @@ from streamer.core.extras import (
     DISTRIBUTION,
     EXTRA_OF,
     EXTRAS,
+    NOT_IN_ALL,
     install_command,
     optional_package,
 )
@@ -80,9 +81,9 @@ def test_the_base_requires_nothing_that_an_extra_brings() -> None:
     assert {name for extra in EXTRAS for name in _required(extra)} & base == set()
 
 
-def test_all_has_every_extra_but_what_must_be_compiled_and_java() -> None:
+def test_all_has_every_extra_but_those_that_are_left_out() -> None:
     (one,) = map(Requirement, _PROJECT["optional-dependencies"][ALL])
-    assert (one.name, set(one.extras)) == (DISTRIBUTION, set(EXTRAS) - {"java", "kerberos"})
+    assert (one.name, set(one.extras)) == (DISTRIBUTION, set(EXTRAS) - set(NOT_IN_ALL))
     assert f"{DISTRIBUTION}[{ALL}]" in _PROJECT["optional-dependencies"]["test"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from streamer import __version__
-from streamer.core.extras import DISTRIBUTION, EXTRAS
+from streamer.core.extras import DISTRIBUTION, EXTRAS, NOT_IN_ALL
 from tests.deploy.container import USER, Container
 from tests.deploy.image import ROOT, Image
 
@@ -113,7 +113,8 @@ def test_the_bill_of_materials_has_what_is_in_it(image: Image) -> None:
     assert (about["name"], about["version"]) == (DISTRIBUTION, __version__)
     named = {part.get("purl", "").split("@")[0].split("?")[0] for part in bill["components"]}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    optional = [one for extra in EXTRAS for one in project["optional-dependencies"][extra]]
+    extras = {*EXTRAS} - {*NOT_IN_ALL} | {"java"}
+    optional = [one for extra in extras for one in project["optional-dependencies"][extra]]
     for wanted in (*project["dependencies"], *optional):
         name = re.split(r"[\[<>=!~;]", wanted)[0].strip().lower().replace("_", "-")
         assert f"pkg:pypi/{name}" in named

@@ -9,6 +9,7 @@ take `current_permissions()` while they are built, and open by it what their fie
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -63,6 +64,9 @@ class Permissions:
             NotPermittedError: files are out of reach.
             OSError: it cannot be opened.
         """
+        if "\0" in str(path):
+            # Python's `open` raises a ValueError, which nobody expects of a name.
+            raise OSError(errno.EINVAL, "a name cannot have a null character", str(path))
         encoding = None if "b" in mode else "utf-8"
         return open(self.file(path), mode, encoding=encoding, **options)
 

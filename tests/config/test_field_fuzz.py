@@ -234,6 +234,11 @@ def test_no_value_of_a_field_ends_lint_or_a_start_with_a_traceback(
     [
         (Kind.INPUT, "aws_kinesis", "region", "\n"),
         (Kind.INPUT, "mongodb", "database", "99 99 * * *"),
+        (Kind.INPUT, "hdfs", "hosts", "${! deleted() }"),
+        (Kind.OUTPUT, "hdfs", "hosts", "localhost:٣"),
+        (Kind.OUTPUT, "hdfs", "hosts", "http:///a"),
+        (Kind.OUTPUT, "aws_s3", "tcp.connect_timeout", "-1h"),
+        (Kind.OUTPUT, "hdfs", "user", "a\0b"),
         (Kind.OUTPUT, "iceberg", "catalog.url", "mysql://[::1"),
         (Kind.OUTPUT, "qdrant", "grpc_host", "\u2028"),
     ],

@@ -397,3 +397,8 @@ def test_a_refused_program_of_a_processor_is_no_error_of_running() -> None:
     with pytest.raises(NotPermittedError):
         SubprocessClient(["id"], 9, LINES, LINES, NONE).request(b"x", lambda *_: None)
     assert not issubclass(NotPermittedError, RunError)
+
+
+def test_a_name_with_a_null_character_is_that_of_no_file() -> None:
+    with pytest.raises(OSError, match="a name cannot have a null character"):
+        Permissions().open("a\0b")

@@ -76,6 +76,7 @@ _TCP_FIELD: Final = Field(
             CONNECT_TIMEOUT,
             "Maximum time of connecting; 0s for five seconds.",
             default="0s",
+            check=lambda ns: None if ns >= 0 else "must not be negative",
         ),
         Field(
             "keep_alive",

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from streamer.core.errors import StreamerError
 from streamer.core.permissions import ALL, NotPermittedError, Permissions
+from streamer.core.urls import address_problem
 from streamer.sdk.output.each_message import MessageRefusedError, ReceiverLostError
 from streamer.sdk.spec import Access, BuildContext, Field, Package, ParsedFields
 
@@ -43,10 +44,14 @@ _PATH_REFUSALS: Final = frozenset(
 def _hosts_problem(hosts: Sequence[str]) -> str | None:
     for text in hosts:
         host, separator, port = text.rpartition(":")
-        is_host = separator and host and port.isdecimal() and "/" not in host
-        if not is_host and "${" not in text:
+        is_whole = separator and host and port and "/" not in text
+        if not is_whole or address_problem(text):
             return f"has {text!r}; expected host:port of a NameNode, such as localhost:9000"
     return None
+
+
+def _user_problem(name: str) -> str | None:
+    return f"is {name!r}; expected the name of a user" if "\0" in name else None
 
 
 CONNECTION_FIELDS: Final = (
@@ -66,6 +71,7 @@ CONNECTION_FIELDS: Final = (
         "The user, for a cluster without Kerberos. Without it, that of `HADOOP_USER_NAME` or of "
         "the process. With Kerberos, the user is the one of the ticket.",
         default="",
+        check=_user_problem,
     ),
 )
 

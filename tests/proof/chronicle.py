@@ -95,7 +95,9 @@ class Chronicle:
         (waited,) = map(self._ends, ours.get("backlog_ends") or [{}])
         recorded = json.loads(meta)["batchTimestampMs"] * 10**6
         backlog = any(ends.get(partition, 0) < end for partition, end in waited.items())
-        return MicroBatch(ours["time"], ends, ours["start"], backlog, recorded)
+        (parts, *_) = ours.get("pressure") or [[]]
+        busy = tuple((began, ended) for began, ended in parts)
+        return MicroBatch(ours["time"], ends, ours["start"], backlog, recorded, busy)
 
     def _ends(self, offsets: Mapping[str, Mapping[str, int]]) -> dict[int, int]:
         return {int(number): at for number, at in offsets.get(self._topic, {}).items()}

@@ -193,7 +193,9 @@ class Walled(Windows):
         found, by, parted = Expected(), system.Oracle(self.rules), _parting(sent)
         for cut, inside in events_of(sent, cuts, gone):
             said = tuple(system.Said(str(one.id), one.at) for _, one in inside)
-            out = by.step(system.MicroBatch(cut.time, said, cut.start, cut.backlog))
+            # A window expires by the stream's own time alone: a machine that starts slowly, or is
+            # busy with others, makes none of it.
+            out = by.step(system.MicroBatch(cut.time, said, cut.start, cut.backlog, busy=cut.busy))
             for end, _, messages in out.windows:
                 found.closed[0, end, "all"] = parted(name for name, _ in messages)
             found.dropped.update({int(name): reason for name, reason in out.dropped.items()})

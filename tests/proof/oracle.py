@@ -26,6 +26,8 @@ class MicroBatch:
         start: differs for every start of the program.
         backlog: what waited when the program was started is not all taken in yet.
         recorded: what the machine's clock showed, Unix ns; it may run backwards.
+        busy: from when to when the stream itself was at work since the one before, in parts, Unix
+            ns; nothing where that was too short to matter.
     """
 
     time: int
@@ -33,6 +35,7 @@ class MicroBatch:
     start: str = ""
     backlog: bool = False
     recorded: int = 0
+    busy: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

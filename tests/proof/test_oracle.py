@@ -105,16 +105,38 @@ def test_what_waited_at_a_start_is_in_windows_of_the_clock_on_the_wall() -> None
     assert forgotten.dropped == {1: "late"}
 
 
+def test_a_window_expires_by_the_time_that_the_stream_itself_was_at_work() -> None:
+    # The second micro-batch comes late; the windows were due at 1 and at 6 seconds.
+    places = sent((0, 0), (0, 1))
+    for busy, dropped in (
+        ((), {}),
+        (((BEGIN, BEGIN + 11 * SECOND),), {}),
+        (((BEGIN, BEGIN + 12 * SECOND),), {0: "expired"}),
+        (((BEGIN, BEGIN + 5 * SECOND), (BEGIN + 10 * SECOND, BEGIN + 16 * SECOND)), {}),
+    ):
+        cuts = [
+            MicroBatch(BEGIN, {0: 2}, "a"),
+            MicroBatch(BEGIN + 30 * SECOND, {0: 2}, "a", busy=busy),
+        ]
+        found = Walled(size=5, slide=5, lateness=1).replay(places, cuts)
+        assert found.dropped == dropped
+        assert {end for _, end, _ in found.closed} == {
+            BEGIN + 5 * SECOND * at for at in (0, 1) if at not in dropped
+        }
+
+
 def test_the_chronicle_is_what_sparks_log_says(tmp_path: Path) -> None:
     for kind in ("offsets", "commits"):
         (tmp_path / "spark" / kind).mkdir(parents=True)
         (tmp_path / "spark" / kind / "0").touch()
     backlog = [{"cars": {"0": 9, "1": 2}}]
-    ours = {"start": "a", "time": 12_345_678, "backlog_ends": backlog}
+    pressure = [[[1, 2], [3, 4]], 0, 2]
+    ours = {"start": "a", "time": 12_345_678, "backlog_ends": backlog, "pressure": pressure}
     lines = ["v1", '{"batchTimestampMs": 11}', json.dumps(ours), '{"cars": {"0": 8, "1": 2}}']
     log, chronicle = tmp_path / "spark" / "offsets" / "0", Chronicle(tmp_path, "cars")
     log.write_text("\n".join(lines))
-    behind = MicroBatch(12_345_678, {0: 8, 1: 2}, "a", True, recorded=11_000_000)
+    busy = ((1, 2), (3, 4))
+    behind = MicroBatch(12_345_678, {0: 8, 1: 2}, "a", True, 11_000_000, busy)
     assert chronicle.micro_batches() == chronicle.since(-1) == [behind]
     assert chronicle.since(0) == [] and chronicle.time() == 12_345_678
     log.write_text("\n".join([*lines[:3], '{"cars": {"0": 9, "1": 5}}']))

@@ -37,7 +37,7 @@ def open_stopped_checkpoint(
     from streamer.plan.plan import count_cores
     from streamer.spark.checkpoint.checkpoint import Checkpoint
     from streamer.spark.checkpoint.remote_checkpoint import file_manager_settings, start_and_acquire
-    from streamer.spark.jars.spark_settings import with_s3_jars
+    from streamer.spark.jars.spark_settings import with_checkpoint_jars
     from streamer.spark.session.session_start import start_session
 
     sessions: list[Any] = []
@@ -50,7 +50,7 @@ def open_stopped_checkpoint(
                 for key, value in config.spark["conf"].items()
                 if key.startswith(_REMOTE_SETTINGS if is_remote(named) else _LOCAL_SETTINGS)
             }
-            given = with_s3_jars(
+            given = with_checkpoint_jars(
                 given, os.environ, _ignore_log, config.spark["jars_directory"], named
             )
             conf = {**(file_manager_settings(named) if is_remote(named) else {}), **given}

@@ -53,6 +53,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_submit.py",
         "cluster/test_spool.py",
         "faults/test_elsewhere.py",
+        "faults/test_elsewhere_clouds.py",
         "cluster/test_deploys.py",
         "cluster/test_jobs.py",
     ),

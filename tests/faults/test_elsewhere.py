@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,7 +145,7 @@ spark:
 def test_a_machine_that_has_nothing_goes_on_where_another_was_killed(
     tmp_path: Path, s3: S3
 ) -> None:
-    out, config = tmp_path / "out.jsonl", write_short(tmp_path, s3)
+    out, config = tmp_path / "out.jsonl", write_short(tmp_path, s3.conf())
     with changing_table(tmp_path), machine(tmp_path / "one", config) as run:
         grown(run, out)
         grown(run, out)
@@ -162,6 +162,12 @@ def test_a_machine_that_has_nothing_goes_on_where_another_was_killed(
             assert f"uses the checkpoint s3a://{BUCKET}/ours/a (" in second.messages()[-1]
         grown(run, out)
         assert run.stop() == 0
+    check_short(out)
+    assert 1 <= sum(".table" in name for name in s3.names("ours/a/tables/versions/")) <= 3
+
+
+def check_short(out: Path) -> None:
+    """Check that each event came, those of one micro-batch perhaps again, with the same table."""
     # The journal of the file stayed on the machine that was killed: its last windows come again.
     messages = [json.loads(line) for line in read_whole(out)]
     found = Counter(one["id"] for one in messages)
@@ -170,14 +176,13 @@ def test_a_machine_that_has_nothing_goes_on_where_another_was_killed(
     # And they come with the version of the table that they had: it is in the checkpoint.
     versions = {(one["id"], one["version"]) for one in messages}
     assert len(versions) == len(found) and len({version for _, version in versions}) > 1
-    assert 1 <= sum(".table" in name for name in s3.names("ours/a/tables/versions/")) <= 3
 
 
-def write_short(tmp_path: Path, s3: S3) -> Path:
+def write_short(tmp_path: Path, conf: Mapping[str, str]) -> Path:
     """Write the config of a stream whose windows last a second, and its table."""
     config, table = tmp_path / "short.yaml", tmp_path / "table.jsonl"
     write_table(table, 0)
-    settings = "".join(f"    {name}: '{value}'\n" for name, value in s3.conf().items())
+    settings = "".join(f"    {name}: '{value}'\n" for name, value in conf.items())
     config.write_text(SHORT.format(out=tmp_path / "out.jsonl", table=table) + settings)
     return config
 
@@ -265,7 +270,7 @@ def test_a_stream_goes_on_when_s3_answers_again(tmp_path: Path, s3: S3) -> None:
 
 @by_hand
 def test_windows_that_begin_anew_do_so_beside_the_former_ones(tmp_path: Path, s3: S3) -> None:
-    out, config = tmp_path / "out.jsonl", write_short(tmp_path, s3)
+    out, config = tmp_path / "out.jsonl", write_short(tmp_path, s3.conf())
     with machine(tmp_path / "one", config, "-w", "--on-reset", "drain") as run:
         grown(run, out)
         config.write_text(config.read_text().replace("size: 1s", "size: 2s"))

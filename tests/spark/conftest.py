@@ -17,12 +17,12 @@ from streamer.plan import make_plan
 
 @pytest.fixture(scope="session")
 def session() -> Iterator[Any]:
-    from streamer.spark.jars.spark_settings import with_s3_jars
+    from streamer.spark.jars.spark_settings import with_checkpoint_jars
     from streamer.spark.session.session_start import start_session
 
     def log(*line: object) -> None: ...
 
-    conf = with_s3_jars({}, os.environ, log, None, "s3a://of/tests")
+    conf = with_checkpoint_jars({}, os.environ, log, None, "s3a://of/tests")
     spark = start_session("tests", "local[2]", conf, log, "INFO")
     yield spark
     spark.stop()

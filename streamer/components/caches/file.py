@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from streamer.connectors.locations.location_files import LocationError, LocationFiles
+from streamer.connectors.locations.stores import location_packages
 from streamer.core.execution import Execution
+from streamer.core.locations import is_location, location_problem
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.cache import CacheError, KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
@@ -30,7 +33,10 @@ SPEC: Final = Spec(
     description=(
         "All workers of a machine share it, and it outlives the program. Values have no time: a "
         "`ttl` that is given with one has no effect, and nothing is ever removed but by `delete`. "
-        "A key that leads out of the directory is an error."
+        "A key that leads out of the directory is an error.\n"
+        "\n"
+        "The directory may be a URL of objects: see [Places](../../places.md). Then all workers "
+        "of all machines share it, and `add` is decided by the store."
     ),
     fields=(
         Field(
@@ -38,8 +44,11 @@ SPEC: Final = Spec(
             "string",
             "The directory; it is made when the first value is stored. In Benthos it must exist.",
             access=Access.FILE,
+            check=location_problem,
+            examples=("./cache", "s3://bucket/cache"),
         ),
     ),
+    requires=location_packages(DIRECTORY),
     categories=("Local",),
     limits="one for each machine; nothing expires",
 )
@@ -95,6 +104,53 @@ class FileCache:
         return Path(self._permissions.file(way))
 
 
+class LocationCache:
+    """Values in objects below a URL."""
+
+    def __init__(self, directory: str, permissions: Permissions = ALL) -> None:
+        """Take the URL, and whether it may be used."""
+        self._directory = directory.rstrip("/")
+        self._files = LocationFiles(permissions)
+
+    def get(self, key: str, ex: Execution) -> bytes:
+        """Read the key's object."""
+        with _map_location_errors():
+            try:
+                return self._files.read(self._url(key), ex)
+            except FileNotFoundError:
+                raise KeyNotFoundError from None
+
+    def set(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Write the key's object."""
+        with _map_location_errors():
+            self._files.put(self._url(key), value)
+
+    def add(self, key: str, value: bytes, ttl: int | None, ex: Execution) -> None:
+        """Write the key's object, which must not be there."""
+        with _map_location_errors():
+            if not self._files.put(self._url(key), value, is_new=True):
+                raise KeyAlreadyExistsError
+
+    def delete(self, key: str, ex: Execution) -> None:
+        """Remove the key's object."""
+        with _map_location_errors():
+            self._files.delete(self._url(key))
+
+    def _url(self, key: str) -> str:
+        name = key.lstrip("/")
+        if not name or "\0" in name or {"", ".", ".."} & set(name.split("/")):
+            raise CacheError(f"the key {key!r} is no name of an object below {self._directory}")
+        return f"{self._directory}/{name}"
+
+
+@contextmanager
+def _map_location_errors() -> Iterator[None]:
+    try:
+        yield
+    except LocationError as error:
+        raise CacheError(str(error)) from None
+
+
 def _make_parent(path: Path) -> None:
     """Make the directory of a value's file, where it is not there."""
     try:
@@ -129,6 +185,8 @@ def _temporary_value_file(path: Path, value: bytes) -> Iterator[str]:
         Path(made).unlink(missing_ok=True)
 
 
-def build(parsed: ParsedFields, context: BuildContext) -> FileCache:
+def build(parsed: ParsedFields, context: BuildContext) -> FileCache | LocationCache:
     """Take the directory."""
+    if is_location(parsed[DIRECTORY]):
+        return LocationCache(parsed[DIRECTORY], parsed.permissions)
     return FileCache(Path(parsed[DIRECTORY]), parsed.permissions)

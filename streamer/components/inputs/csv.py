@@ -17,11 +17,13 @@ from streamer.connectors.files.file_fields import (
     BATCH_COUNT,
     BATCH_COUNT_FIELD,
     DELETE_FIELD,
-    make_source,
+    PATHS,
     paths_field,
-    paths_problems,
 )
 from streamer.connectors.files.file_source import FileSource
+from streamer.connectors.locations.file_input import URLS, location_problems, make_file_input
+from streamer.connectors.locations.stores import location_packages
+from streamer.connectors.objects.object_source import ObjectSource
 from streamer.core.message import Batch, Message
 from streamer.sdk.input.scanning import (
     MAX_CUT_MESSAGES,
@@ -56,7 +58,7 @@ SPEC: Final = Spec(
         "the metadata `path`, `mod_time_unix` (seconds), `mod_time` (RFC 3339) and, of "
         "objects, `header`: the keys in the order of the file. The checkpoint has the "
         "positions: a restart continues there. Several files are read in parallel, each by "
-        "one worker."
+        f"one worker. {URLS}"
     ),
     fields=(
         paths_field("csv", "/tmp/foo.csv", "/tmp/data/**/*.csv"),
@@ -82,7 +84,7 @@ SPEC: Final = Spec(
         BATCH_COUNT_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
-    check=paths_problems,
+    check=location_problems,
     examples=(
         Example(
             "Files that are separated by semicolons",
@@ -92,6 +94,7 @@ SPEC: Final = Spec(
     categories=("Local",),
     runs="worker",
     delivery="exactly once: read again from the same offsets",
+    requires=location_packages(PATHS),
 )
 
 
@@ -178,7 +181,7 @@ class RowScanner:
         return made
 
 
-def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
+def build(parsed: ParsedFields, context: BuildContext) -> FileSource | ObjectSource:
     """Make the input; its files are listed by `open`, when the stream starts."""
     scanner = RowScanner(
         parsed[DELIMITER].encode(),
@@ -186,4 +189,4 @@ def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
         parsed[LAZY_QUOTES],
         parsed[BATCH_COUNT],
     )
-    return make_source(parsed, scanner)
+    return make_file_input(parsed, context, scanner)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.files.file_fields import (
-    DELETE_FIELD,
-    make_source,
-    paths_field,
-    paths_problems,
-)
+from streamer.connectors.files.file_fields import DELETE_FIELD, PATHS, paths_field
 from streamer.connectors.files.file_source import FileSource
+from streamer.connectors.locations.file_input import URLS, location_problems, make_file_input
+from streamer.connectors.locations.stores import location_packages
+from streamer.connectors.objects.object_source import ObjectSource
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 from streamer.sdk.spec.on_replaced import REPLACED_FIELD
 from streamer.sdk.spec.scanner_fields import SCANNER_FIELDS, build_scanner
@@ -28,7 +26,7 @@ SPEC: Final = Spec(
         "Adds the metadata `path`, `mod_time_unix` (seconds) and `mod_time` (RFC 3339) to "
         "each message. The checkpoint has the positions: a restart continues there. A part "
         "that a scanner cannot read is logged as an error, and the rest of that file is "
-        "skipped."
+        f"skipped. {URLS}"
     ),
     fields=(
         paths_field("jsonl", "./data/*.jsonl"),
@@ -36,19 +34,24 @@ SPEC: Final = Spec(
         REPLACED_FIELD,
         *SCANNER_FIELDS,
     ),
-    check=paths_problems,
+    check=location_problems,
     examples=(
         Example(
             "A directory of CSV files",
             "input:\n  file:\n    paths: [ ./data/*.csv ]\n    scanner:\n      csv: {}\n",
         ),
+        Example(
+            "Lines of objects in S3",
+            "input:\n  file:\n    paths: [ 's3://events/2026/**/*.jsonl' ]\n",
+        ),
     ),
     categories=("Local",),
     runs="worker",
     delivery="exactly once: read again from the same offsets",
+    requires=location_packages(PATHS),
 )
 
 
-def build(parsed: ParsedFields, context: BuildContext) -> FileSource:
+def build(parsed: ParsedFields, context: BuildContext) -> FileSource | ObjectSource:
     """Make the input; its files are listed by `open`, when the stream starts."""
-    return make_source(parsed, build_scanner(parsed, context))
+    return make_file_input(parsed, context, build_scanner(parsed, context))

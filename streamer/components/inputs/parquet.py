@@ -11,11 +11,17 @@ from streamer.connectors.files.file_fields import (
     BATCH_COUNT,
     BATCH_COUNT_FIELD,
     PATHS,
-    make_source,
     paths_field,
-    paths_problems,
 )
 from streamer.connectors.files.file_source import FileSource
+from streamer.connectors.locations.file_input import (
+    URLS,
+    has_locations,
+    location_problems,
+    make_file_input,
+)
+from streamer.connectors.locations.stores import location_packages
+from streamer.connectors.objects.object_source import ObjectSource
 from streamer.connectors.tables.input_fields import (
     COLUMNS,
     COLUMNS_FIELD,
@@ -45,6 +51,21 @@ from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RES
 if TYPE_CHECKING:
     from streamer.connectors.tables.growing_files import GrowingFiles
 
+_LOCAL_FIELDS: Final = (COLUMNS, WHERE, HIVE_PARTITIONING)
+
+
+def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    yield from location_problems(parsed)
+    if not has_locations(parsed):
+        return
+    text = "cannot be used with URLs of objects; use the input delta or iceberg for such tables"
+    if not parsed[READ_ONCE]:
+        yield READ_ONCE, f"is false, which {text}"
+    for name in _LOCAL_FIELDS:
+        if parsed[name]:
+            yield name, text
+
+
 SPEC: Final = Spec(
     Kind.INPUT,
     "parquet",
@@ -62,7 +83,9 @@ SPEC: Final = Spec(
         "another one, and rename it. Names that begin with `_` or `.` are left out, and so is a "
         "file without a footer, until it has one. A path may then be a directory, which "
         "stands for all files in it whose names end in `.parquet`. `columns`, `where`, "
-        "`hive_partitioning` and `poll_interval` are not in Connect."
+        "`hive_partitioning` and `poll_interval` are not in Connect.\n"
+        "\n"
+        f"{URLS} They are read once; an object is read by ranges, by one worker."
     ),
     fields=(
         paths_field("parquet", "/tmp/foo.parquet", "/tmp/data/**/*.parquet"),
@@ -75,7 +98,7 @@ SPEC: Final = Spec(
         HIVE_PARTITIONING_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
-    check=paths_problems,
+    check=_problems,
     examples=(
         Example(
             "All files of a folder",
@@ -95,6 +118,7 @@ SPEC: Final = Spec(
     categories=("Local",),
     runs="worker",
     delivery="exactly once: read again from the same offsets",
+    requires=location_packages(PATHS),
 )
 
 
@@ -160,11 +184,10 @@ def _row_group_of(file: Any, number: int) -> tuple[int, int]:
     return file.metadata.num_row_groups, before
 
 
-def build(parsed: ParsedFields, context: BuildContext) -> FileSource | GrowingFiles:
+def build(parsed: ParsedFields, context: BuildContext) -> FileSource | ObjectSource | GrowingFiles:
     """Make the input; its files are listed by `open`, when the stream starts."""
-    fields = (COLUMNS, WHERE, HIVE_PARTITIONING)
-    if parsed[READ_ONCE] and not any(parsed[name] for name in fields):
-        return make_source(parsed, ParquetScanner(parsed[BATCH_COUNT]))
+    if parsed[READ_ONCE] and not any(parsed[name] for name in _LOCAL_FIELDS):
+        return make_file_input(parsed, context, ParquetScanner(parsed[BATCH_COUNT]), seeks=True)
     from streamer.connectors.tables.growing_files import FileSettings, GrowingFiles
 
     settings = FileSettings(

@@ -9,6 +9,7 @@ whose path cannot be found, cannot be that of a file or leaves `base`, is reject
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -27,18 +28,47 @@ from streamer.connectors.files.message_path import (
 )
 from streamer.connectors.files.writable import check_writable_file
 from streamer.connectors.formats.codec import CODEC, CODEC_FIELD, WriterCodec, read_codec
+from streamer.connectors.locations.location_files import LocationFiles
+from streamer.connectors.locations.output_path import location_path_problems
+from streamer.connectors.locations.stores import location_packages
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import payloads_of
+from streamer.core.locations import is_location
 from streamer.core.message import Batch
+from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import make_invalid_rejection
 from streamer.sdk.spec import Access, BuildContext, Field, Kind, ParsedFields, Spec
+
+
+def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    yield from path_problems(parsed)
+    path = parsed[PATH]
+    if not is_location(path):
+        return
+    yield from location_path_problems(parsed)
+    if read_codec(parsed[CODEC]).append:
+        if not path.endswith("/"):
+            yield (
+                CODEC,
+                f"is {parsed[CODEC]}, which appends to a file, and an object cannot be appended "
+                "to. End path with a slash, and each micro-batch writes an object into that "
+                "directory; or set all-bytes for an object of each message",
+            )
+    elif path.endswith("/"):
+        yield PATH, "ends with a slash; expected the URL of an object, one for each message"
+
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
     "file",
     "Writes messages to files.",
+    description=(
+        "A path may be a URL of an object: see [Places](../../places.md). With the codec "
+        "`all-bytes` each message is an object. With others `path` ends with a slash: each "
+        "micro-batch writes one object into each directory that its messages name."
+    ),
     fields=(
         Field(
             PATH,
@@ -47,16 +77,20 @@ SPEC: Final = Spec(
             access=Access.FILE,
             interpolated=True,
             check=lambda text: None if text else "is empty; expected the path of a file",
-            examples=("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),
+            examples=(
+                *("/tmp/data.txt", '/tmp/${! json("document.id") }.json'),
+                's3://events/dt=${! json("at").slice(0, 10) }/',
+            ),
         ),
         BASE_FIELD,
         CODEC_FIELD,
         SUCCESS_FILE_FIELD,
     ),
-    check=path_problems,
+    check=_problems,
     categories=("Local",),
     runs="driver",
     delivery="exactly once",
+    requires=location_packages(PATH),
 )
 
 
@@ -70,12 +104,24 @@ class FileOutput:
             are items without bytes.
     """
 
-    def __init__(self, path: MessagePath, codec: WriterCodec, success_file: str = "") -> None:
+    def __init__(
+        self,
+        path: MessagePath,
+        codec: WriterCodec,
+        success_file: str = "",
+        permissions: Permissions = ALL,
+    ) -> None:
+        self._permissions = permissions
         self._path = path
         self._codec = codec
         self._static_path = path.static
         self.append = codec.append
         self.success_file = success_file
+
+    @property
+    def is_location(self) -> bool:
+        """Whether objects are written, by URL."""
+        return self._path.is_location
 
     @property
     def is_dynamic(self) -> bool:
@@ -136,6 +182,8 @@ class FileOutput:
 
     def probe(self) -> str:
         """Check that the file can be written, or the folder that all files are in."""
+        if self.is_location:
+            return LocationFiles(self._permissions).check(self._path.text)
         if self._static_path is not None:
             return f"{self._static_path} {check_writable_file(Path(self._static_path))}"
         folder = self._path.fixed_directory
@@ -146,4 +194,5 @@ class FileOutput:
 def build(parsed: ParsedFields, context: BuildContext) -> FileOutput:
     """Compile the path and take the codec."""
     path = MessagePath(compile_interpolation(parsed[PATH]), parsed[BASE])
-    return FileOutput(path, read_codec(parsed[CODEC]), parsed[SUCCESS_FILE])
+    codec = read_codec(parsed[CODEC])
+    return FileOutput(path, codec, parsed[SUCCESS_FILE], parsed.permissions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from streamer.bloblang import compile_interpolation
@@ -14,6 +15,8 @@ from streamer.connectors.files.message_path import (
     MessagePath,
     path_problems,
 )
+from streamer.connectors.locations.output_path import location_path_problems
+from streamer.connectors.locations.stores import location_packages
 from streamer.connectors.tables.table_fields import COLUMNS, COLUMNS_FIELD, read_columns
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
 
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
 
 COMPRESSION: Final = "compression"
 MAX_FILE_ROWS: Final = "max_file_rows"
+
+
+def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
+    yield from path_problems(parsed)
+    yield from location_path_problems(parsed)
+
 
 SPEC: Final = Spec(
     Kind.OUTPUT,
@@ -39,7 +48,8 @@ SPEC: Final = Spec(
         "message that does not fit is rejected by itself, and the others are written.\n"
         "\n"
         "A stream without windows writes many small files, unless `trigger_interval` is a minute "
-        "or so. Not in Connect, which has the processor `parquet_encode`."
+        "or so. `path` may be a URL of objects: see [Places](../../places.md). Not in Connect, "
+        "which has the processor `parquet_encode`."
     ),
     fields=(
         Field(
@@ -70,7 +80,7 @@ SPEC: Final = Spec(
         ),
         SUCCESS_FILE_FIELD,
     ),
-    check=path_problems,
+    check=_problems,
     explains=lambda parsed: (
         f"files        {parsed[PATH]}, up to {parsed[MAX_FILE_ROWS]:,} rows in each",
         "columns      of the first messages; further fields are columns of later files",
@@ -84,6 +94,7 @@ SPEC: Final = Spec(
     categories=("Local", "Tables"),
     runs="driver",
     delivery="exactly once",
+    requires=location_packages(PATH),
 )
 
 
@@ -97,4 +108,5 @@ def build(parsed: ParsedFields, context: BuildContext) -> ParquetOutput:
         compression=parsed[COMPRESSION],
         max_file_rows=parsed[MAX_FILE_ROWS],
         success_file=parsed[SUCCESS_FILE],
+        permissions=parsed.permissions,
     )

@@ -16,6 +16,7 @@ from streamer.connectors.formats.schema_text import (
     read_schema_text,
     schema_fields,
 )
+from streamer.connectors.locations.stores import location_packages
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.execution import Execution
 from streamer.core.json.parse import parse_json
@@ -85,7 +86,7 @@ SPEC: Final = Spec(
     begin={"schema": '{"type": "string"}'},
     categories=("Parsing",),
     limits="values of logical types are what they are stored as",
-    requires=(Package("fastavro"),),
+    requires=(Package("fastavro"), *location_packages(SCHEMA_PATH)),
 )
 
 

@@ -17,6 +17,7 @@ from streamer.connectors.formats.schema_text import (
     read_schema_text,
     schema_fields,
 )
+from streamer.connectors.locations.stores import location_packages
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
@@ -66,6 +67,7 @@ SPEC: Final = Spec(
     ),
     begin={"schema": '{"type": "object"}'},
     categories=("Mapping",),
+    requires=location_packages(SCHEMA_PATH),
     limits="one document; drafts 4 to 7",
 )
 

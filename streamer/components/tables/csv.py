@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.connectors.formats.table_rows import CSV_FIELDS, DELIMITER, TYPES, read_csv_rows
+from streamer.connectors.locations.stores import location_packages
+from streamer.connectors.locations.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 
@@ -20,6 +21,7 @@ SPEC: Final = Spec(
     fields=(PATH_FIELD, *CSV_FIELDS, *table_fields(*REFRESH)),
     check=table_problems,
     begin=TABLE_BEGIN,
+    requires=location_packages(PATH),
     examples=(
         Example(
             "The country of a city",

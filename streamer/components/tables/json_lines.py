@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.connectors.formats.table_rows import read_json_line_rows
+from streamer.connectors.locations.stores import location_packages
+from streamer.connectors.locations.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
 from streamer.sdk.spec import BuildContext, Kind, ParsedFields, Spec
 
@@ -17,6 +18,7 @@ SPEC: Final = Spec(
     fields=(PATH_FIELD, *table_fields(*REFRESH)),
     check=table_problems,
     begin=TABLE_BEGIN,
+    requires=location_packages(PATH),
     categories=("Local",),
 )
 

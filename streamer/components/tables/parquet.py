@@ -7,7 +7,8 @@ from typing import Final
 
 from streamer.bloblang.errors import ArgumentError, QueryError
 from streamer.bloblang.runtime.parquet_rows import read_rows, row_documents
-from streamer.connectors.files.table_file import PATH, PATH_FIELD, REFRESH, TableFile
+from streamer.connectors.locations.stores import location_packages
+from streamer.connectors.locations.table_file import PATH, PATH_FIELD, REFRESH, TableFile
 from streamer.core.lookup_tables import TableRow
 from streamer.sdk.lookup_table import (
     TABLE_BEGIN,
@@ -29,6 +30,7 @@ SPEC: Final = Spec(
     fields=(PATH_FIELD, *table_fields(*REFRESH)),
     check=table_problems,
     begin=TABLE_BEGIN,
+    requires=location_packages(PATH),
     categories=("Local",),
 )
 

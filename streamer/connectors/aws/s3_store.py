@@ -143,7 +143,8 @@ class S3Store:
             "s3_version_id": answer.get("VersionId"),
         }
         metadata |= {name: text for name, text in texts.items() if text}
-        return ObjectInfo(key, _whole_size(answer), answer.get("ETag", ""), metadata)
+        version = answer.get("ETag", "")
+        return ObjectInfo(key, _whole_size(answer), version, metadata, modified)
 
     def head(self, key: str) -> ListedObject | None:
         """Return an object as it is now; see `ObjectStore`."""

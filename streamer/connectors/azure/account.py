@@ -129,6 +129,11 @@ def _make_url(parts: dict[str, str], name: str, service: str) -> str:
     return f"{parts.get('defaultendpointsprotocol', 'https')}://{name}.{service}.{suffix}"
 
 
+def account_of(text: str) -> str:
+    """Return the account that a connection string names; empty for none."""
+    return _read_parts(_expand_emulator(text)).get("accountname", "")
+
+
 def _read_parts(text: str) -> dict[str, str]:
     """Return the parts of a connection string, by their names in lower case."""
     pairs = (part.partition("=") for part in text.split(";"))

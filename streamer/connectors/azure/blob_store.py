@@ -128,7 +128,7 @@ class BlobStore:
         }
         metadata |= {name: text for name, text in texts.items() if text}
         version = str(properties.etag).strip('"')
-        return ObjectInfo(key, int(properties.size), version, metadata)
+        return ObjectInfo(key, int(properties.size), version, metadata, modified)
 
     def head(self, key: str) -> ListedObject | None:
         """Return a blob as it is now; see `ObjectStore`."""

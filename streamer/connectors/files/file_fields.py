@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from streamer.connectors.files.file_source import FileSource
@@ -48,12 +47,6 @@ BATCH_COUNT_FIELD: Final = Field(
     advanced=True,
     check=lambda count: None if count >= 1 else f"is {count}; expected 1 or more",
 )
-
-
-def paths_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with the paths: there are none."""
-    if not parsed[PATHS]:
-        yield PATHS, "is an empty list; expected at least one path or glob"
 
 
 def make_source(parsed: ParsedFields, scanner: Scanner) -> FileSource:

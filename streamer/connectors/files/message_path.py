@@ -10,6 +10,7 @@ from typing import Final
 from streamer.bloblang import Interpolation
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
+from streamer.core.locations import is_location
 from streamer.core.message import Message
 from streamer.sdk.spec import Access, Field, ParsedFields
 
@@ -76,6 +77,7 @@ class MessagePath:
 
     Attributes:
         static: the path, where it is the same for all messages; else None.
+        is_location: whether it is the URL of an object: the config says so, and no message.
     """
 
     def __init__(self, path: Interpolation, base: str = "", *, is_directory: bool = False) -> None:
@@ -89,7 +91,15 @@ class MessagePath:
         self._path = path
         self._base = base
         self._noun = "directory" if is_directory else "file"
-        self.static = None if path.static is None else clean_path(path.static)
+        self.is_location = is_location(path.text)
+        self.static = path.static
+        if self.static is not None and not self.is_location:
+            self.static = clean_path(self.static)
+
+    @property
+    def text(self) -> str:
+        """The path as the config has it."""
+        return self._path.text
 
     @property
     def fixed_directory(self) -> str:
@@ -105,12 +115,14 @@ class MessagePath:
         """
         try:
             # Benthos's file output sees one message at a time, not the batch.
-            path = clean_path(self._path.text_of([message], 0, ex))
+            path = self._path.text_of([message], 0, ex)
+            if not self.is_location:
+                path = clean_path(path)
             if self._base and not is_below(self._base, path):
                 raise MessageError(f"{path!r} is not below the base {self._base!r}")
         except MessageError as error:
             raise MessageError(f"path interpolation error: {error}") from None
-        if self.static is None and (problem := path_problem(path)):
+        if self.static is None and not self.is_location and (problem := path_problem(path)):
             raise MessageError(
                 f"cannot write to the {self._noun} {path[:_MAX_PATH_CHARS]!r}: {problem}"
             )
@@ -146,6 +158,9 @@ def clean_path(path: str) -> str:
 
 def is_below(base: str, path: str) -> bool:
     """Return whether a path leads to something below a directory; links are not followed."""
+    if is_location(base):
+        above = f"{base.rstrip('/')}/"
+        return path.startswith(above) and len(path) > len(above)
     whole = os.path.abspath(path)
     above = os.path.join(os.path.abspath(base), "")
     return whole.startswith(above) and len(whole) > len(above)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from streamer.connectors.locations.location_files import read_path
 from streamer.core import urls
 from streamer.core.errors import StreamerError
+from streamer.core.locations import is_location, location_problem
 from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.spec import Access, BuildContext, Field, ParsedFields
 
@@ -24,6 +26,8 @@ def schema_url_problem(url: str) -> str | None:
         return urls.url_problem(url)
     if not url or url.startswith(_FILE):
         return None
+    if is_location(url):
+        return location_problem(url)
     return f"is {url!r}; must start with {_FILE} or {_HTTP}"
 
 
@@ -37,6 +41,8 @@ def read_schema(url: str, permissions: Permissions = ALL) -> str:
     """
     if url.startswith(_FILE):
         return permissions.read(url.removeprefix(_FILE)).decode()
+    if is_location(url):
+        return read_path(url, permissions).decode()
     # Imported here: who reads a schema from a file needs no client.
     from streamer.connectors.http_client.exchange_deadline import do_exchange
 
@@ -65,8 +71,8 @@ def schema_fields(
         Field(
             SCHEMA_PATH,
             "string",
-            "URL of the schema, with `file://` or `http://`. It is read when the stream "
-            "starts and overrides `schema`.",
+            "URL of the schema, with `file://` or `http://`, or of an object in a store, such as "
+            "`s3://bucket/key`. It is read when the stream starts and overrides `schema`.",
             access=Access.SCHEMA_URL,
             check=schema_url_problem,
             examples=(example,),

@@ -44,7 +44,7 @@ _MAX_RESULTS: Final = 1000
 
 def deferred_storage(parsed: ParsedFields, context: BuildContext) -> Callable[[], StorageClient]:
     """Return what gives the client of a component in any process, one for each run."""
-    make = partial(_make_client, parsed, context.component)
+    make = partial(make_storage_client, parsed, context.component)
     return context.deferred_worker_resource("storage", make)
 
 
@@ -61,7 +61,8 @@ class _ClientContext:
         return cast(T, self._resources[key])
 
 
-def _make_client(parsed: ParsedFields, component: ParsedComponent) -> StorageClient:
+def make_storage_client(parsed: ParsedFields, component: ParsedComponent) -> StorageClient:
+    """Return a client by the fields of a component, whose requests are counted as those of it."""
     return StorageClient(parsed, cast(BuildContext, _ClientContext(component)), _TIMEOUT)
 
 
@@ -147,7 +148,7 @@ class CloudStorageStore:
             "gcs_content_type": entry.get("contentType", ""),
             "gcs_content_encoding": entry.get("contentEncoding", ""),
         }
-        return ObjectInfo(listed.key, listed.size, listed.version, metadata)
+        return ObjectInfo(listed.key, listed.size, listed.version, metadata, listed.modified)
 
     def head(self, key: str) -> ListedObject | None:
         """Return an object as it is now; see `ObjectStore`."""

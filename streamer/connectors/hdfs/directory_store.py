@@ -58,7 +58,7 @@ class HdfsStore:
         else:
             files = self._iter_files(prefix, after)
         with self._store_errors("list files"):
-            objects = self._client.run(lambda _: [_as_listed(one) for one in islice(files, limit)])
+            objects = self._client.run(lambda _: [as_listed(one) for one in islice(files, limit)])
         is_last = len(objects) < limit
         if not is_last:
             self._listing = (prefix, objects[-1].key, files)
@@ -78,13 +78,13 @@ class HdfsStore:
         path = posixpath.join(self._directory, key)
         with self._store_errors(f"read {path!r}"):
             entry = self._client.run(lambda client: client.get_file_info(path))
-            listed = _as_listed(entry)
+            listed = as_listed(entry)
             if version and listed.version != version:
                 raise ObjectReplacedError(f"{path!r} of {self.place} was replaced")
             file = self._client.run(lambda client: client.read(path))
         stop = listed.size if end is None else min(end, listed.size)
         metadata = {"hdfs_name": key, "hdfs_path": path}
-        info = ObjectInfo(key, listed.size, listed.version, metadata)
+        info = ObjectInfo(key, listed.size, listed.version, metadata, listed.modified)
         return OpenObject(info, _Body(self, file, path, start, stop))
 
     def read_range(self, file: Any, path: str, start: int, length: int) -> bytes:
@@ -101,7 +101,7 @@ class HdfsStore:
         path = posixpath.join(self._directory, key)
         try:
             with self._store_errors(f"look at {path!r}"):
-                return _as_listed(self._client.run(lambda client: client.get_file_info(path)))
+                return as_listed(self._client.run(lambda client: client.get_file_info(path)))
         except ObjectMissingError:
             return None
 
@@ -171,7 +171,7 @@ def _name_of(entry: Any) -> str:
     return name
 
 
-def _as_listed(entry: Any) -> ListedObject:
+def as_listed(entry: Any) -> ListedObject:
     """Return a file; it has no version in HDFS but its time and its size."""
     version = f"{entry.modification_time}-{entry.length}"
     modified = int(entry.modification_time) * MILLISECOND

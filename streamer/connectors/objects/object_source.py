@@ -44,6 +44,7 @@ class ObjectSource:
         tags: Mapping[str, str] | None = None,
         watch: WatchSettings | None = None,
         directory: Path | None = None,
+        stops_on_replaced: bool = False,
     ) -> None:
         """Take the settings.
 
@@ -55,6 +56,8 @@ class ObjectSource:
             tags: that an object gets then; none for no tags.
             watch: how new objects are noticed; None to list once, and to end.
             directory: for what has to be remembered; set by `open`.
+            stops_on_replaced: whether it is an error that an object was replaced which is read in
+                part; else the new one is read from its beginning.
         """
         self._settings: dict[str, Any] = {
             "prefix": prefix,
@@ -62,7 +65,9 @@ class ObjectSource:
             "tags": tags,
             "watch": watch,
             "directory": directory,
+            "stops_on_replaced": stops_on_replaced,
         }
+        self._stops_on_replaced = stops_on_replaced
         self._store = store
         self._scanner = scanner
         self._deletes = deletes
@@ -133,6 +138,12 @@ class ObjectSource:
         if now is None or now.version == started.object.version:
             # That one is not there any more is said where it is read.
             return started, None
+        if self._stops_on_replaced:
+            raise StoreError(
+                f"{now.key} was replaced since it was read up to position "
+                f"{started.mark.position:,}. Restore the former object to read the rest of it, or "
+                "set on_replaced: restart to read this one from its beginning"
+            )
         return None, now
 
     def watch(self, wake: Callable[[], None]) -> None:

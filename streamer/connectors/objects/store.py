@@ -79,12 +79,14 @@ class ObjectInfo(NamedTuple):
         size: bytes of the whole object.
         version: see `ListedObject`.
         metadata: of each of its messages, by the names that the component documents.
+        modified: ns since 1970, by the store's clock.
     """
 
     key: str
     size: int
     version: str
     metadata: Mapping[str, Any]
+    modified: int = 0
 
 
 class OpenObject(NamedTuple):

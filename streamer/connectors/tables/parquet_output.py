@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from streamer.connectors.files.message_path import MessagePath, completes_window
 from streamer.connectors.files.writable import check_writable_file
+from streamer.connectors.locations.location_files import LocationFiles
 from streamer.connectors.tables.row_encoder import RowEncoder, add_declared_columns
 from streamer.connectors.tables.rows import TableColumns
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
+from streamer.core.permissions import ALL, Permissions
 from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import make_invalid_rejection
 
@@ -43,8 +45,10 @@ class ParquetOutput:
         compression: str = "zstd",
         max_file_rows: int = DEFAULT_MAX_FILE_ROWS,
         success_file: str = "",
+        permissions: Permissions = ALL,
     ) -> None:
         """Take the directory, and the columns that the config names with their types."""
+        self._permissions = permissions
         self._directory = directory
         self._declared = declared
         self.compression = compression
@@ -93,6 +97,8 @@ class ParquetOutput:
 
     def probe(self) -> str:
         """Check that files can be made."""
+        if self._directory.is_location:
+            return LocationFiles(self._permissions).check(self._directory.text)
         directory = self._directory.fixed_directory
         check_writable_file(Path(directory) / "x")
         return f"Parquet files in {directory}"

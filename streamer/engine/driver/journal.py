@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -27,13 +27,18 @@ class FileJournal:
     One micro-batch is in hand at a time, and a replay writes to the same files.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, remove: Callable[[str], None] | None = None) -> None:
         """Read the journal of an earlier start, if there is one.
+
+        Args:
+            path: of the journal.
+            remove: removes a file that was made; one that is not there is removed.
 
         Raises:
             StreamerError: it is damaged, gone, or an older copy.
         """
         self._path = path
+        self._remove = remove or _remove
         self._newest = newest_path(path)
         self._batch = -1
         self._writes = 0
@@ -83,7 +88,7 @@ class FileJournal:
         """Cut the files of the micro-batch in hand to what they were before it."""
         for file, length in self._lengths.items():
             if length == _ABSENT:
-                Path(file).unlink(missing_ok=True)
+                self._remove(file)
             # A file that was moved away or cut by someone else is not made longer.
             elif _file_length(file) > length:
                 os.truncate(file, length)
@@ -116,6 +121,10 @@ class FileJournal:
             "backup of that moment; or see that the last lines of the files are whole and come "
             f"once, and delete {delete}"
         )
+
+
+def _remove(file: str) -> None:
+    Path(file).unlink(missing_ok=True)
 
 
 def newest_path(path: Path) -> Path:

@@ -12,12 +12,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streamer.connectors.locations.location_files import LocationFiles
 from streamer.connectors.tables.column_types import parse_column_type
 from streamer.connectors.tables.parquet_output import ParquetOutput
 from streamer.connectors.tables.row_collector import collect_rows
@@ -25,6 +27,7 @@ from streamer.connectors.tables.rows import describe_columns
 from streamer.core.disk import sync_data, sync_directory
 from streamer.core.errors import StreamerError
 from streamer.core.json.checksums import add_checksum, has_valid_checksum
+from streamer.core.locations import is_location, location_problem
 from streamer.core.permissions import Permissions
 from streamer.engine.driver.commit_counts import BYTES, COMMITS, FILES, RETRIES, ROWS
 from streamer.engine.driver.file_routes import RefusedRoutesError, explain_unusable_directory
@@ -59,7 +62,8 @@ class ParquetWriter:
             StreamerError: the journal or the columns are damaged.
         """
         self._output = output
-        self._journal = FileJournal(journal)
+        self._files = LocationFiles(permissions)
+        self._journal = FileJournal(journal, self._remove)
         self._columns_file = journal.with_suffix(_COLUMNS_SUFFIX)
         self._columns = _read_columns(self._columns_file)
         self._name = name
@@ -88,7 +92,8 @@ class ParquetWriter:
             for directory, table in tables
         }
         files = [path for paths in names.values() for path in paths]
-        self._journal.begin(batch, (), [*files, *map(_draft_path, files), *marks])
+        drafts = [_draft_path(path) for path in files if not is_location(path)]
+        self._journal.begin(batch, (), [*files, *drafts, *marks])
         try:
             for directory, table in tables:
                 self._write_files(names[directory], table)
@@ -101,13 +106,22 @@ class ParquetWriter:
         if refused:
             raise RefusedRoutesError(refused)
 
+    def _remove(self, path: str) -> None:
+        """Remove a file or an object that a micro-batch has written before."""
+        if is_location(path):
+            self._files.delete(path)
+        else:
+            Path(path).unlink(missing_ok=True)
+
     def _count(self, files: Sequence[str], rows: int) -> None:
         self._counts[COMMITS] += bool(files)
         self._counts[FILES] += len(files)
         self._counts[ROWS] += rows
         with suppress(FileNotFoundError):
             # Whoever reads them may delete them at once.
-            self._counts[BYTES] += sum(os.stat(path).st_size for path in files)
+            self._counts[BYTES] += sum(
+                os.stat(path).st_size for path in files if not is_location(path)
+            )
 
     def take_counts(self, batch: int) -> Mapping[str, int]:
         """Return what the files of a micro-batch add to metrics; see `CountingWriter`."""
@@ -124,7 +138,7 @@ class ParquetWriter:
                 by_directory.setdefault(self._permissions.file(frame.route), []).append(frame)
         columns = self._output.columns_of(self._columns)
         for directory, some in by_directory.items():
-            if problem := explain_unusable_directory(directory):
+            if problem := _explain_unusable(directory):
                 refused += [(frame, problem) for frame in some]
                 continue
             rows, misfits = collect_rows([frame.body for frame in some], columns)
@@ -140,6 +154,9 @@ class ParquetWriter:
 
     def _write_files(self, paths: Sequence[str], table: pa.Table) -> None:
         size = self._output.max_file_rows
+        if is_location(paths[0]):
+            self._put_objects(paths, table)
+            return
         for number, path in enumerate(paths):
             draft = _draft_path(path)
             with open(draft, "wb") as file:
@@ -155,6 +172,15 @@ class ParquetWriter:
         finally:
             os.close(directory)
 
+    def _put_objects(self, paths: Sequence[str], table: pa.Table) -> None:
+        size = self._output.max_file_rows
+        for number, path in enumerate(paths):
+            body = BytesIO()
+            rows = table.slice(number * size, size)
+            pq.write_table(rows, body, compression=self._output.compression)
+            self._files.put(path, body.getvalue())
+            self._counts[BYTES] += body.tell()
+
     def _keep_columns(self, schemas: Sequence[pa.Schema]) -> None:
         """Note the columns of a micro-batch, before a file has them."""
         columns = pa.unify_schemas([self._columns, *schemas])
@@ -162,6 +188,13 @@ class ParquetWriter:
             document = add_checksum({"columns": describe_columns(columns)})
             replace_file(self._columns_file, json.dumps(document).encode())
             self._columns = columns
+
+
+def _explain_unusable(directory: str) -> str:
+    if not is_location(directory):
+        return explain_unusable_directory(directory)
+    problem = location_problem(directory)
+    return f"cannot write to the directory: its URL {problem}" if problem else ""
 
 
 def _draft_path(path: str) -> str:

@@ -167,6 +167,8 @@ def make_writers(
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
             file = plan.context().build(output).output
+            if file.is_location:
+                return _make_location_writer(output, journal, file.append, stream)
             return FileWriter(
                 journal, file.append, output.permissions, file.is_dynamic, file.success_file
             )
@@ -201,6 +203,18 @@ def make_writers(
         else:
             writers.append(local(output, directory / f"files{f'-{name}' if number else ''}.json"))
     return writers
+
+
+def _make_location_writer(
+    output: ParsedComponent, journal: Path, append: bool, stream: Callable[[], str]
+) -> Writer:
+    # Imported here: few outputs write objects.
+    from streamer.engine.driver.location_writer import LocationWriter
+
+    def name() -> str:
+        return f"streamer-{stream()}-{output.path}"
+
+    return LocationWriter(journal, append, output.permissions, name)
 
 
 def make_table_name(table: str, taken: dict[str, int]) -> str:

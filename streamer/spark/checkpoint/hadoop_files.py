@@ -29,6 +29,10 @@ _TIMEOUT_SETTINGS: Mapping[str, str] = {
     # again; by default it is refused by the server, which does not say so.
     "fs.s3a.input.stream.type": "classic",
     "fs.s3a.change.detection.mode": "client",
+    "fs.azure.io.retry.max.retries": "2",
+    "fs.gs.http.connect-timeout": "5000",
+    "fs.gs.http.read-timeout": "10000",
+    "fs.gs.http.max.retry": "2",
     "ipc.client.connect.max.retries": "3",
     "ipc.client.connect.max.retries.on.timeouts": "1",
     "ipc.client.connect.timeout": "5000",
@@ -41,6 +45,11 @@ _MAX_READ_ATTEMPTS: Final = 20
 
 _ATOMIC_UPLOAD_SCHEMES: Final = ("s3a://", "gs://")
 """Where a file is there when all of it was sent, and not before."""
+
+_DELETING_RENAME_SCHEMES: Final = ("abfs://", "abfss://")
+"""Where a rename deletes the file in its place first, and a new file is empty at first."""
+
+_DRAFT_SUFFIX: Final = ".tmp"
 
 _CONDITIONAL_CREATE_OPTION: Final = "fs.option.create.conditional.overwrite"
 """Create by `If-None-Match: *`: of two who create an object, one is refused."""
@@ -72,6 +81,7 @@ class HadoopFiles:
         where = self._jvm.java.net.URI.create(url)
         self._files: Any = call_java(lambda: hadoop.fs.FileSystem.newInstance(where, conf))
         root = self.path(url)
+        self._keeps_drafts = url.startswith(_DELETING_RENAME_SCHEMES)
         self._uploads_atomically = url.startswith(_ATOMIC_UPLOAD_SCHEMES)
         self._creates_conditionally = call_java(
             lambda: self._files.hasPathCapability(root, _CONDITIONAL_CREATE_OPTION)
@@ -100,16 +110,38 @@ class HadoopFiles:
                         raise
             return read()
 
-        return call_java(read_whole)
+        if not self._keeps_drafts:
+            return call_java(read_whole)
+        return self._read_or_draft(url, read_whole)
+
+    def _read_or_draft(self, url: str, read: Callable[[], bytes]) -> bytes:
+        """Return what is in a file; of one that `put` has not finished, what was to be in it."""
+        with suppress(FileNotFoundError):
+            if body := call_java(read):
+                return body
+        with suppress(FileNotFoundError):
+            stream = call_java(lambda: self._files.open(self.path(f"{url}{_DRAFT_SUFFIX}")))
+            draft = call_java(lambda: bytes(stream.readAllBytes()))
+            call_java(stream.close)
+            if draft:
+                return draft
+        return call_java(read)
 
     def put(self, url: str, body: bytes) -> None:
-        """Replace a file at once; on a file system without that it is renamed into its place."""
+        """Replace a file at once; on a file system without that it is renamed into its place.
+
+        Where a rename deletes first, the draft stays until the file is whole, for `read`.
+        """
         path = self.path(url)
         if self._uploads_atomically:
             call_java(lambda: self._write(self._files.create(path, True), body))
             return
-        draft = self.path(f"{url}.tmp")
+        draft = self.path(f"{url}{_DRAFT_SUFFIX}")
         call_java(lambda: self._write(self._files.create(draft, True), body))
+        if self._keeps_drafts:
+            call_java(lambda: self._write(self._files.create(path, True), body))
+            call_java(lambda: self._files.delete(draft, False))
+            return
         call_java(lambda: self._rename(draft, path))
 
     def create(self, url: str, body: bytes) -> None:

@@ -6,6 +6,7 @@ sees to it that one program uses it.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -41,6 +42,10 @@ _S3_SETTINGS: Final = {
     # every server that speaks S3 gets on.
     "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
 }
+_OTHER_NAMES: Final = {"s3": "s3a", "s3n": "s3a"}
+_CONTAINER_SCHEMES: Final = ("abfs", "abfss")
+"""Schemes whose URLs have a container before the `@`."""
+
 _CONNECT_TIMEOUT_S: Final = 45.0
 """Seconds for the file system's first answer."""
 
@@ -59,16 +64,20 @@ def validate_url(url: str) -> str:
         CheckpointError: it is none.
     """
     parts = urlsplit(url)
-    if "@" in parts.netloc and parts.scheme != "abfss":
+    if "@" in parts.netloc and parts.scheme not in _CONTAINER_SCHEMES:
         # What stands before it may be a password.
         raise CheckpointError(
             f"the checkpoint {parts.scheme}://…@{parts.netloc.rpartition('@')[2]}{parts.path} has "
             "credentials in it: give them in spark.conf (spark.hadoop.fs.s3a.access.key, …), or by "
             "the environment"
         )
-    if parts.scheme in ("s3", "s3n"):
+    if parts.scheme in _OTHER_NAMES:
+        right = f"{_OTHER_NAMES[parts.scheme]}://{parts.netloc}{parts.path}"
+        raise CheckpointError(f"the checkpoint is {url}: Spark reaches S3 by {right}")
+    if parts.scheme in _CONTAINER_SCHEMES and not re.fullmatch(r"[^@]+@[^@]+", parts.netloc):
         raise CheckpointError(
-            f"the checkpoint is {url}: Spark reaches S3 by s3a://{parts.netloc}{parts.path}"
+            f"the checkpoint is {url}: expected a container and the host of its account, such as "
+            "abfss://container@account.dfs.core.windows.net/checkpoints/traffic"
         )
     if not parts.path.strip("/"):
         raise CheckpointError(

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from streamer.core.errors import StreamerError
@@ -30,7 +31,10 @@ from streamer.core.log_format import LogLine
 from streamer.spark.jvm.java import find_java
 
 Module = tuple[str, str, str]
-"""A group, an artifact and a version, as Maven names them."""
+"""A group, an artifact and a version, as Maven names them; `3.0-shaded` has a classifier."""
+
+_SHADED: Final = "-shaded"
+_FILE_PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
 
 FETCH_TIMEOUT_S = 600.0
 """How long all of it may take, s; a server that does not answer is given up before."""
@@ -124,7 +128,12 @@ def _command_line(
         f"-Divy.default.ivy.user.dir={place / 'home'}",
         *("-cp", str(ivy), "org.apache.ivy.Main"),
         *("-settings", settings, "-cache", str(place / "cache"), "-ivy", str(place / "ivy.xml")),
-        *("-confs", "default", "-retrieve", f"{place}/jars/[artifact]-[revision].[ext]"),
+        *(
+            "-confs",
+            "default",
+            "-retrieve",
+            f"{place}/jars/[artifact]-[revision](-[classifier]).[ext]",
+        ),
     ]
 
 
@@ -151,16 +160,26 @@ def _trust_options(place: Path) -> list[str]:
 
 
 def _module_xml(modules: Sequence[Module]) -> str:
-    dependencies = "".join(
-        f"<dependency org={quoteattr(group)} name={quoteattr(name)} rev={quoteattr(version)} "
-        'transitive="false" conf="default->master(default)"/>'
-        for group, name, version in modules
-    )
     return (
-        '<ivy-module version="2.0"><info organisation="streamer" module="jars"/>'
+        '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
+        '<info organisation="streamer" module="jars"/>'
         '<configurations><conf name="default"/></configurations>'
-        f"<dependencies>{dependencies}</dependencies></ivy-module>"
+        f"<dependencies>{''.join(map(_dependency_xml, modules))}</dependencies></ivy-module>"
     )
+
+
+def _dependency_xml(module: Module) -> str:
+    group, name, version = module
+    revision = version.removesuffix(_SHADED)
+    start = (
+        f"<dependency org={quoteattr(group)} name={quoteattr(name)} rev={quoteattr(revision)} "
+        'transitive="false" conf="default->master(default)"'
+    )
+    if revision == version:
+        return f"{start}/>"
+    classifier = quoteattr(_SHADED.removeprefix("-"))
+    artifact = f'<artifact name={quoteattr(name)} type="jar" ext="jar" m:classifier={classifier}/>'
+    return f"{start}>{artifact}</dependency>"
 
 
 def _settings_xml(conf: Mapping[str, str], environ: Mapping[str, str]) -> str:

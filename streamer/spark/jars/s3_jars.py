@@ -11,17 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from streamer.core.errors import StreamerError
 from streamer.core.log_format import LogLine
-from streamer.spark.jars.ivy import FetchError, fetch_jars
 from streamer.spark.jars.jar_checksums import JAR_SHA256
-from streamer.spark.jars.jar_directories import (
-    JARS_VARIABLE,
-    Modules,
-    find_jars,
-    user_jar_directory,
-    with_jars,
-)
+from streamer.spark.jars.jar_directories import Modules
+from streamer.spark.jars.jar_sets import JarSet, jar_settings
 
 _SDK_ARTIFACTS: Final = (
     *("annotations", "apache-client", "arns", "auth", "aws-core", "aws-query-protocol"),
@@ -43,17 +36,13 @@ S3_JARS: Modules = {
 }
 """What Spark needs, as Maven names it: the artifact, its group and the version that is fetched."""
 
-SHARED_S3_DIRECTORY: Final = Path("/opt/streamer/s3")
-_POM: Final = "deploy/image/s3-pom.xml"
-_USER_JAR_SETTINGS: Final = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
-
 
 def s3_settings(
     conf: Mapping[str, str],
     environ: Mapping[str, str],
     log: LogLine,
     directory: str | None = None,
-    shared: Path = SHARED_S3_DIRECTORY,
+    shared: Path | None = None,
 ) -> dict[str, str]:
     """Return the settings with which Spark reaches S3.
 
@@ -71,30 +60,5 @@ def s3_settings(
     Raises:
         StreamerError: no directory has the jars, and they cannot be fetched.
     """
-    if any("hadoop-aws" in conf.get(key, "") for key in _USER_JAR_SETTINGS):
-        return {}
-    own = user_jar_directory(environ) / "s3"
-    named_directories = [Path(place) for place in (environ.get(JARS_VARIABLE), directory) if place]
-    candidates = (find_jars(place, S3_JARS)[0] for place in (*named_directories, shared, own))
-    jars = next(filter(None, candidates), None) or _fetch_s3_jars(own, conf, environ, log)
-    return with_jars(conf, jars)
-
-
-def _fetch_s3_jars(
-    own: Path, conf: Mapping[str, str], environ: Mapping[str, str], log: LogLine
-) -> list[Path]:
-    modules = [(group, name, version) for name, (group, version) in S3_JARS.items()]
-    log("INFO", "Fetching the jars with which Spark reaches S3", {"into": str(own)})
-    try:
-        fetch_jars(modules, own, conf, environ, log, sums=JAR_SHA256)
-    except FetchError as e:
-        command = f"mvn -f {_POM} dependency:copy-dependencies -DoutputDirectory={own}"
-        raise StreamerError(
-            "The checkpoint is in S3, for which Spark needs jars that PySpark does not bring, and "
-            f"they could not be fetched: {e}. Fetch them with Maven: {command}. Or name a "
-            "repository that has them in spark.conf: spark.jars.repositories."
-        ) from e
-    jars, lacking = find_jars(own, S3_JARS)
-    if lacking:
-        raise StreamerError(f"{own} {lacking} though it was fetched: is somebody deleting there?")
-    return jars
+    jars = JarSet("s3", "S3", "hadoop-aws", S3_JARS, JAR_SHA256, "deploy/image/s3-pom.xml")
+    return jar_settings(jars, conf, environ, log, directory, shared)

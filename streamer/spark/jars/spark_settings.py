@@ -1,4 +1,4 @@
-"""Settings of Spark that a stream takes: the user's, and the jars for a checkpoint in S3."""
+"""Settings of Spark that a stream takes: the user's, and the jars for its checkpoint."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from streamer.core.log_format import LogLine
 from streamer.sdk.spec import ParsedFields
 from streamer.spark.cluster.worker_setup import ENVIRONMENT_SETTING, REQUIREMENTS_SETTING
+from streamer.spark.jars.cloud_jars import cloud_settings
 from streamer.spark.jars.s3_jars import s3_settings
 
 
@@ -28,7 +29,7 @@ def stream_spark_settings(
         requirements: packages that code of the config needs on workers.
 
     Raises:
-        StreamerError: it is in S3, and the jars for that cannot be had.
+        StreamerError: it takes jars, and they cannot be had.
     """
     # On a cluster: how its workers get this program.
     local = section["master"].startswith("local")
@@ -36,10 +37,10 @@ def stream_spark_settings(
     if requirements and not local:
         environment[REQUIREMENTS_SETTING] = json.dumps(requirements)
     conf = {**environment, **section["conf"]}
-    return with_s3_jars(conf, environ, log, section["jars_directory"], checkpoint)
+    return with_checkpoint_jars(conf, environ, log, section["jars_directory"], checkpoint)
 
 
-def with_s3_jars(
+def with_checkpoint_jars(
     conf: Mapping[str, str],
     environ: Mapping[str, str],
     log: LogLine,
@@ -56,8 +57,8 @@ def with_s3_jars(
         checkpoint: where it is, if not on this machine.
 
     Raises:
-        StreamerError: it is in S3, and the jars for that cannot be had.
+        StreamerError: it takes jars, and they cannot be had.
     """
-    if not checkpoint.startswith("s3a://"):
-        return conf
-    return {**conf, **s3_settings(conf, environ, log, directory)}
+    if checkpoint.startswith("s3a://"):
+        return {**conf, **s3_settings(conf, environ, log, directory)}
+    return {**conf, **cloud_settings(checkpoint, conf, environ, log, directory)}

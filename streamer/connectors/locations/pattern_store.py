@@ -107,16 +107,16 @@ class PatternStore:
         since = self._resumes.get(after, after.removeprefix(root))
         while True:
             page = store.list_page(pattern.prefix, since, limit)
-            chosen = self._choose(number, page.objects)
+            matching = self._choose(number, page.objects)
             if page.objects:
                 since = page.objects[-1].key
-            if chosen and not page.is_last:
+            if matching and not page.is_last:
                 # What the store has listed already is not listed again.
-                self._resumes[chosen[-1].key] = since
+                self._resumes[matching[-1].key] = since
                 while len(self._resumes) > _MAX_RESUMES:
                     del self._resumes[next(iter(self._resumes))]
-            if chosen or page.is_last or not page.objects:
-                return ObjectPage(chosen, page.is_last or not page.objects)
+            if matching or page.is_last or not page.objects:
+                return ObjectPage(matching, page.is_last or not page.objects)
 
     def _choose(self, number: int, objects: Sequence[ListedObject]) -> list[ListedObject]:
         """Return those that a pattern is the first to name, by their URLs."""

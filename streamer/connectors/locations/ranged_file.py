@@ -43,10 +43,6 @@ class RangedFile(io.RawIOBase):
         self._position = max(start + offset, 0)
         return self._position
 
-    def tell(self) -> int:
-        """Return the place."""
-        return self._position
-
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
         """Read into a buffer; return how many bytes, none at the end.
 

@@ -280,7 +280,7 @@ class KeyCloser:
     def _flush_count_windows(self, key: bytes, state: KeyState, rules: CountRules) -> None:
         """Emit the count windows of a key that have begun, since nothing more comes."""
         for window in rules.begun_windows(state, self._active or 0):
-            order = (ON_CLOSE, FOREVER, window.first, window.start, window.end, window.offsets)
+            order = (ON_CLOSE, FOREVER, window.first, *(window.offsets or ()))
             self._queue.queue_emit(key, window, "flush", order)
 
     def _next_dues(self, state: KeyState) -> Dues:

@@ -55,13 +55,12 @@ OPENERS = {"components", "connectors", "sdk"}
 _SPOOL, _LISTED = "the spool in the checkpoint", "files that Files has listed, which asks"
 OWN_FILES = {
     "components/inputs/socket_server.py": "asks for each name",
-    "components/plugin_index.py": "entry points of the installed packages",
     "components/rate_limits/local.py": "a file of the run's own directory",
     "connectors/files/line_files.py": _LISTED,
     "connectors/files/file_identity.py": _LISTED,
     "connectors/azure/account.py": "the port of an emulator",
-    "connectors/duckdb/client.py": "a process of this program, which opens no file by itself",
-    "connectors/duckdb/server.py": "how much memory its own process has",
+    "connectors/duckdb/child_process.py": "a process of this program, which opens no file",
+    "connectors/duckdb/child_server.py": "how much memory its own process has",
     "connectors/files/file_source.py": "its own `expand`, whose callers ask",
     "connectors/files/scanned_files.py": _LISTED,
     "connectors/files/tar_entries.py": "a stream that is open",
@@ -73,6 +72,7 @@ OWN_FILES = {
     "connectors/javascript/runtime.py": "a file that comes with the program",
     "components/processors/python.py": "the source of an installed module, which python allows",
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
+    "connectors/python/mapping_functions.py": "the source of a module, which python allows",
     "connectors/python/memory.py": "the size of its own process",
     "connectors/objects/read_objects.py": "what an input has read, in the checkpoint",
     "connectors/python/modules.py": "modules beside the config, where local and python allow it",

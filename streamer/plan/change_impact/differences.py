@@ -292,6 +292,8 @@ def _format_value(side: Side, field: Field, value: Any) -> str | None:
 def _redact_item(side: Side, field: Field, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_redact_item(side, field, item) for item in value]
+    if isinstance(value, SourcedText):
+        return side.redactor.redact_text(value.describe())
     if isinstance(value, ParsedComponent):
         return side.redactor.redact_component(value)
     return side.redactor.redact_field(_as_scalar(field), value)

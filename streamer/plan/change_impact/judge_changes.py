@@ -43,6 +43,7 @@ _INPUT: Final = Ruling(Effect.RESET, "offsets of the one input mean nothing to t
 SECTION_RULINGS: Final[dict[str, Ruling]] = {
     "http": _AT_START,
     "logger": _IN_PLACE,
+    "bloblang": _IN_PLACE,
     "redpanda": _IN_PLACE,
     "metrics": _IN_PLACE,
     "tracer": _AT_START,

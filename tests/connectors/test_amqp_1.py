@@ -22,6 +22,9 @@ from tests.servers.amqp_1 import amqp_stand_in
 from tests.servers.hostile import raw_server
 from tests.servers.rabbitmq import rabbitmq_server
 
+# The library is compiled, and no other tier has it.
+pytestmark = pytest.mark.slow
+
 _PLUGINS = ("rabbitmq_amqp1_0",)
 
 
@@ -75,7 +78,6 @@ def reasons(error: SendError | None) -> dict[int, Reason | None]:
     }
 
 
-@pytest.mark.slow
 class TestRabbitmq:
     def test_properties_and_annotations_are_metadata(self, broker: Broker, tmp_path: Path) -> None:
         fields = (

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -74,12 +75,9 @@ def files(directory: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def answers(port: int) -> Iterator[tuple[str, bytes]]:
-    for path in ("metrics", "debug/config/yaml", "debug/config/json", "debug/stack", "ready"):
-        done = subprocess.run(
-            ["curl", "-s", "--max-time", "20", f"http://127.0.0.1:{port}/{path}"],
-            capture_output=True,
-        )
-        yield path, done.stdout
+    for path in ("metrics", "debug/config/yaml", "debug/config/json", "debug/stack"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=20) as answer:
+            yield path, answer.read()
 
 
 @pytest.mark.spark

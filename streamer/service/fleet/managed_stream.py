@@ -150,7 +150,6 @@ class ManagedStream:
         self.config, self.revision = config, revision
         secrets = add_variable_values(config.secrets, config.inputs)
         self._redaction = Redaction(secrets)
-        self._has_new_secrets = True
         hide_in_crash_output(secrets)
 
     def start(self, should_retry: bool = False) -> None:
@@ -297,10 +296,9 @@ class ManagedStream:
         lifecycle.move_to(LifecycleState.RUNNING)
 
     def _read_secrets(self) -> None:
-        """Read the secrets of the config again, for a start that comes after its deploy."""
-        is_new, self._has_new_secrets = self._has_new_secrets, False
+        """Read the secrets of the config again: they may have changed since its deploy."""
         read = self._context.read_config
-        if is_new or read is None or not list_references(self.config):
+        if read is None or not list_references(self.config):
             return
         try:
             self.set_revision(read(self.stream_id, self.revision), self.revision)
@@ -308,7 +306,6 @@ class ManagedStream:
             # A store may be away just now; what it said before may still be right.
             text = "The secrets cannot be read again; the stream starts with those it had"
             self.log("WARN", text, {"reason": self.redact_text(str(e))})
-        self._has_new_secrets = False
 
     def _make_request(self) -> RunRequest:
         context = self._context

@@ -70,7 +70,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "subprocess_client",
             "wasm",
         ),
-        ("http_client", "loop_thread", "mongodb", "mqtt", "objects", "spool"),
+        ("http_client", "loop_thread", "mongodb", "mqtt", "objects", "secrets", "spool"),
         ("amqp", "aws", "azure", "cassandra", "google", "hdfs", "inproc", "nats"),
         ("amqp_1", "formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
         ("cdc", "delta", "duckdb", "iceberg", "python", "schema_registry", "sftp"),

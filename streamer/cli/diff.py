@@ -9,7 +9,7 @@ import click
 
 from streamer.bloblang import forbid_impure
 from streamer.cli.completion.values import FILE
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.options import (
     Options,
@@ -62,7 +62,7 @@ _VERDICTS: Final = {
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @resources_option
 @templates_option
-@env_file_option
+@variable_options
 @impure_option
 @chilled_option
 @help_all_option

@@ -76,6 +76,8 @@ OWN_FILES = {
     "connectors/python/memory.py": "the size of its own process",
     "connectors/objects/read_objects.py": "what an input has read, in the checkpoint",
     "connectors/python/modules.py": "modules beside the config, where local and python allow it",
+    "connectors/secrets/lookup.py": "the environment of the program, for stores of --secrets",
+    "connectors/secrets/vault_login.py": "tokens of the program, for stores of --secrets",
     "connectors/spool/byte_spool.py": _SPOOL,
     "connectors/spool/checksums.py": _SPOOL,
     "connectors/spool/damage.py": _SPOOL,

@@ -24,6 +24,7 @@ from streamer.plan.stream_buffers import extends_state
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 _IN_PLACE: Final = Ruling(Effect.IN_PLACE)
+_ROTATED: Final = Ruling(Effect.IN_PLACE, "is the same secret, which has another value")
 _NEW_TABLES: Final = Ruling(
     Effect.IN_PLACE, "is for a table that is made later; one that is there keeps its partitions"
 )
@@ -114,7 +115,10 @@ class _Judge:
         self._input_resources = set[tuple[Kind, str]]().union(*by_inputs)
 
     def judge(self) -> ChangeImpact:
-        changes = [self._make_change(one, rule) for one, rule in self._rulings()]
+        changes = [
+            self._make_change(one, _ROTATED if one.is_rotated and rule is _INPUT else rule)
+            for one, rule in self._rulings()
+        ]
         changes += self._unexplained_changes(changes)
         if not any(one.effect == Effect.RESET for one in changes):
             changes += self._state_changes()

@@ -91,6 +91,7 @@ class RefusedFile:
             "source": self.path,
             "revision": 0,
             **dict.fromkeys((*unknown, *flows, *lags)),
+            "expectations": [],
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -116,13 +117,13 @@ def encode_key(value: Any) -> bytes:
     """
     kind = type(value)
     if kind is str:
-        return b"s" + value.encode(errors="surrogatepass")
+        return b"s" + str.encode(value, errors="surrogatepass")
     if kind is bool or value is None:
         return b"%r" % value
     if isinstance(value, (int, float)):
         return b"n" + _encode_number(value)
     if kind is bytes:
-        return b"y" + value
+        return b"y" + bytes(value)
     if kind is Timestamp:
         return b"t%d" % value.ns
     if kind is dict:
@@ -149,9 +150,9 @@ def _encode_number(value: int | float) -> bytes:
 def find_duplicates(values: Sequence[Any]) -> list[int]:
     """Return the places of values that equal an earlier one, in order; null equals nothing.
 
-    Values are compared by digests of 16 bytes, of which 32 bytes a value are held at the most: so
-    memory has a bound for values of any size, and two that differ count as equal with a
-    probability of less than 1e-20 among a thousand million.
+    Values are compared by digests of 16 bytes. With what sorts them, about 130 bytes a value are
+    held at the most, whatever its size. Two that differ count as equal with a probability of less
+    than 1e-20 among a thousand million.
 
     >>> find_duplicates(["a", 1, "a", 1.0, None, None])
     [2, 3]
@@ -159,7 +160,7 @@ def find_duplicates(values: Sequence[Any]) -> list[int]:
     # Imported here: most expectations are about one message.
     import numpy as np
 
-    digests, places = bytearray(), []
+    digests, places = bytearray(), array("q")
     for place, value in enumerate(values):
         if value is None or isinstance(value, MessageError):
             continue

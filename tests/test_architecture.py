@@ -73,7 +73,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         ("http_client", "loop_thread", "mongodb", "mqtt", "objects", "secrets", "spool"),
         ("amqp", "aws", "azure", "cassandra", "google", "hdfs", "inproc", "nats"),
         ("amqp_1", "formats", "http_server", "kafka", "redis", "search", "sql", "tables"),
-        ("cdc", "delta", "duckdb", "iceberg", "python", "schema_registry", "sftp"),
+        ("cdc", "delta", "duckdb", "expectations", "iceberg", "python", "schema_registry", "sftp"),
         "ai",
         "qdrant",
     ),

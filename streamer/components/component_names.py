@@ -98,6 +98,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "dedupe",
         "deduplicate",
         "duckdb",
+        "expect",
         "for_each",
         "grok",
         "group_by",

@@ -301,6 +301,13 @@ _ALL_RULES: Final = (
         level="warning",
     ),
     Rule(
+        "no_window",
+        "An expectation of the processor `expect` is per window, and there are no windows.",
+        "Set `per: batch`, or move it to `pipeline.processors` behind a buffer with windows; see "
+        "[Expectations](expectations.md).",
+        ignorable=False,
+    ),
+    Rule(
         "order_of_arrival",
         "A mapping uses single messages of an event-time window, but the buffer sets no `order`. "
         "Such uses are `having`, `index`, `from`, `slice`, and a field such as `this.x` that is "

@@ -93,6 +93,7 @@ class RefusedFile:
             "source": self.path,
             "revision": 0,
             **dict.fromkeys((*unknown, *flows, *lags)),
+            "expectations": [],
         }
 
 

@@ -153,7 +153,7 @@ class SharedSender:
         unsettled.update(part)
         connection, link = self._ensure_link()
         limit = link.remote_max_message_size
-        waiting = list(reversed(part.items()))
+        waiting = list(reversed(list(part.items())))
         on_way: dict[Any, int] = {}
         while waiting or on_way:
             while waiting and link.credit > 0:
@@ -177,10 +177,10 @@ class SharedSender:
             )
             for delivery in [one for one in on_way if _is_settled(one)]:
                 number = on_way.pop(delivery)
-                text = _read_outcome(delivery, part[number])
+                outcome = _read_outcome(delivery, part[number])
                 delivery.settle()
-                if text is not None:
-                    failed[number] = text
+                if outcome is not None:
+                    failed[number] = outcome
                 del unsettled[number]
 
 

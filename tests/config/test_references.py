@@ -35,7 +35,7 @@ AWKWARD = (
     "tab\tand \\ backslash",
     "#",
 )
-ENV = {"HOME": "/root", "A": "a"}
+ENV = {"HOME": "/srv", "A": "a"}
 
 
 def file_reference(directory: Path, text: str) -> str:

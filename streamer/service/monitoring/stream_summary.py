@@ -33,7 +33,8 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
     `in_rate`, `out_rate` and `error_rate` are those of now, per second. `event_time_lag` is in
     seconds, how old the newest message was; None where messages have no times. `backlog` is how
     many messages wait at the input, `kafka_lag` those of Kafka's partitions, `kafka_lag_worst` the
-    partition with most of them; None where nobody knows.
+    partition with most of them; None where nobody knows. `tables` has the newest commits of the
+    tables that the stream writes, as they were after its newest micro-batch.
     """
     now = view.current_state()
     lags = list_lags(now.counts)
@@ -48,6 +49,7 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
         "backlog": now.backlog,
         "kafka_lag": sum(one.lag for one in lags) if lags else None,
         "kafka_lag_worst": lags[0]._asdict() if lags else None,
+        "tables": list(now.tables),
     }
 
 

@@ -90,8 +90,21 @@ def describe_stream(one: Mapping[str, Any]) -> Iterator[str]:
     rejected = one.get("rejected")
     if rejected and condition.get("name") != "degraded":
         yield _describe_rejected(rejected)
+    yield from map(_describe_table, one.get("tables", ()))
     yield from _describe_refusal(one.get("refusal"))
     yield from _describe_expectations(one.get("expectations") or ())
+
+
+def _describe_table(table: Mapping[str, Any]) -> str:
+    """Return the text about the newest commit of a table."""
+    newest = table["commits"][0]
+    counts = [f"{newest['rows']:,} rows"] if newest["rows"] is not None else []
+    counts += [f"{newest['files']:,} files", f"{newest['bytes']:,} bytes"]
+    tries = f"{table['retries']:,} retries and {table['conflicts']:,} conflicts in this run"
+    return (
+        f"{table['table']}: {newest['operation']} {newest['version']} at {newest['at']}, "
+        f"{', '.join(counts)}; {tries}"
+    )
 
 
 def _describe_rejected(one: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from streamer.connectors.tables.commit_record import CommitRecord
@@ -56,6 +56,22 @@ class CommittingWriter(Protocol):
 
     def commits(self) -> TableCommits | None:
         """Return the newest commits; None before the first. It reads nothing."""
+
+
+def describe_tables(
+    writers: Iterable[object], places: Iterable[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the newest commits of tables, as the API has them; it reads nothing.
+
+    Args:
+        writers: of what the driver writes.
+        places: the path and the label of the output of each.
+    """
+    documents = []
+    for writer, (path, label) in zip(writers, places, strict=False):
+        if isinstance(writer, CommittingWriter) and (commits := writer.commits()):
+            documents.append({"path": path, "label": label, **commits.as_document()})
+    return documents
 
 
 @runtime_checkable

@@ -46,6 +46,25 @@ CONDITION: Final = object_schema(
     next_try=MAYBE_STRING,
     messages=MAYBE_NUMBER,
 )
+TABLE_COMMITS: Final = object_schema(
+    path=STRING,
+    label=STRING,
+    table=STRING,
+    retries=INTEGER,
+    conflicts=INTEGER,
+    commits=list_schema(
+        object_schema(
+            version=STRING,
+            at=STRING,
+            operation=STRING,
+            rows=MAYBE_INTEGER,
+            files=INTEGER,
+            bytes=INTEGER,
+            micro_batch=MAYBE_INTEGER,
+            own=BOOLEAN,
+        )
+    ),
+)
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
 EXPECTATIONS: Final = list_schema(
     object_schema(
@@ -70,6 +89,7 @@ _SUMMARY_FIELDS: Final = {
     "kafka_lag": MAYBE_NUMBER,
     "kafka_lag_worst": MAYBE_OBJECT,
     "expectations": EXPECTATIONS,
+    "tables": list_schema(TABLE_COMMITS),
 }
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,

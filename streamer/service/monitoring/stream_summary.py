@@ -39,7 +39,8 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
     seconds, how old the newest message was; None where messages have no times. `backlog` is how
     many messages wait at the input, `kafka_lag` those of Kafka's partitions, `kafka_lag_worst` the
     partition with most of them; None where nobody knows. `expectations` is what
-    `summarise_expectations` returns.
+    `summarise_expectations` returns. `tables` has the newest commits of the tables that the stream
+    writes, as they were after its newest micro-batch.
     """
     now = view.current_state()
     lags = list_lags(now.counts)
@@ -55,6 +56,7 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
         "kafka_lag": sum(one.lag for one in lags) if lags else None,
         "kafka_lag_worst": lags[0]._asdict() if lags else None,
         "expectations": summarise_expectations(view),
+        "tables": list(now.tables),
     }
 
 

@@ -292,6 +292,7 @@ class StreamRun:
             trouble=stream.run.trouble_tracker.current,
             last_message=self._arrivals.last_message,
             behind_since=None if trouble.text else self._arrivals.behind_since,
+            tables=stream.run.describe_tables(),
         )
 
     def poll(self) -> bool:

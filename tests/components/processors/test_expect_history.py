@@ -12,7 +12,9 @@ from streamer.config import parse_config
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
+from streamer.engine.report.component_errors import ComponentFailedError
 from streamer.plan import make_plan
+from streamer.plan.keyed_state import find_lost_state
 
 CONFIG = """
 buffer:
@@ -129,4 +131,35 @@ def test_numbers_that_are_not_finite_fail_and_are_not_kept() -> None:
     made = stream.run_micro_batch(90 * SECOND, sent("a", 8, 1)).batches
     assert results(made)["a"][0][1] == (
         "expectation volume failed: 100 is more than 8, by the mean 4 of the last 2 windows"
+    )
+
+
+def test_the_state_has_the_name_of_the_expectation_and_a_change_that_loses_it_is_known() -> None:
+    text = CONFIG % ("", 3, "mean")
+    old, other, same = (
+        make_plan(parse_config(one)).keyed_state
+        for one in (
+            text,
+            text.replace("name: volume", "name: sales"),
+            text.replace("min_ratio: 0.5", "min_ratio: 0.7"),
+        )
+    )
+    assert [user.names for user in old.users] == [("usual/expect volume",)]
+    assert [calls for _, calls in find_lost_state(old, other)] == [["expect volume"]]
+    assert find_lost_state(old, same) == []
+
+
+def test_fail_ends_a_stream_of_windows_with_its_place() -> None:
+    text = (CONFIG % ("", 3, "mean")).replace(
+        "count: true", "count: true\n            on_fail: fail"
+    )
+    stream = ScriptedStream(make_plan(parse_config(text)))
+    batch = [one for number in range(3) for one in sent("a", number, (4, 6, 11)[number])]
+    with pytest.raises(ComponentFailedError) as caught:
+        stream.run_micro_batch(40 * SECOND, [*batch, *sent("end", 4, 1)])
+    failure = caught.value.failure
+    assert failure.is_abort and failure.path == "root.pipeline.processors.0"
+    assert failure.text == (
+        "expectation volume failed: 11 is more than 10, by the mean 5 of the last 2 windows; "
+        'message: {"k":"a","t":25}'
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import click
@@ -91,6 +91,7 @@ def describe_stream(one: Mapping[str, Any]) -> Iterator[str]:
     if rejected and condition.get("name") != "degraded":
         yield _describe_rejected(rejected)
     yield from _describe_refusal(one.get("refusal"))
+    yield from _describe_expectations(one.get("expectations") or ())
 
 
 def _describe_rejected(one: Mapping[str, Any]) -> str:
@@ -107,6 +108,19 @@ def _describe_refusal(refusal: Mapping[str, Any] | None) -> Iterator[str]:
     if refusal:
         yield f"{refusal['text']} (since {refusal['since']})"
         yield from (f"  {finding}" for finding in refusal["findings"])
+
+
+def _describe_expectations(expectations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Return the lines about expectations that have failed: how often, of how many."""
+    for one in expectations:
+        if one["failed"]:
+            total = one["passed"] + one["failed"]
+            dropped = f", {one['dropped']:,} messages dropped" if one["dropped"] else ""
+            where = one["label"] or one["path"]
+            yield (
+                f"expectation {one['expectation']} ({where}) failed {one['failed']:,} of "
+                f"{total:,} times{dropped}"
+            )
 
 
 def _format_count(number: int | None) -> str:

@@ -172,10 +172,14 @@ def make_writers(
             )
         if output.name in TABLE_OUTPUTS:
             # Imported here: its packages are an extra.
+            from streamer.connectors.tables.routed_tables import RoutedTableOutput
+            from streamer.engine.driver.routed_table_writer import RoutedTableWriter
             from streamer.engine.driver.table_writer import TableWriter
 
             table = plan.context().build(output).output
-            name = make_table_name(table.client.describe(), tables)
+            name = make_table_name(table.describe(), tables)
+            if isinstance(table, RoutedTableOutput):
+                return RoutedTableWriter(table, lambda: name_table_writer(stream(), name), journal)
             return TableWriter(table, lambda: name_table_writer(stream(), name))
         if output.name == "parquet":
             from streamer.engine.driver.parquet_writer import ParquetWriter

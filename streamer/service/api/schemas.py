@@ -47,6 +47,16 @@ CONDITION: Final = object_schema(
     messages=MAYBE_NUMBER,
 )
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
+EXPECTATIONS: Final = list_schema(
+    object_schema(
+        expectation=STRING,
+        label=STRING,
+        path=STRING,
+        passed=INTEGER,
+        failed=INTEGER,
+        dropped=INTEGER,
+    )
+)
 _SUMMARY_FIELDS: Final = {
     "in_rate": MAYBE_NUMBER,
     "out_rate": MAYBE_NUMBER,
@@ -59,6 +69,7 @@ _SUMMARY_FIELDS: Final = {
     "backlog": MAYBE_NUMBER,
     "kafka_lag": MAYBE_NUMBER,
     "kafka_lag_worst": MAYBE_OBJECT,
+    "expectations": EXPECTATIONS,
 }
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,

@@ -90,7 +90,11 @@ SESSIONS = timeline(
     EventTimeSettings(emit="changes"),
 )
 COUNTED = timeline(
-    Count(2, 2), [(1, make_count_metadata(2), [1, 2]), (3, make_count_metadata(2), [3, 4])]
+    Count(2, 2),
+    [
+        (1, make_count_metadata("count", 2, (0, 2)), [1, 2]),
+        (3, make_count_metadata("count", 2, (2, 4)), [3, 4]),
+    ],
 )
 
 TEXTS = [

@@ -169,19 +169,12 @@ async def run_in_a_loop(directory: Path) -> None:
     report("loop", states=[status.state, blocking.state])
 
 
-def change_spark(directory: Path) -> None:
-    streamer.stop_spark()
-    status = numbers_stream(directory, "other", 7, master="local[1]").run(180)
-    report("change_spark", state=status.state, numbers=read_numbers(directory, "other"))
-
-
 def main() -> None:
     directory = Path(sys.argv[1])
     stop_a_start(directory)
     run_two_streams(directory)
     fail(directory)
     asyncio.run(run_in_a_loop(directory))
-    change_spark(directory)
 
 
 if __name__ == "__main__":

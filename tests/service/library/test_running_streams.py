@@ -94,7 +94,3 @@ def test_a_failure_is_raised_and_shown_without_secrets(facts: dict[str, Any]) ->
 
 def test_a_running_event_loop_does_not_matter(facts: dict[str, Any]) -> None:
     assert facts["loop"]["states"] == ["ended", "ended"]
-
-
-def test_another_spark_starts_when_the_first_was_stopped(facts: dict[str, Any]) -> None:
-    assert facts["change_spark"] == {"state": "ended", "numbers": list(range(1, 8))}

@@ -118,6 +118,7 @@ def lint_config(
     env: MappingType[str, str] | None = None,
     options: LintOptions = DEFAULT_OPTIONS,
     resources: Sequence[str | ResourceText] = (),
+    sets: Sequence[str] = (),
 ) -> tuple[Lint, ...]:
     """Return everything that is wrong with a config's file, in the order of the file.
 
@@ -133,13 +134,31 @@ def lint_config(
         return e.lints
     if is_definition(name):
         return lint_definitions(text, name, options)
-    inputs = _ReadInputs(os.environ if env is None else env, (), resources)
+    given = _ReadInputs(os.environ if env is None else env, sets, resources)
     lints: list[Lint] = []
     for one in find_yaml_blocks(text) if is_markdown(name) else [text]:
         # Functions of one config are not those of another.
         with nest_inputs().active():
-            lints += _read_and_lint(one, name, inputs, options)[1]
+            lints += _read_and_lint(one, name, given, options)[1]
     return tuple(lints)
+
+
+def lint_text(
+    text: str,
+    *,
+    options: LintOptions = DEFAULT_OPTIONS,
+    resources: Sequence[str | ResourceText] = (),
+    sets: Sequence[str] = (),
+) -> tuple[Lint, ...]:
+    """Return everything that is wrong with a config's text, in its order; see `lint_config`.
+
+    Example:
+        >>> [str(lint) for lint in lint_text("input: {stdin: {codecs: lines}}")]
+        ['(1,17) field codecs not recognised; did you mean codec?']
+    """
+    given = _ReadInputs(os.environ, sets, resources)
+    with nest_inputs().active():
+        return _read_and_lint(text, "", given, options)[1]
 
 
 class _ReadInputs(NamedTuple):

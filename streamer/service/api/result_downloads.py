@@ -17,7 +17,7 @@ from aiohttp import hdrs, web
 
 from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
+from streamer.engine.results.results_directory import RESULTS_DIRECTORY
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
 from streamer.service.api.result_errors import result_error_reply
 from streamer.service.api.spooled_file import SpooledFile

@@ -16,7 +16,7 @@ from aiohttp import hdrs, web
 from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
-from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
+from streamer.engine.results.results_directory import RESULTS_DIRECTORY
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
 from streamer.service.api.request_parsing import parse_number

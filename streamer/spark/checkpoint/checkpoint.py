@@ -3,6 +3,7 @@
 ```
 <checkpoint>/streamer.json   format, what the state is bound to, what the inputs remember
             /lock            held by the program and its JVM
+            /jvm.lock        held by a JVM that was there before, see `JvmLock`
             /spark           offsets, commits and state, as Spark lays them out
             /spool           what inputs have received and the checkpoint does not have yet
             /spark-1, …      the same, once a deploy has let the windows begin anew

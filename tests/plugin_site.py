@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streamer.components import plugins
-from streamer.components.plugin_index import GROUP
+from streamer.core.entry_points import GROUP
 
 SHOUT = """
 from streamer.sdk.spec import Access, Field, Kind, Spec

@@ -11,16 +11,17 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from streamer.bloblang.errors import QueryError
+from streamer.bloblang.extension import NO_EXTENSION, CallKind, Extension
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.core.permissions import current_permissions
 
 InputKey = tuple[str, str]
-"""`("file", absolute path)` or `("env", name)`."""
+"""`("file", absolute path)`, `("env", name)`, or `("plugin", "function shout")`."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,16 @@ class CapturedInputs:
     Attributes:
         impure: whether mappings may be impure there.
         read: the values, by kind and name.
+        extension: the functions that the config names.
     """
 
     impure: bool
     read: Mapping[InputKey, Any] = field(repr=False)
+    extension: Extension = NO_EXTENSION
 
     def restore(self) -> MappingInputs:
         """Return inputs from which mappings take these values, whatever files hold by now."""
-        return MappingInputs(self.impure, self.read)
+        return MappingInputs(self.impure, self.read, extension=self.extension)
 
 
 @dataclass(eq=False)
@@ -49,12 +52,14 @@ class MappingInputs:
         restored: values that another process has read, by kind and name: they are taken again.
         recorded: values that mappings have read while they were compiled.
         outer: inputs that get the same values, such as those of a command that reads configs.
+        extension: functions and methods in Python beside those of the language.
     """
 
     impure: bool = True
     restored: Mapping[InputKey, Any] = field(default_factory=dict, repr=False)
     recorded: dict[InputKey, Any] = field(default_factory=dict, repr=False)
     outer: MappingInputs | None = field(default=None, repr=False)
+    extension: Extension = NO_EXTENSION
 
     @contextmanager
     def active(self) -> Iterator[MappingInputs]:
@@ -68,9 +73,9 @@ class MappingInputs:
         finally:
             _active_inputs.reset(before)
 
-    def __reduce__(self) -> tuple[type[MappingInputs], tuple[bool, Mapping[InputKey, Any]]]:
+    def __reduce__(self) -> tuple[type[MappingInputs], tuple[Any, ...]]:
         # What a config had read is taken again where it comes back, as from a checkpoint.
-        return MappingInputs, (self.impure, self.capture().read)
+        return MappingInputs, (self.impure, self.capture().read, {}, None, self.extension)
 
     def record(self, read: Mapping[InputKey, Any]) -> None:
         """Add values that a mapping has read."""
@@ -80,12 +85,18 @@ class MappingInputs:
 
     def capture(self) -> CapturedInputs:
         """Return all values that the mappings have read so far, here or before they came here."""
-        return CapturedInputs(self.impure, {**self.restored, **self.recorded})
+        return CapturedInputs(self.impure, {**self.restored, **self.recorded}, self.extension)
 
     @property
     def files(self) -> frozenset[str]:
         """The absolute paths of the files that were read."""
         return frozenset(name for kind, name in list(self.recorded) if kind == "file")
+
+    @property
+    def plugins(self) -> dict[str, str]:
+        """The packages, with versions, of the functions of other packages: by `function shout`."""
+        read = self.recorded.copy().items()
+        return {name: value for (kind, name), value in read if kind == "plugin"}
 
     @property
     def variables(self) -> dict[str, str | None]:
@@ -117,7 +128,12 @@ def nest_inputs(impure: bool = True) -> MappingInputs:
         ['HOME']
     """
     around = current_inputs()
-    return MappingInputs(around.impure and impure, around.restored, outer=_active_inputs.get())
+    return MappingInputs(
+        around.impure and impure,
+        around.restored,
+        outer=_active_inputs.get(),
+        extension=around.extension,
+    )
 
 
 def forbid_impure(forbidden: bool = True) -> AbstractContextManager[MappingInputs]:
@@ -177,12 +193,17 @@ class MappingEnvironment:
             mappings that it imports.
         json_numbers: whether messages come from JSON, so that their numbers are text to Go.
         state_calls: the mapping's calls that keep state by key; shared likewise.
+        extension: functions and methods beside those of the language.
     """
 
     compile_nested: Callable[[str], NestedMapping]
 
     def __init__(
-        self, impure: bool | None = None, directory: str = "", json_numbers: bool = True
+        self,
+        impure: bool | None = None,
+        directory: str = "",
+        json_numbers: bool = True,
+        extension: Extension | None = None,
     ) -> None:
         """Begin with nothing read.
 
@@ -190,8 +211,13 @@ class MappingEnvironment:
             impure: whether the mapping may be impure; None for what is allowed here.
             directory: where relative imports and `file_rel` begin; empty for the working directory.
             json_numbers: whether messages come from JSON.
+            extension: further functions; None for those of the config that is read here.
         """
         self.json_numbers = json_numbers
+        extension = current_inputs().extension if extension is None else extension
+        if extension.has_installed and not current_permissions().python:
+            extension = replace(extension, has_installed=False)
+        self.extension = extension
         allowed = current_inputs().impure and current_permissions().local
         self.impure = allowed and impure is not False
         self.directory = os.path.abspath(directory)
@@ -202,7 +228,10 @@ class MappingEnvironment:
     def relative_to(self, path: str) -> MappingEnvironment:
         """Return the outside as a mapping in the file of that path sees it."""
         other = MappingEnvironment(
-            self.impure, os.path.dirname(self.resolve_path(path)), self.json_numbers
+            self.impure,
+            os.path.dirname(self.resolve_path(path)),
+            self.json_numbers,
+            self.extension,
         )
         other.read, other.compile_nested = self.read, self.compile_nested
         other.state_calls = self.state_calls
@@ -230,6 +259,10 @@ class MappingEnvironment:
         value: str | None = self._read_once(("env", name), lambda: os.environ.get(name))
         return value
 
+    def note_plugin(self, kind: CallKind, name: str, distribution: str) -> None:
+        """Note the package that has a function or method which the mapping calls."""
+        self._read_once(("plugin", f"{kind} {name}"), lambda: distribution)
+
     def _read_once(self, key: InputKey, read: Callable[[], Any]) -> Any:
         if key in self.read:
             return self.read[key]
@@ -242,7 +275,9 @@ class MappingEnvironment:
 
     def has_changed(self) -> bool:
         """Whether something that was read is no longer as it was."""
-        return any(_current_value(key) != value for key, value in self.read.items())
+        # The packages of a process stay the same.
+        read = ((key, value) for key, value in self.read.items() if key[0] != "plugin")
+        return any(_current_value(key) != value for key, value in read)
 
 
 def _current_value(key: InputKey) -> Any:
@@ -315,9 +350,15 @@ def recompile(
     impure: bool,
     directory: str,
     read: Mapping[InputKey, Any],
+    extension: Extension = NO_EXTENSION,
 ) -> Any:
-    """Compile a text that has travelled, with the values that it brings along."""
+    """Compile a text that has travelled, with the values and functions that it brings along."""
     around = current_inputs()
-    inputs = MappingInputs(around.impure, {**around.restored, **read}, outer=_active_inputs.get())
+    inputs = MappingInputs(
+        around.impure,
+        {**around.restored, **read},
+        outer=_active_inputs.get(),
+        extension=extension,
+    )
     with inputs.active():
         return compile_text(text, impure=impure, directory=directory)

@@ -15,6 +15,7 @@ from streamer.bloblang.environment import (
     StateCall,
     recompile,
 )
+from streamer.bloblang.extension import Extension
 from streamer.bloblang.golib.text import clean_config_text, to_bytes, to_text
 from streamer.bloblang.mapping import compile_nested
 from streamer.bloblang.parser import parse_field
@@ -63,7 +64,8 @@ class Interpolation:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         seen = self.environment
-        return recompile, (compile_interpolation, self.text, seen.impure, seen.directory, seen.read)
+        source = (self.text, seen.impure, seen.directory, seen.read, seen.extension)
+        return recompile, (compile_interpolation, *source)
 
     @property
     def state_calls(self) -> tuple[StateCall, ...]:
@@ -173,12 +175,17 @@ def compile_interpolation(
         'cars-3'
     """
     seen = MappingEnvironment(impure, directory)
-    return _compile_cached(clean_config_text(text), seen.impure, seen.directory).get_current()
+    key = (clean_config_text(text), seen.impure, seen.directory, seen.extension)
+    return _compile_cached(*key).get_current()
 
 
 @lru_cache(maxsize=1024)
-def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Interpolation]:
-    return CompiledEntry(lambda: Interpolation(text, MappingEnvironment(impure, directory)))
+def _compile_cached(
+    text: str, impure: bool, directory: str, extension: Extension
+) -> CompiledEntry[Interpolation]:
+    return CompiledEntry(
+        lambda: Interpolation(text, MappingEnvironment(impure, directory, True, extension))
+    )
 
 
 __all__ = ["Interpolation", "compile_interpolation", "tree"]

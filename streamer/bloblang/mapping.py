@@ -13,6 +13,7 @@ from streamer.bloblang.compiler.listing import format_listing
 from streamer.bloblang.compiler.options import ALL_OPTIMISATIONS, Optimisations
 from streamer.bloblang.compiler.program import CompiledCode, compile_program
 from streamer.bloblang.environment import CompiledEntry, MappingEnvironment, StateCall, recompile
+from streamer.bloblang.extension import NO_PYTHON, Extension
 from streamer.bloblang.golib.text import clean_config_text
 from streamer.bloblang.program import read_program
 from streamer.bloblang.resolver import Uses
@@ -63,7 +64,8 @@ class Mapping:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         seen = self.environment
-        return recompile, (compile_mapping, self.text, seen.impure, seen.directory, seen.read)
+        source = (self.text, seen.impure, seen.directory, seen.read, seen.extension)
+        return recompile, (compile_mapping, *source)
 
     @property
     def state_calls(self) -> tuple[StateCall, ...]:
@@ -276,6 +278,7 @@ def compile_mapping(
     impure: bool | None = None,
     directory: str = "",
     json_numbers: bool = True,
+    extension: Extension | None = None,
 ) -> Mapping:
     """Compile a mapping; the same text gives the same object while what it imports stays the same.
 
@@ -285,6 +288,7 @@ def compile_mapping(
         directory: where imports and `file_rel` begin; empty for the working directory.
         json_numbers: whether messages come from JSON, whose numbers `format` takes as text; not so
             those of a config. Pickling forgets it.
+        extension: functions in Python; None for those of the config that is read here.
 
     Raises:
         BloblangError: the text is no mapping.
@@ -297,30 +301,40 @@ def compile_mapping(
         >>> message.raw
         b'{"name":"ANN"}'
     """
-    seen = MappingEnvironment(impure, directory)
+    seen = MappingEnvironment(impure, directory, json_numbers, extension)
     compile_text = _compile_cached if json_numbers else _compile_cached_for_config
-    return compile_text(clean_config_text(text), seen.impure, seen.directory).get_current()
+    key = (clean_config_text(text), seen.impure, seen.directory, seen.extension)
+    return compile_text(*key).get_current()
 
 
 def compile_nested(text: str) -> Mapping:
     """Compile the text that the method `bloblang` is given.
 
-    The text may be a stranger's, such as a message's: it is never impure, as in Benthos.
+    The text may be a stranger's, such as a message's: it is never impure, as in Benthos, and calls
+    nothing that is written in Python.
 
     Raises:
         BloblangError: the text is no mapping.
     """
-    return compile_mapping(text, impure=False)
+    return compile_mapping(text, impure=False, extension=NO_PYTHON)
 
 
 @lru_cache(maxsize=1024)
-def _compile_cached(text: str, impure: bool, directory: str) -> CompiledEntry[Mapping]:
-    return CompiledEntry(lambda: Mapping(text, MappingEnvironment(impure, directory)))
+def _compile_cached(
+    text: str, impure: bool, directory: str, extension: Extension
+) -> CompiledEntry[Mapping]:
+    return CompiledEntry(
+        lambda: Mapping(text, MappingEnvironment(impure, directory, True, extension))
+    )
 
 
 @lru_cache(maxsize=64)
-def _compile_cached_for_config(text: str, impure: bool, directory: str) -> CompiledEntry[Mapping]:
-    return CompiledEntry(lambda: Mapping(text, MappingEnvironment(impure, directory, False)))
+def _compile_cached_for_config(
+    text: str, impure: bool, directory: str, extension: Extension
+) -> CompiledEntry[Mapping]:
+    return CompiledEntry(
+        lambda: Mapping(text, MappingEnvironment(impure, directory, False, extension))
+    )
 
 
 __all__ = ["Mapping", "Uses", "compile_mapping", "tree"]

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.declare import CONNECT, REQUIRED, STREAMER, Declaration, Param
+from streamer.bloblang.plugin_functions import list_plugin_functions
 from streamer.core.extras import install_hint
 from streamer.core.value import NOTHING
 
@@ -59,33 +60,43 @@ def describe_declarations(sort: DeclarationKind, names: Iterable[str] = ()) -> l
     `category`, `summary`, `format_signature`, `params` (each with `name`, `type`, `required`, and
     `default` unless it is required), `variadic`, `examples` (each with `mapping`, `input` and
     `output`), `impure`, and `origin` (`benthos`, `connect`
-    or `streamer`).
+    or `streamer`). Those of other packages have their `package`, too.
 
     Args:
         sort: which.
         names: only these, when there are any.
     """
     selected = set(names)
-    return [
-        {
-            "name": one.name,
-            "type": sort,
-            "status": "deprecated" if one.deprecated else "stable",
-            "category": one.category,
-            "summary": one.summary,
-            "signature": format_signature(one, sort),
-            "params": [_describe_param(param) for param in one.params],
-            "variadic": one.variadic,
-            "examples": [
-                {"mapping": example.mapping, "input": example.input, "output": example.output}
-                for example in one.examples
-            ],
-            "impure": one.impure,
-            "origin": one.origin,
-        }
-        for name, one in sorted(_DECLARATIONS[sort].items())
-        if not selected or name in selected
+    declared = [(one, "") for one in _DECLARATIONS[sort].values()]
+    declared += [
+        (one.declaration, one.distribution)
+        for one in list_plugin_functions()[0]
+        if one.kind == sort
     ]
+    return [
+        _describe_declaration(one, sort) | ({"package": package} if package else {})
+        for one, package in sorted(declared, key=lambda pair: pair[0].name)
+        if not selected or one.name in selected
+    ]
+
+
+def _describe_declaration(one: Declaration, sort: DeclarationKind) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "type": sort,
+        "status": "deprecated" if one.deprecated else "stable",
+        "category": one.category,
+        "summary": one.summary,
+        "signature": format_signature(one, sort),
+        "params": [_describe_param(param) for param in one.params],
+        "variadic": one.variadic,
+        "examples": [
+            {"mapping": example.mapping, "input": example.input, "output": example.output}
+            for example in one.examples
+        ],
+        "impure": one.impure,
+        "origin": one.origin,
+    }
 
 
 def _describe_param(param: Param) -> dict[str, Any]:

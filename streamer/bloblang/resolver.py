@@ -5,6 +5,7 @@ It also finds out what a mapping leans on (`Uses`), so that the engine may route
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
@@ -14,9 +15,11 @@ from streamer.bloblang.catalog import FUNCTIONS, METHODS
 from streamer.bloblang.declare import Declaration
 from streamer.bloblang.environment import MappingEnvironment, StateCall
 from streamer.bloblang.errors import ArgumentError, BloblangError, QueryError
+from streamer.bloblang.extension import CallKind
 from streamer.bloblang.golib.text import go_type
-from streamer.bloblang.hints import suggest_call
+from streamer.bloblang.hints import suggest_call, suggest_name
 from streamer.bloblang.runtime.paths import split_path
+from streamer.core.permissions import current_permissions
 from streamer.core.value import DELETED, NOTHING
 
 
@@ -170,10 +173,10 @@ class Resolver:
             if node.name == "deleted":
                 return tree.Literal(node.place, DELETED, "delete")
             return tree.Literal(node.place, NOTHING, "nothing")
-        declaration = FUNCTIONS.get(node.name)
+        declaration = FUNCTIONS.get(node.name) or self._find_python(node, "function")
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
-            raise _unknown_name_error(node, "function", node.name)
+            raise _unknown_name_error(node, "function", self.environment.extension.functions)
         bound = self._bind_call(node, declaration, arguments)
         if node.name == "json":
             self.used_traits.add("document")
@@ -186,10 +189,10 @@ class Resolver:
     def _resolve_method(
         self, node: tree.Method, target: tree.Node, scope: tuple[str, ...], depth: int
     ) -> tree.Node:
-        declaration = METHODS.get(node.name)
+        declaration = METHODS.get(node.name) or self._find_python(node, "method")
         arguments = self._resolve_arguments(node.arguments, scope, depth)
         if declaration is None:
-            raise _unknown_name_error(node, "method", node.name)
+            raise _unknown_name_error(node, "method", self.environment.extension.methods)
         if node.name == "get" and len(arguments) == 1 and _is_whole_table(target):
             # One row is looked up, and the key is no path.
             key = tree.Argument(None, arguments[0].value)
@@ -206,6 +209,29 @@ class Resolver:
         if declaration.foldable and isinstance(target, tree.Literal) and bound.is_static():
             return _evaluate_call(node, target, bound)
         return tree.Method(node.place, target, node.name, arguments, bound)
+
+    def _find_python(self, node: tree.Call | tree.Method, kind: CallKind) -> Declaration | None:
+        """Return the declaration of a call that the language does not have."""
+        environment = self.environment
+        extension, is_permitted = environment.extension, current_permissions().python
+        declaration = extension.find(kind, node.name)
+        if declaration is not None or (is_permitted and not extension.has_installed):
+            return declaration
+        # Imported here: few mappings call a function of another package.
+        from streamer.bloblang.plugin_functions import find_plugin_function, read_function_index
+
+        if not is_permitted:
+            if (kind, node.name) not in read_function_index().entries:
+                return None
+            raise _error_at(node, _NOT_PERMITTED.format(kind=kind, name=node.name))
+        try:
+            plugin = find_plugin_function(kind, node.name)
+        except QueryError as e:
+            raise _error_at(node, str(e)) from None
+        if plugin is None:
+            return None
+        environment.note_plugin(kind, node.name, plugin.distribution)
+        return plugin.declaration
 
     def _resolve_arguments(
         self, arguments: list[tree.Argument], scope: tuple[str, ...], depth: int
@@ -251,6 +277,10 @@ class Resolver:
 
 
 _LEFT_OPERANDS: Final = {**tree.LEFT_OPERANDS, tree.Brackets: "query"}
+_NOT_PERMITTED: Final = (
+    "the {kind} {name} is Python of another package, which a config that comes by API may call "
+    "with --allow-python alone"
+)
 _IMPURE_HINT = "it is impure: it reaches outside of the message, which --no-impure forbids"
 
 
@@ -322,5 +352,10 @@ def _error_at(node: tree.Node, message: str, suggestion: str = "") -> BloblangEr
     return BloblangError(place.line, place.column, message, suggestion)
 
 
-def _unknown_name_error(node: tree.Node, kind: str, name: str) -> BloblangError:
-    return _error_at(node, f"unrecognised {kind} '{name}'", suggest_call(kind, name))
+def _unknown_name_error(
+    node: tree.Call | tree.Method, kind: CallKind, others: Iterable[str]
+) -> BloblangError:
+    """Return the error of a call that is not there; `others` are names beside the language's."""
+    name = node.name
+    hint = suggest_name(name, others) or suggest_call(kind, name)
+    return _error_at(node, f"unrecognised {kind} '{name}'", hint)

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from streamer.bloblang.plugin_functions import list_plugin_functions
 from streamer.bloblang.reference import DeclarationKind, format_example
 from streamer.bloblang.reference import describe_declarations as described_calls
 from streamer.components import catalog
@@ -121,6 +122,8 @@ def _parse_request(words: Iterable[str]) -> _ListRequest:
 def _load_entries(name: str, names: list[str], status: str | None) -> list[Any]:
     if name in _CALLS:
         entries: list[Entry] = described_calls(_CALLS[name])
+        for problem in list_plugin_functions()[1]:
+            click.echo(f"streamer: warning: {problem}", err=True)
     else:
         kind = _KINDS[name]
         entries = [described_component(spec) for spec in catalog.kind_specs(kind)]

@@ -9,7 +9,7 @@ import click
 
 from streamer.bloblang import forbid_impure
 from streamer.cli.completion.values import FILE
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.options import (
     Options,
@@ -22,6 +22,7 @@ from streamer.cli.paths import expand_paths
 from streamer.cli.shared_options import help_all_option
 from streamer.config import Config, load_config
 from streamer.plan.change_impact import Change, ChangeImpact, Effect, judge
+from streamer.plan.used_plugins import list_used_plugins
 
 EXIT_CODE_RESET: Final = 2
 """The exit code for a change that open windows or offsets do not survive."""
@@ -61,7 +62,7 @@ _VERDICTS: Final = {
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @resources_option
 @templates_option
-@env_file_option
+@variable_options
 @impure_option
 @chilled_option
 @help_all_option
@@ -82,10 +83,13 @@ def diff_cli(
         left, right = (_load_and_print_lints(name, more, tolerant) for name in (old, new))
         with redact_errors({**left.secrets, **right.secrets}):
             judgement = judge(left, right)
+    plugins = {**dict(list_used_plugins(left)), **dict(list_used_plugins(right))}
     if as_json:
-        click.echo(json.dumps(judgement.as_dict(), ensure_ascii=False, indent=2))
+        document = {**judgement.as_dict(), "plugins": plugins}
+        click.echo(json.dumps(document, ensure_ascii=False, indent=2))
     else:
-        click.echo("\n".join(format_judgement(judgement)))
+        lines = [f"plugin {name}: {package}" for name, package in sorted(plugins.items())]
+        click.echo("\n".join([*lines, *format_judgement(judgement)]))
     return EXIT_CODE_RESET if judgement.resets else 0
 
 

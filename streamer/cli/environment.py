@@ -1,16 +1,19 @@
-"""`-e/--env-file`: environment variables out of files, for as long as a command runs."""
+"""`-e/--env-file` and `--secrets`: values of placeholders, for as long as a command runs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import click
 
 from streamer.cli.completion.values import FILE
 from streamer.cli.paths import expand_globs
 from streamer.cli.shared_options import shared_option
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -51,3 +54,28 @@ env_file_option = shared_option(
     help="A dotenv file (NAME=value lines) whose variables are set, over those that are set "
     "already; may be a glob (in quotes), and may be repeated.",
 )
+
+
+def _install_secrets(ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> None:
+    if given and not ctx.resilient_parsing:
+        # Imported here, as above.
+        from streamer.connectors.secrets.lookup import install_lookup
+
+        ctx.with_resource(install_lookup(given))
+
+
+_secrets_option = shared_option(
+    "--secrets",
+    multiple=True,
+    expose_value=False,
+    callback=_install_secrets,
+    metavar="URN",
+    help="Where names such as ${secrets.db.password} are looked up: vault://HOST/MOUNT, "
+    "aws-secretsmanager://REGION, redis://HOST:PORT, env: (the environment, the default), none:. "
+    "May be repeated: the first that has the name gives the value.",
+)
+
+
+def variable_options(command: F) -> F:
+    """Add the options that say what the placeholders of configs stand for."""
+    return env_file_option(_secrets_option(command))

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from streamer.cli.completion.values import FILE
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.error_output import print_lint
 from streamer.cli.options import (
     Options,
@@ -73,7 +73,7 @@ class LintCommandOptions:
 )
 @resources_option
 @templates_option
-@env_file_option
+@variable_options
 @impure_option
 @help_all_option
 @click.option("--verbose", is_flag=True, help="Print the result for each file.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from streamer.cli.completion.values import FILE
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.options import Options, resources_option, templates_option
 from streamer.cli.paths import expand_paths
 from streamer.cli.shared_options import help_all_option
@@ -61,7 +61,7 @@ _MAX_PLACES: Final = 5
 )
 @resources_option
 @templates_option
-@env_file_option
+@variable_options
 @help_all_option
 @click.pass_obj
 def migrate_cli(

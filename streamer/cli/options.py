@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from streamer.cli.completion.values import DIRECTORY, FILE, complete_config
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.error_output import print_lint, redact_errors
 from streamer.cli.paths import expand_paths
 from streamer.cli.shared_options import help_all_option, shared_option
@@ -233,7 +233,7 @@ def stream_options(command: F) -> F:
             impure_option,
             resources_option,
             templates_option,
-            env_file_option,
+            variable_options,
             chilled_option,
             help_all_option,
         )
@@ -342,6 +342,7 @@ def open_config(options: Options, report: Callable[[Lint], None] = print_lint) -
     # Not before: help is shown without them.
     from streamer.bloblang import forbid_impure
     from streamer.config import load_config
+    from streamer.core.crash_output import hide_in_crash_output
 
     with forbid_impure(options.impure is False):
         config = load_config(
@@ -352,5 +353,6 @@ def open_config(options: Options, report: Callable[[Lint], None] = print_lint) -
         )
         for lint in config.lints:
             report(lint)
+        hide_in_crash_output(config.secrets)
         with redact_errors(config.secrets):
             yield config

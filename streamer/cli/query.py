@@ -23,7 +23,6 @@ from streamer.cli.options import (
 )
 from streamer.cli.redact_output import build_redactor
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
-from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
 
 if TYPE_CHECKING:
@@ -192,36 +191,17 @@ def _query_service(own: QueryOptions, stream_id: str) -> bool:
 
 def _find_results_directory(options: Options) -> Path:
     """Return where the results are of the checkpoint, or of the config, that is named."""
-    from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
-    from streamer.plan.checkpoint_dir import default_checkpoint
+    from streamer.engine.results.results_directory import find_results_directory
+    from streamer.plan.checkpoint_dir import choose_checkpoint
 
     named = options.config
     if named is None and options.checkpoint is None:
         raise click.UsageError("query needs a config, or the checkpoint directory of a stream")
-    if named is not None and Path(named).is_dir():
-        return Path(named) / RESULTS_DIRECTORY
-    if named is None:
-        return _resolve_local_directory(str(options.checkpoint)) / RESULTS_DIRECTORY
+    if named is None or Path(named).is_dir():
+        return find_results_directory(str(named or options.checkpoint), None, "")
     with open_config(options) as config:
-        checkpoint = options.checkpoint or config.spark["checkpoint"]
-        checkpoint = checkpoint or default_checkpoint(config.path, os.environ)
-        directory = _resolve_local_directory(str(checkpoint)) / RESULTS_DIRECTORY
-        if config.buffer.config.get("retention") is None and not directory.exists():
-            shown = build_redactor(config)(config.path)
-            raise StreamerError(
-                f"{shown} keeps no results: its buffer, {config.buffer.name}, has no retention; "
-                "give a window buffer one (retention: 7d), and start the stream"
-            )
-        return directory
-
-
-def _resolve_local_directory(checkpoint: str) -> Path:
-    """Return the directory of a checkpoint, or what a machine keeps of one elsewhere."""
-    from streamer.plan.checkpoint_dir import is_remote, local_directory
-
-    if is_remote(checkpoint):
-        return local_directory(checkpoint, os.environ)
-    return Path(checkpoint.removeprefix("file://"))
+        checkpoint = choose_checkpoint(config, options.checkpoint, os.environ)
+        return find_results_directory(checkpoint, config, build_redactor(config)(config.path))
 
 
 def _show_results(directory: Path, question: ResultQuery, limit: int, form: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from streamer.core.redaction import SCRUBBED, Redaction
+from streamer.core.secret_reference import SecretReference
 
 if TYPE_CHECKING:
     from streamer.config import Config
@@ -22,5 +23,9 @@ def build_redactor(config: Config, show_env: bool = False) -> Callable[[str], st
 
     secrets = add_variable_values(config.secrets, config.inputs)
     if show_env:
-        secrets = {text: shown for text, shown in secrets.items() if shown == SCRUBBED}
+        secrets = {
+            text: shown
+            for text, shown in secrets.items()
+            if shown == SCRUBBED or isinstance(shown, SecretReference)
+        }
     return Redaction(secrets).redact_text

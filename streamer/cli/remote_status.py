@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import click
@@ -90,7 +90,21 @@ def describe_stream(one: Mapping[str, Any]) -> Iterator[str]:
     rejected = one.get("rejected")
     if rejected and condition.get("name") != "degraded":
         yield _describe_rejected(rejected)
+    yield from map(_describe_table, one.get("tables", ()))
     yield from _describe_refusal(one.get("refusal"))
+    yield from _describe_expectations(one.get("expectations") or ())
+
+
+def _describe_table(table: Mapping[str, Any]) -> str:
+    """Return the text about the newest commit of a table."""
+    newest = table["commits"][0]
+    counts = [f"{newest['rows']:,} rows"] if newest["rows"] is not None else []
+    counts += [f"{newest['files']:,} files", f"{newest['bytes']:,} bytes"]
+    tries = f"{table['retries']:,} retries and {table['conflicts']:,} conflicts in this run"
+    return (
+        f"{table['table']}: {newest['operation']} {newest['version']} at {newest['at']}, "
+        f"{', '.join(counts)}; {tries}"
+    )
 
 
 def _describe_rejected(one: Mapping[str, Any]) -> str:
@@ -107,6 +121,19 @@ def _describe_refusal(refusal: Mapping[str, Any] | None) -> Iterator[str]:
     if refusal:
         yield f"{refusal['text']} (since {refusal['since']})"
         yield from (f"  {finding}" for finding in refusal["findings"])
+
+
+def _describe_expectations(expectations: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Return the lines about expectations that have failed: how often, of how many."""
+    for one in expectations:
+        if one["failed"]:
+            total = one["passed"] + one["failed"]
+            dropped = f", {one['dropped']:,} messages dropped" if one["dropped"] else ""
+            where = one["label"] or one["path"]
+            yield (
+                f"expectation {one['expectation']} ({where}) failed {one['failed']:,} of "
+                f"{total:,} times{dropped}"
+            )
 
 
 def _format_count(number: int | None) -> str:

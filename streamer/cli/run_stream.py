@@ -18,11 +18,9 @@ from typing import Any
 
 from streamer import __version__
 from streamer.cli.log_output.python_logging import take_python_logs
-from streamer.cli.metrics_export import export_metrics
 from streamer.cli.options import Options
 from streamer.cli.redact_output import build_redactor
 from streamer.cli.run_log import RunLog
-from streamer.cli.run_server import check_server_address, serve_stream
 from streamer.cli.signal_handler import SignalHandler, delay_stop
 from streamer.cli.status_line import BannerInfo, StartStatus, StatusLine, print_banner
 from streamer.components.plugins import report_name_problems
@@ -33,8 +31,10 @@ from streamer.engine.driver.clock_watch import ClockWatch
 from streamer.engine.report.batch_progress import ReadingLog
 from streamer.engine.report.start_progress import StartPhase, StartProgress
 from streamer.engine.report.stream_metrics import Snapshot
-from streamer.plan import Plan, make_plan
-from streamer.plan.checkpoint_dir import default_checkpoint, is_remote
+from streamer.plan import Plan, checkpoint_dir, make_plan
+from streamer.plan.checkpoint_dir import is_remote
+from streamer.service.api.stream_server import check_server_address, serve_stream
+from streamer.service.monitoring.metrics_export import export_metrics
 from streamer.service.monitoring.stream_condition import describe_condition, read_condition
 from streamer.service.monitoring.stream_figures import MarkerKind
 from streamer.service.monitoring.stream_view import StreamView
@@ -178,8 +178,7 @@ def _announce_run(
 
 def choose_checkpoint(config: Config, options: Options) -> str:
     """Return the checkpoint directory: the command line's, the config's, or the config's own."""
-    named = options.checkpoint or config.spark["checkpoint"]
-    return str(named or default_checkpoint(config.path, os.environ))
+    return checkpoint_dir.choose_checkpoint(config, options.checkpoint, os.environ)
 
 
 def _list_components(plan: Plan) -> tuple[str, ...]:

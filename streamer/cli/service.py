@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streamer.cli.checkpoint_root import ServiceCheckpoints
 from streamer.cli.log_output import LogConfig, Logger
 from streamer.cli.log_output.python_logging import take_python_logs
-from streamer.cli.metrics_export import export_metrics
 from streamer.cli.options import WatchOptions
-from streamer.cli.run_server import bound_connections
 from streamer.cli.signal_handler import SignalHandler, delay_stop
 from streamer.cli.standby import Standby, open_lock, resolve_public_url, take_lock
 from streamer.components.plugins import report_name_problems
@@ -33,6 +31,7 @@ from streamer.engine.driver.clock_watch import ClockWatch
 from streamer.engine.report.start_progress import StartProgress
 from streamer.plan import make_plan
 from streamer.sdk.spec import ParsedFields
+from streamer.service.api.stream_server import bound_connections
 from streamer.service.fleet.api_permissions import ApiPermissions
 from streamer.service.fleet.checkpoints import SERVICE_DIRECTORY, Checkpoints
 from streamer.service.fleet.config_reader import ConfigReader
@@ -45,7 +44,9 @@ from streamer.service.fleet.run_handle import RunRequest
 from streamer.service.fleet.service_log import ServiceLog
 from streamer.service.fleet.startup import read_config_files, separate_config_files
 from streamer.service.fleet.stream_ids import file_ids
+from streamer.service.monitoring.metrics_export import export_metrics
 from streamer.service.run.revision_switch import OnReset
+from streamer.service.run.shared_start import open_run, start_run
 from streamer.service.run.stream_run import StreamRun
 
 if TYPE_CHECKING:
@@ -434,21 +435,8 @@ class _Service:
         run = StreamRun(config, plan, checkpoints.acquire(stream_id, log), log, request.view)
         run.on_rollback = request.on_rollback
         run.checkpoint.should_skip_damaged = skips_damaged
-        try:
-            if run.needs_shards:
-                run.choose_shards(self._host.base_session)
-            run.open(on_reset=OnReset(on_reset) if on_reset else None)
-        except BaseException:
-            run.close()
-            raise
-        share = self._host.acquire_share()
-        run.on_close = lambda: self._host.release_share(share)
-        try:
-            run.start(self._host.new_session(share))
-            checkpoints.mark_started(stream_id)
-        except BaseException:
-            run.stop(0.0)
-            raise
+        open_run(run, self._host, OnReset(on_reset) if on_reset else None)
+        start_run(run, self._host, lambda: checkpoints.mark_started(stream_id))
         return run
 
     def _is_first_run(self, stream_id: str) -> bool:

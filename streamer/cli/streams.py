@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streamer.cli.completion.values import DIRECTORY, FILE
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.options import (
     Options,
     chilled_option,
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
 @level_option
 @resources_option
 @templates_option
-@env_file_option
+@variable_options
 @chilled_option
 @help_all_option
 @click.pass_obj

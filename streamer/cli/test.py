@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from streamer.cli.completion.values import FILE
-from streamer.cli.environment import env_file_option
+from streamer.cli.environment import variable_options
 from streamer.cli.log_output import LogConfig, Logger
 from streamer.cli.options import LOG_LEVELS, Options, resources_option, templates_option
 from streamer.cli.paths import expand_paths
@@ -59,7 +59,7 @@ _COLOURS: Final = {"plain": None, "expected": "green", "received": "red"}
 )
 @resources_option
 @templates_option
-@env_file_option
+@variable_options
 @help_all_option
 @click.option(
     "--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write JUnit XML to a file."

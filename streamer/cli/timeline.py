@@ -108,9 +108,9 @@ class TimelineOptions:
 def timeline_cli(root: Options, own: TimelineOptions, /, file: str | None, **given: Any) -> int:
     """Show which message falls into which window."""
     # These run the windows, which are made with numpy and pyarrow: not for --help.
+    from streamer.engine.offline.arrival_clock import ArrivalTimes
     from streamer.engine.offline.sample_input import read_file_sample
     from streamer.plan import make_plan
-    from streamer.tools.timeline.simulate import ArrivalTimes
     from streamer.tools.timeline.simulate_results import simulate_buffer
 
     arrivals = ArrivalTimes(

@@ -12,6 +12,7 @@ from streamer.sdk.spec import Kind
 COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     Kind.INPUT: (
         "amqp_0_9",
+        "amqp_1",
         "aws_cloudwatch_logs",
         "aws_dynamodb_cdc",
         "aws_kinesis",
@@ -20,6 +21,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "azure_blob_storage",
         "batched",
         "broker",
+        "cassandra",
         "csv",
         "delta",
         "dynamic",
@@ -96,6 +98,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "dedupe",
         "deduplicate",
         "duckdb",
+        "expect",
         "for_each",
         "grok",
         "group_by",
@@ -163,6 +166,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
     ),
     Kind.OUTPUT: (
         "amqp_0_9",
+        "amqp_1",
         "aws_dynamodb",
         "aws_kinesis",
         "aws_kinesis_firehose",
@@ -173,6 +177,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "azure_data_lake_gen2",
         "broker",
         "cache",
+        "cassandra",
         "delta",
         "drop",
         "drop_on",

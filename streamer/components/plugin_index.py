@@ -5,34 +5,28 @@ A package names each of its components in the group `streamer.components`, as `K
     [project.entry-points."streamer.components"]
     "processor.shout" = "streamer_shout.shout"
 
-Nothing of a package is imported here. The files of entry points are searched for the group first,
-because the library that reads them takes longer to import than all files take to read.
+Nothing of a package is imported here.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from streamer.components.component_names import COMPONENTS
+from streamer.core.entry_points import GROUP, find_plugin_distributions
 from streamer.sdk.spec import Kind
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
+    from importlib.metadata import EntryPoint
 
-GROUP: Final = ".".join(("streamer", "components"))
-"""The group of entry points; as one text it would look like an import of a module of ours."""
+_FUNCTIONS_PREFIX: Final = "bloblang_"
+"""Functions and methods of mappings: `bloblang.plugin_functions` has them."""
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 """A component's name."""
-
-_HEAD: Final = f"[{GROUP}]".encode()
-_METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
 
 
 class PluginEntry(NamedTuple):
@@ -74,7 +68,7 @@ def read_plugin_index() -> PluginIndex:
     for distribution in find_plugin_distributions():
         source = f"{distribution.metadata['Name']} {distribution.version}"
         for point in distribution.entry_points:
-            if point.group != GROUP:
+            if point.group != GROUP or point.name.startswith(_FUNCTIONS_PREFIX):
                 continue
             entry = _parse_entry(point, source)
             if entry is None:
@@ -91,16 +85,6 @@ def read_plugin_index() -> PluginIndex:
             if entries[0].name not in COMPONENTS[entries[0].kind]:
                 left_out[key] = reason
     return PluginIndex({key: one[0] for key, one in by_name.items()}, tuple(problems), left_out)
-
-
-def find_plugin_distributions() -> Iterator[Distribution]:
-    """Return the installed packages that have entry points of the group; each once."""
-    seen: set[str] = set()
-    for place in sys.path:
-        for distribution, name in _find_in_place(place or "."):
-            if name not in seen:
-                seen.add(name)
-                yield distribution
 
 
 def _parse_entry(point: EntryPoint, source: str) -> PluginEntry | None:
@@ -125,45 +109,3 @@ def _find_name_problem(entries: list[PluginEntry]) -> str:
             "precedence; uninstall all but one"
         )
     return ""
-
-
-def _find_in_place(place: str) -> Iterator[tuple[Distribution, str]]:
-    """Return the packages of one entry of Python's path that have the group, and their names."""
-    try:
-        names = sorted(os.listdir(place))
-    except NotADirectoryError:
-        if place.endswith((".zip", ".whl", ".egg")):
-            yield from _find_in_archive(place)
-        return
-    except OSError:
-        return
-    for name in names:
-        if not name.endswith(_METADATA_SUFFIXES) or not _has_group(place, name):
-            continue
-        # Imported here: nobody needs it without a plugin.
-        from importlib.metadata import PathDistribution
-
-        yield PathDistribution(Path(place, name)), _normalise_name(name)
-
-
-def _has_group(place: str, name: str) -> bool:
-    try:
-        with open(os.path.join(place, name, "entry_points.txt"), "rb") as file:
-            return _HEAD in file.read().replace(b" ", b"")
-    except OSError:
-        return False
-
-
-def _find_in_archive(place: str) -> Iterator[tuple[Distribution, str]]:
-    from importlib.metadata import distributions
-
-    for distribution in distributions(path=[place]):
-        if any(point.group == GROUP for point in distribution.entry_points):
-            yield distribution, _normalise_name(distribution.metadata["Name"].replace("-", "_"))
-
-
-def _normalise_name(name: str) -> str:
-    """Return the name of a package from that of its directory, as all spellings of it have it."""
-    for suffix in _METADATA_SUFFIXES:
-        name = name.removesuffix(suffix)
-    return re.sub(r"[-_.]+", "_", name.partition("-")[0]).lower()

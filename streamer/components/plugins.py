@@ -1,6 +1,6 @@
 """Plugins: components of other packages, which are loaded when a config names one.
 
-A plugin is what an entry point of `plugin_index.GROUP` refers to, usually a module: it has `SPEC`,
+A plugin is what an entry point of `entry_points.GROUP` refers to, usually a module: it has `SPEC`,
 `build(parsed, context)`, and `API_VERSION`, the version of `streamer.sdk` that it was built for.
 One that cannot be loaded is left out, and reported once in a process.
 """
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from streamer.bloblang.plugin_functions import forget_plugin_functions, list_plugin_functions
 from streamer.components.component_names import COMPONENTS
 from streamer.components.plugin_index import PluginEntry, read_plugin_index
 from streamer.core.errors import StreamerError
@@ -137,7 +138,7 @@ def list_plugin_problems() -> tuple[str, ...]:
     index = read_plugin_index()
     for entry in index.entries.values():
         _load_entry(entry)
-    return (*index.problems, *_failures.values())
+    return (*index.problems, *_failures.values(), *list_plugin_functions()[1])
 
 
 def list_plugins() -> list[LoadedPlugin]:
@@ -150,6 +151,7 @@ def list_plugins() -> list[LoadedPlugin]:
 def forget_plugins() -> None:
     """Forget what is known of plugins, for a process in which packages come and go."""
     read_plugin_index.cache_clear()
+    forget_plugin_functions()
     _load_entry.cache_clear()
     _failures.clear()
     _reports.texts.clear()

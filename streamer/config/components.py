@@ -33,7 +33,7 @@ from streamer.core.extras import (
 )
 from streamer.core.permissions import current_permissions
 from streamer.sdk.spec import BufferPlace, Field, Kind, ParsedComponent, ParsedFields, Spec
-from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
+from streamer.sdk.spec.keyed_state import name_state_calls, name_window_expectations
 
 _SEVERAL_HINTS: Final = {
     Kind.PROCESSOR: "write each as its own list item",
@@ -125,6 +125,8 @@ def read_component(
     )
     if name in SERVING_COMPONENTS:
         _collect_served(context, component, node, key)
+    if not context.templates:
+        _collect_state(context, component, key)
     template = find_template(kind, name)
     if template is None:
         return component
@@ -150,8 +152,19 @@ def _collect_place(context: ReadContext, kind: Kind, choice: tuple[str, Scalar],
         context.catches.append(key)
     if name == "sync_response":
         context.sync_responses.append(key)
-    if name in STATEFUL_PROCESSORS and kind == Kind.PROCESSOR:
-        context.stateful_places.append(StatefulPlace(key, f"{path}.{name}", (name,)))
+
+
+def _collect_state(context: ReadContext, component: ParsedComponent, key: Scalar) -> None:
+    """Collect a processor that keeps state by key itself, or that is about windows."""
+    if component.kind != Kind.PROCESSOR:
+        return
+    path = f"{component.path}.{component.name}"
+    calls = name_state_calls(component.name, component.config)
+    if calls:
+        context.stateful_places.append(StatefulPlace(key, path, calls))
+    expectations = name_window_expectations(component.name, component.config)
+    if expectations:
+        context.window_places.append(StatefulPlace(key, path, expectations))
 
 
 def _collect_served(

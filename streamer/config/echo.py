@@ -13,10 +13,12 @@ from typing import Any, Final
 from streamer.components import catalog
 from streamer.config.components import list_reserved_fields
 from streamer.config.model import Config
+from streamer.config.secrets import list_references, name_secrets
 from streamer.config.sections import SECTIONS
 from streamer.config.yaml_writer import format_yaml
 from streamer.core.durations import format_duration
 from streamer.core.redaction import SCRUBBED, redact_credential, redact_secret, redact_urls
+from streamer.core.secret_reference import SecretReference
 from streamer.sdk.spec import Field, ParsedComponent, ParsedFields
 
 _ABSENT: Final = object()
@@ -33,7 +35,8 @@ def echo_config(config: Config, env: Mapping[str, str], show_env: bool = False) 
 
     Args:
         config: the config.
-        env: the variables that it was read with; without any, what they held is shown.
+        env: the variables that it was read with; without any, what they held is shown, but for
+            secrets.
         show_env: show what variables held; secrets stay scrubbed.
     """
     return format_yaml(dict(ConfigRedactor(config, {} if show_env else env).redact_sections()))
@@ -41,9 +44,11 @@ def echo_config(config: Config, env: Mapping[str, str], show_env: bool = False) 
 
 def _map_hidden_values(config: Config, env: Mapping[str, str]) -> dict[str, str]:
     """Return what is shown instead of the variables' values, the longest first."""
-    if not env:
-        return {}
-    replacements = {value: shown for value, shown in config.secrets.items() if shown != SCRUBBED}
+    replacements = {
+        value: str(shown)
+        for value, shown in config.secrets.items()
+        if isinstance(shown, SecretReference) or (env and shown != SCRUBBED)
+    }
     return dict(sorted(replacements.items(), key=lambda item: (-len(item[0]), item[1])))
 
 
@@ -54,6 +59,7 @@ class ConfigRedactor:
         """Take the config, and the variables whose values are not to be shown."""
         self._config = config
         self._replacements = _map_hidden_values(config, env)
+        self._references = list_references(config)
         parts = [
             re.escape(value) for value in self._replacements if len(value) >= _MIN_SEARCHED_CHARS
         ]
@@ -157,6 +163,10 @@ class ConfigRedactor:
         if value is None or isinstance(value, bool):
             return value
         return self._replacements.get(str(value), value)
+
+    def name_secrets(self, text: str) -> str:
+        """Return a text with references in the place of the secrets that they stand for."""
+        return str(name_secrets(text, self._references))
 
     def redact_text(self, text: str) -> str:
         """Return a text of the config without what variables held and passwords in URLs."""

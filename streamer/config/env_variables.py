@@ -1,12 +1,11 @@
-"""Environment variables in a config's text: `${VAR}`, `${VAR:default}`, `${VAR|base64decode}`.
+"""Placeholders in a config's text: `${VAR}`, `${VAR:default}`, `${VAR|base64decode}`, secrets.
 
-They are replaced before YAML is read, as in Benthos: a variable may hold any part of a config.
+Variables are replaced before YAML is read, as in Benthos: one may hold any part of a config. In the
+place of a secret (`streamer.config.references`) stands a mark until the YAML was read.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +13,19 @@ from typing import Final
 from streamer.config.file import MAX_CONFIG_BYTES
 from streamer.config.findings import Findings
 from streamer.config.placeholders import Variable, find_escaped, find_variables
+from streamer.config.references import (
+    ReferencedValue,
+    apply_function,
+    format_reference,
+    is_explicit,
+    is_file,
+    read_reference,
+    variable_name,
+)
+from streamer.config.secrets import names_secret
 from streamer.config.source_map import Source
+from streamer.connectors.secrets.secret_file import is_readable_by_all
+from streamer.core.secret_reference import SecretReference, spell_secret
 
 MAX_VARIABLES: Final = 10_000
 _COMMENT: Final = re.compile(r"[ \t]*#[^\r\n]*")
@@ -27,18 +38,18 @@ def replace_variables(
     check: bool = True,
     unset: str = "",
 ) -> None:
-    """Replace the variables in a source's text.
+    """Replace the placeholders in a source's text.
 
-    An empty variable counts as unset where there is a default. Line ends in a value are escaped
-    as Go does (backslash, n): as they are, they would break the structure of the YAML.
+    An empty variable counts as unset where there is a default. Line ends in a variable's value are
+    escaped as Go does (backslash, n): as they are, they would break the structure of the YAML.
 
     Args:
         source: changed in place; places stay those of the text before.
-        env: the variables.
-        findings: gets what is wrong: a variable without value and default, outside of comment
+        env: the variables; without any, files and stores of secrets are out of reach too.
+        findings: gets what is wrong: a placeholder without value and default, outside of comment
             lines; an unknown function; a value that is not base64 where it should be.
-        check: whether variables without a value are findings.
-        unset: what stands in the place of a variable without a value.
+        check: whether placeholders without a value are findings.
+        unset: what stands in the place of a placeholder without a value.
     """
     if "${" not in source.text:
         return
@@ -69,59 +80,62 @@ def _resolve_variable(
     check: bool,
     unset: str,
 ) -> str:
-    """Return what comes instead of a variable, and add the findings about it."""
-    name, default = variable.name, variable.default
-    value = env.get(name)
-    if default is not None:
-        value = value or default
-    elif value is None:
-        findings.unset.add((source.name, source.locate(variable.start).line))
-        if check and not _is_in_comment(source.text, variable.start):
-            findings.add_at_offset(
-                source,
-                variable.start,
-                "missing_variable",
-                f"required environment variables were not set: [{name}]",
-                f"set it, or write ${{{name}:some default}}",
-            )
-        value = ""
+    """Return what comes instead of a placeholder, and add the findings about it."""
+    in_comment = _is_in_comment(source.text, variable.start)
+    if in_comment and is_explicit(variable):
+        return ""
+    referenced = _read_once(variable, env, findings)
+    if referenced.problem is not None and referenced.value is None:
+        is_refused = referenced.problem.code == "unreadable"
+        if not is_refused:
+            findings.unset.add((source.name, source.locate(variable.start).line))
+        if (check or is_refused) and not in_comment:
+            findings.add_at_offset(source, variable.start, *referenced.problem)
         if unset:
             return unset
     try:
-        text = _apply_function(variable.function, value).replace("\n", "\\n")
+        text = apply_function(variable.function, referenced.value or "")
     except ValueError as e:
-        findings.add_at_offset(source, variable.start, "bad_variable", f"variable {name}: {e}")
+        name = variable_name(variable)
+        what = f"variable {name}" if name else f"file {variable.default}"
+        findings.add_at_offset(source, variable.start, "bad_variable", f"{what}: {e}")
         return ""
-    if text and env.get(name):
-        findings.secrets |= dict.fromkeys(_split_secret(text), f"${{{name}}}")
-    return text
+    if text and not referenced.is_default:
+        _add_secret(variable, text, referenced, findings)
+    if findings.warns_of_files and is_file(variable) and is_readable_by_all(variable.default or ""):
+        findings.add_at_offset(
+            source,
+            variable.start,
+            "readable_secret",
+            f"every user of this machine may read the file {variable.default}",
+            f"chmod o-r {variable.default}",
+        )
+    return source.add_secret(text) if referenced.is_secret else text.replace("\n", "\\n")
 
 
-def _split_secret(text: str) -> list[str]:
-    """Return a value as it stands in the config, and its lines, which YAML may take apart."""
-    lines = [line for line in text.split("\\n") if line.strip()]
-    return [text, text.replace("\\n", "\n"), *(lines if len(lines) > 1 else ())]
+def _read_once(variable: Variable, env: Mapping[str, str], findings: Findings) -> ReferencedValue:
+    """Return the value of a placeholder: of a file or a store, it is read once for a config."""
+    key = bool(env), format_reference(variable), variable.default
+    referenced = findings.referenced_values.get(key)
+    if referenced is None:
+        referenced = read_reference(variable, env)
+        if referenced.is_secret or referenced.value is None:
+            findings.referenced_values[key] = referenced
+    return referenced
+
+
+def _add_secret(
+    variable: Variable, text: str, referenced: ReferencedValue, findings: Findings
+) -> None:
+    """Add a value to those that must not be seen, as it may come to stand in the config."""
+    shown = format_reference(variable)
+    is_kept_nowhere = referenced.is_secret or names_secret(variable.name)
+    for part, spelling in enumerate(spell_secret(text)):
+        reference = SecretReference(shown, part) if is_kept_nowhere else shown
+        if not isinstance(findings.secrets.get(spelling), SecretReference):
+            findings.secrets[spelling] = reference
 
 
 def _is_in_comment(text: str, offset: int) -> bool:
     line = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     return _COMMENT.match(text, line, offset) is not None
-
-
-def _apply_function(function: str, value: str) -> str:
-    """Apply the function behind a variable's `|`; only `base64decode` exists."""
-    if not function:
-        text = value
-    elif function == "base64decode":
-        try:
-            text = base64.b64decode(value, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
-            # The value is not shown: what is encoded is likely a secret.
-            raise ValueError("its value is not the base64 of UTF-8 text") from None
-    else:
-        raise ValueError(f"there is no function {function!r}; expected base64decode")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("its value is not valid UTF-8") from None
-    return text

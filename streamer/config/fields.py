@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from collections.abc import Mapping as NameMapping
@@ -20,6 +21,7 @@ from streamer.bloblang.analysis.static_warnings import find_static_warnings
 from streamer.bloblang.analysis.used_tables import find_used_tables
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import (
+    SECRET_STYLE,
     Mapping,
     Node,
     Scalar,
@@ -310,6 +312,8 @@ def read_value(context: ReadContext, field: Field, node: Node) -> Any:
         return None
     if field.type == "string":
         return _read_string(context, field, node, value)
+    if node.style == SECRET_STYLE:
+        value = resolve_scalar(node.text)
     if field.type == "bool":
         value = parse_bool(value)
     elif isinstance(value, bool) or not isinstance(value, int | float):
@@ -361,6 +365,8 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
     text = "" if value is None else value if isinstance(value, str) else node.text
     if field.duration:
         return _read_duration(context, field, node, text)
+    if node.marked:
+        text = _read_secret_text(context, field, node, text)
     dynamic = field.interpolated and "${!" in text
     if field.mapping or dynamic:
         _check_code(context, field, node, text)
@@ -374,6 +380,40 @@ def _read_string(context: ReadContext, field: Field, node: Scalar, value: Any) -
             suggest_name(text, field.options),
         )
     return text
+
+
+def _read_secret_text(context: ReadContext, field: Field, node: Scalar, text: str) -> str:
+    """Return the text of a scalar with a secret, which is never a part of code.
+
+    In a mapping it is a literal, also without the quotes around it.
+    """
+    if field.mapping:
+        return node.source.reveal(node.marked, write_literal)
+    if field.interpolated and text.count("${!") != node.marked.count("${!"):
+        context.findings.add_at(
+            node,
+            "bad_value",
+            f"field {field.name}: the secret in it has ${{!, which begins an expression there",
+            "choose another secret, or read it in a mapping",
+        )
+        return node.marked
+    return text
+
+
+def write_literal(before: str, secret: str) -> str:
+    """Return a secret as it stands in a mapping: within the quotes that are open, or in its own.
+
+    Args:
+        before: what stands before it.
+        secret: the secret.
+
+    Example:
+        >>> write_literal('root = "', "a"), write_literal("root = ", "a")
+        ('a', '"a"')
+    """
+    line = before.rpartition("\n")[2].replace("\\\\", "").replace('\\"', "")
+    literal = json.dumps(secret, ensure_ascii=False)
+    return literal[1:-1] if line.count('"') % 2 else literal
 
 
 def _read_duration(context: ReadContext, field: Field, node: Scalar, text: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from streamer.config.nodes import Node, Scalar
 from streamer.config.source_map import Source
@@ -13,6 +13,9 @@ from streamer.config.text_offsets import find_offset
 from streamer.config.unset_variables import UNSET_MARK, is_unset
 from streamer.core.errors import Lint
 from streamer.core.redaction import Redaction, may_begin_in
+
+if TYPE_CHECKING:
+    from streamer.config.references import ReferencedValue
 
 _VALUE_CODES: Final = frozenset(
     {
@@ -29,6 +32,7 @@ _VALUE_CODES: Final = frozenset(
 _HARMLESS_CODES: Final = frozenset(
     {"unknown_field", "duplicate_field", "deprecated", "missing_label", "duplicate_label"}
     | {"bad_label", "missing_variable", "should_omit", "doubtful_bloblang", "missing_package"}
+    | {"missing_secret", "readable_secret"}
 )
 MAX_FINDINGS: Final = 1_000
 _MAX_COMPARED_NAMES: Final = 500
@@ -48,12 +52,16 @@ class Findings:
             variables and of secret fields, and passwords of URLs.
         unset: lines, by file, with variables that have no value, whether or not that is a finding.
         files_with_marks: the files in which `UNSET_MARK` stands in the place of such variables.
+        referenced_values: what references to secrets stand for: each is read once.
+        warns_of_files: whether a secret's file that everybody may read is a finding.
     """
 
     def __init__(self) -> None:
         self.secrets: dict[str, str] = {}
         self.unset: set[tuple[str, int]] = set()
         self.files_with_marks: set[str] = set()
+        self.referenced_values: dict[Any, ReferencedValue] = {}
+        self.warns_of_files = False
         self._lints: list[tuple[int, Lint]] = []
         self._sources: dict[str, int] = {}
         self._harmless_count = 0

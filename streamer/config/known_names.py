@@ -123,15 +123,6 @@ _CHANGE_FEEDS: Final = (
 )
 
 REPLACEMENTS: Final[dict[tuple[Kind, str], str]] = {
-    **dict.fromkeys(
-        ((kind, "amqp_1") for kind in (Kind.INPUT, Kind.OUTPUT)),
-        "use amqp_0_9 where the broker has it, as RabbitMQ does; else kafka, mqtt or HTTP, with a "
-        "bridge to this system",
-    ),
-    **dict.fromkeys(
-        ((kind, "cassandra") for kind in (Kind.INPUT, Kind.OUTPUT)),
-        "use kafka with a connector for Cassandra; no server is at hand to test it with",
-    ),
     (Kind.OUTPUT, "snowflake_put"): (
         "write files, and let Snowflake load them from a stage; it cannot be tested without an "
         "account"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from streamer.bloblang import nest_inputs
+from streamer.config.bloblang_section import add_sources, load_functions
 from streamer.config.buffer_views import split_buffers
 from streamer.config.components import read_component
 from streamer.config.fields import read_fields
@@ -117,6 +118,7 @@ def lint_config(
     env: MappingType[str, str] | None = None,
     options: LintOptions = DEFAULT_OPTIONS,
     resources: Sequence[str | ResourceText] = (),
+    sets: Sequence[str] = (),
 ) -> tuple[Lint, ...]:
     """Return everything that is wrong with a config's file, in the order of the file.
 
@@ -132,9 +134,31 @@ def lint_config(
         return e.lints
     if is_definition(name):
         return lint_definitions(text, name, options)
-    inputs = _ReadInputs(os.environ if env is None else env, (), resources)
-    texts = find_yaml_blocks(text) if is_markdown(name) else [text]
-    return tuple(lint for one in texts for lint in _read_and_lint(one, name, inputs, options)[1])
+    given = _ReadInputs(os.environ if env is None else env, sets, resources)
+    lints: list[Lint] = []
+    for one in find_yaml_blocks(text) if is_markdown(name) else [text]:
+        # Functions of one config are not those of another.
+        with nest_inputs().active():
+            lints += _read_and_lint(one, name, given, options)[1]
+    return tuple(lints)
+
+
+def lint_text(
+    text: str,
+    *,
+    options: LintOptions = DEFAULT_OPTIONS,
+    resources: Sequence[str | ResourceText] = (),
+    sets: Sequence[str] = (),
+) -> tuple[Lint, ...]:
+    """Return everything that is wrong with a config's text, in its order; see `lint_config`.
+
+    Example:
+        >>> [str(lint) for lint in lint_text("input: {stdin: {codecs: lines}}")]
+        ['(1,17) field codecs not recognised; did you mean codec?']
+    """
+    given = _ReadInputs(os.environ, sets, resources)
+    with nest_inputs().active():
+        return _read_and_lint(text, "", given, options)[1]
 
 
 class _ReadInputs(NamedTuple):
@@ -187,6 +211,7 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
     for expression in inputs.sets:
         apply_set(root, expression, findings)
     context.shared_sections = read_shared_sections(context, root)
+    load_functions(context, root)
     # Of a section in which something is wrong, that is told.
     broken = {one.name for one in SHARED} & root.entries.keys() - context.shared_sections.keys()
     context.lacks_sections = bool(broken) or holds_resources_only(root)
@@ -251,6 +276,7 @@ def assemble_config(
         output=parsed["output"],
         resources=resources,
         logger=parsed["logger"],
+        bloblang=add_sources(parsed["bloblang"]),
         redpanda=parsed["redpanda"],
         http=parsed["http"],
         spark=parsed["spark"],

@@ -23,6 +23,7 @@ class Config:
         buffers: the buffers of the `buffers` section, each with its place; empty without one.
         resources: components of the `*_resources` sections, by kind and label.
         logger: the `logger` section.
+        bloblang: the `bloblang` section, or None.
         redpanda: the `redpanda` section, or None.
         http: the `http` section.
         spark: the `spark` section: `master`, `shards`, `trigger_interval` (ns or None),
@@ -58,6 +59,7 @@ class Config:
     shutdown_delay: int
     shutdown_timeout: int
     threads: int = -1
+    bloblang: ParsedFields | None = None
     redpanda: ParsedFields | None = None
     tests: tuple[ParsedFields, ...] = ()
     path: str = ""

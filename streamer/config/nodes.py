@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from streamer.config.source_map import Source
 from streamer.core.yaml_scalars import resolve_scalar
+
+SECRET_STYLE: Final = "$"
+"""The style of a scalar with a secret, quoted or not: it is a text, whatever the secret is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,11 +28,16 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Scalar(Node):
-    """A scalar; `style` is empty for a plain one, else the character that YAML marks it with."""
+    """A scalar; `style` is empty for a plain one, else the character that YAML marks it with.
+
+    One that has a secret is a text, and its style `SECRET_STYLE` outside of blocks; `marked` is
+    its text with marks in the place of secrets.
+    """
 
     text: str
     style: str = ""
     tag: str = ""
+    marked: str = ""
 
     @property
     def value(self) -> Any:

@@ -127,6 +127,7 @@ class ReadContext:
         sync_responses: where `sync_response`s stand.
         served_components: what serves something over HTTP.
         stateful_places: what keeps state by key.
+        window_places: what is about windows.
         component_path: of the component that is being read, its name last.
         templates: the templates within which it is, the outermost first.
         ignores: the comments that silence findings.
@@ -150,6 +151,7 @@ class ReadContext:
     sync_responses: list[Scalar] = field(default_factory=list)
     served_components: list[ServedComponent] = field(default_factory=list)
     stateful_places: list[StatefulPlace] = field(default_factory=list)
+    window_places: list[StatefulPlace] = field(default_factory=list)
     component_path: str = ""
     templates: tuple[str, ...] = ()
     ignores: list[Ignore] = field(default_factory=list)
@@ -171,6 +173,7 @@ class ReadContext:
             sync_responses=[],
             served_components=[],
             stateful_places=[],
+            window_places=[],
             ignores=[],
             unread=[],
             missing=[],

@@ -108,9 +108,11 @@ def read_resource_file(
             context.findings.add(lint)
         return {}, None
     options = context.options
-    source, root = read_source(
-        source, env, context.findings, check=options.check_variables, marks=options.thorough
-    )
+    permissions = text.permissions if text is not None else ALL
+    with limit_permissions(permissions):
+        source, root = read_source(
+            source, env, context.findings, check=options.check_variables, marks=options.thorough
+        )
     if root is None:
         return {}, None
     if not isinstance(root, Mapping):
@@ -122,7 +124,7 @@ def read_resource_file(
         for name in root.entries.keys() - _SECTION_KINDS.keys():
             del root.entries[name]
     context.ignores += find_ignores(source, root)
-    with limit_permissions(text.permissions if text is not None else ALL):
+    with limit_permissions(permissions):
         parsed = read_fields(context, FILE_FIELDS, root, "", root)
     check_tests(context.findings, path, parsed["tests"] or ())
     return collect_resources(context, parsed, root), root

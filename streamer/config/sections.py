@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from streamer.config.bloblang_section import BLOBLANG_SECTION
 from streamer.config.http_section import HTTP_SECTION
 from streamer.config.unit_tests.section import DEFINITION_FIELDS
 from streamer.connectors.kafka.redpanda_section import REDPANDA_SECTION
@@ -321,6 +322,7 @@ SECTIONS: Final = (
     _make_resource_section("cache", "Caches"),
     _make_resource_section("rate_limit", "Rate limits"),
     _make_resource_section("table", "Lookup tables, for the function `table` of mappings,"),
+    BLOBLANG_SECTION,
     REDPANDA_SECTION,
     _LOGGER,
     Field("metrics", "metrics", "Where metrics go.", default={"prometheus": {}}),

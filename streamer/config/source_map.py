@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from streamer.sdk.spec import NO_PLACE, Place
 
 LINE_END: Final = re.compile(r"\r\n|\r|\n")
+
+_MARK_START: Final = "\ufdd2"
+"""The beginning of a secret's mark: a character that Unicode keeps from being used in texts."""
+
+_MARK: Final = re.compile("\ufdd2([0-9]+)\ufdd3")
 
 Shift = list[tuple[int, int, bool]]
 """Pieces of a changed text: where each starts there, where in the text before the change, and
@@ -31,6 +36,7 @@ class Source:
         self.text = text
         self.lenient = lenient
         self._shifts: list[Shift] = []
+        self._secrets: list[str] = []
         self._lines = [0, *(match.end() for match in LINE_END.finditer(text))]
 
     def replace(self, pieces: Iterable[tuple[int, int, str]]) -> None:
@@ -55,6 +61,32 @@ class Source:
             shift.append((length, done, True))
             self._shifts.append(shift)
             self.text = "".join(parts) + self.text[done:]
+
+    def add_secret(self, value: str) -> str:
+        """Return the mark that stands for a secret until the YAML was read."""
+        self._secrets.append(value)
+        return f"\ufdd2{len(self._secrets) - 1}\ufdd3"
+
+    def has_secret(self, text: str) -> bool:
+        """Return whether a text of this source has marks."""
+        return bool(self._secrets) and _MARK_START in text
+
+    def reveal(self, text: str, write: Callable[[str, str], str] | None = None) -> str:
+        """Return a text with the secrets in the place of their marks.
+
+        Args:
+            text: of this source.
+            write: gets what stands before a mark, and the secret; returns its spelling there.
+        """
+
+        def put_in(match: re.Match[str]) -> str:
+            number = int(match[1])
+            if number >= len(self._secrets):
+                return match[0]
+            value = self._secrets[number]
+            return value if write is None else write(text[: match.start()], value)
+
+        return _MARK.sub(put_in, text)
 
     def locate(self, offset: int) -> Place:
         """Return line and column, in the text before all replacements, of an offset."""

@@ -15,7 +15,7 @@ import yaml
 
 from streamer.config.env_variables import replace_variables
 from streamer.config.findings import Findings
-from streamer.config.nodes import Mapping, Node, Scalar, Sequence
+from streamer.config.nodes import SECRET_STYLE, Mapping, Node, Scalar, Sequence
 from streamer.config.source_map import Source
 from streamer.config.unset_variables import UNSET_MARK
 
@@ -54,9 +54,11 @@ def read_source(
     Returns:
         The source that was read, and the document's root as `read_yaml` returns it.
     """
+    findings.warns_of_files = marks
     if marks and "${" in source.text and UNSET_MARK not in source.text:
         marked = Source(source.name, source.text)
         trial_findings = Findings()
+        trial_findings.referenced_values = findings.referenced_values
         replace_variables(marked, env, trial_findings, check, UNSET_MARK)
         if UNSET_MARK in marked.text and read_yaml(marked, trial_findings) is not None:
             marked = Source(source.name, source.text)
@@ -221,14 +223,18 @@ class _Reader:
             )
 
     def _on_scalar(self, event: Any) -> None:
-        value, style = event.value, event.style
+        value, style, marked = event.value, event.style or "", ""
+        if self._source.has_secret(value):
+            marked, value = value, self._source.reveal(value)
+            style = style if style in ("|", ">") else SECRET_STYLE
         node = Scalar(
             self._source,
             event.start_mark.index,
             event.end_mark.index,
             value,
-            style or "",
+            style,
             event.tag or "",
+            marked,
         )
         if event.anchor:
             self._anchors[event.anchor] = node

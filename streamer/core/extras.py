@@ -16,9 +16,11 @@ DISTRIBUTION: Final = "spark-streamer"
 
 EXTRAS: Final = {
     "amqp": "the input and the output `amqp_0_9`",
+    "amqp-1": "the input and the output `amqp_1`",
     "avro": "the processor and the scanner `avro`",
     "aws": "all that begins with `aws`, paths with `s3://`, the login to Kafka by `AWS_MSK_IAM`",
     "azure": "everything whose name begins with `azure`, and paths with `abfss://` or `az://`",
+    "cassandra": "the input and the output `cassandra`",
     "delta": "the input and the output `delta`",
     "editor": "`streamer blobl --interactive`, the editor on a terminal",
     "fake": "the Bloblang function `fake`",
@@ -54,8 +56,8 @@ EXTRAS: Final = {
 ALL: Final = "all"
 """The extra that has all others but those of `NOT_IN_ALL`."""
 
-NOT_IN_ALL: Final = ("java", "kerberos", "polars")
-"""A Java that many have; what is compiled at its install; 170 MB that one annotation needs."""
+NOT_IN_ALL: Final = ("amqp-1", "java", "kerberos", "polars")
+"""What is compiled at its install; a Java that many have; 170 MB that one annotation needs."""
 
 EXTRA_OF: Final = {
     "aiormq": "amqp",
@@ -63,6 +65,7 @@ EXTRA_OF: Final = {
     "azure.storage.blob": "azure",
     "azure.storage.filedatalake": "azure",
     "boto3": "aws",
+    "cassandra": "cassandra",
     "clickhouse_driver": "sql",
     "confluent_kafka": "kafka",
     "deltalake": "delta",
@@ -87,6 +90,7 @@ EXTRA_OF: Final = {
     "oracledb": "oracle",
     "paramiko": "sftp",
     "polars": "polars",
+    "proton": "amqp-1",
     "psycopg": "sql",
     "pyiceberg": "iceberg",
     "pyiceberg_core": "iceberg",

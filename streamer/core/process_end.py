@@ -32,6 +32,9 @@ class _ProcessEnd:
     def __init__(self) -> None:
         self._work: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+        # Held while work is done: the end of the daemon and the worker's own may come together, and
+        # the one that finds nothing more to do must not end the process below the other.
+        self._running = threading.RLock()
         self._is_worker = False
         self._is_prepared = False
 
@@ -68,25 +71,25 @@ class _ProcessEnd:
 
     def _exit(self, code: int) -> None:
         """Do the work, and end; work that does not come back is given up."""
-        if self._work:
-            timer = threading.Timer(_GRACE_S, _EXIT, (1,))
-            timer.daemon = True
-            timer.start()
-            self.run()
+        timer = threading.Timer(_GRACE_S, _EXIT, (1,))
+        timer.daemon = True
+        timer.start()
+        self.run()
         _EXIT(code)
 
     def run(self) -> None:
-        while True:
-            with self._lock:
-                if not self._work:
-                    return
-                work = self._work.pop()
-            with suppress(Exception):
-                work()
+        with self._running:
+            while True:
+                with self._lock:
+                    if not self._work:
+                        return
+                    work = self._work.pop()
+                with suppress(Exception):
+                    work()
 
     def reset_after_fork(self) -> None:
         """Leave the work to the process that was forked from."""
-        self._work, self._lock = [], threading.Lock()
+        self._work, self._lock, self._running = [], threading.Lock(), threading.RLock()
         self._is_prepared = False
         _replace_exit(_EXIT)
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from urllib.parse import unquote
+from urllib.parse import quote, quote_plus, unquote
 
 SCRUBBED: Final = "!!!SECRET_SCRUBBED!!!"
 """Stands where a secret was, as in Benthos."""
@@ -95,8 +95,11 @@ def find_url_passwords(text: str) -> set[str]:
 
 
 def _quoted_spellings(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, and as it stands in quotes."""
-    return secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]
+    """Return a secret as it is, as it stands in quotes, and as it stands in a URL."""
+    in_quotes = repr(secret)[1:-1], json.dumps(secret)[1:-1]
+    if secret.isalnum() and secret.isascii():
+        return (secret, *in_quotes)
+    return (secret, *in_quotes, quote(secret, safe=""), quote_plus(secret), quote(secret))
 
 
 def may_begin_in(secret: str, text: str) -> bool:

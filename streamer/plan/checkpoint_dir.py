@@ -7,6 +7,21 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamer.config import Config
+
+
+def choose_checkpoint(config: Config, named: str | None, env: Mapping[str, str]) -> str:
+    """Return the checkpoint of a stream: the caller's, the config's, or the default of the config.
+
+    Args:
+        config: the config.
+        named: the one that the caller names; None for none.
+        env: the environment's variables.
+    """
+    return str(named or config.spark["checkpoint"] or default_checkpoint(config.path, env))
 
 
 def default_checkpoint(config_path: str, env: Mapping[str, str]) -> Path:

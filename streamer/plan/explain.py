@@ -14,6 +14,7 @@ from streamer.sdk.processing.batching import BYTE_SIZE, CHECK, COUNT, PERIOD
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 
+_MAPPING_CALL: Final = "bloblang "
 _EVENT_CLOCK: Final = "largest event time"
 
 DRIVER_OUTPUTS: Final = DRIVER_WRITTEN | {"drop"}
@@ -33,14 +34,12 @@ def explain(plan: Plan, checkpoint: str) -> str:
 
 def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     yield f"stream {plan.name}"
-    local = plan.master.startswith("local")
-    given = (
-        _format_count(count_cores(plan.master), "core")
-        if local
-        else "a cluster, with the cores it gives"
-    )
+    given = "a cluster, with the cores it gives"
+    if plan.master.startswith("local"):
+        given = _format_count(count_cores(plan.master), "core")
     yield f"  master      {plan.master} ({given})"
     yield f"  checkpoint  {checkpoint}"
+    yield from _code_lines(plan)
     if plan.buffers:
         yield from _buffers_lines(plan)
     else:
@@ -91,6 +90,21 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     for (kind, label), component in plan.resources.items():
         if kind == Kind.TABLE:
             yield f"    {_describe_table(label, component)}"
+
+
+def _code_lines(plan: Plan) -> Iterator[str]:
+    """Describe functions of mappings in Python: packages with versions, and a digest of code.
+
+    Components of other packages have theirs beside them.
+    """
+    for plugin, package in plan.plugins:
+        if plugin.startswith(_MAPPING_CALL):
+            yield f"  plugin      {plugin}: {package}"
+    extension = plan.captured_inputs.extension
+    if extension.source:
+        names = [*sorted(extension.functions), *(f".{name}" for name in sorted(extension.methods))]
+        modules = ", ".join(text.strip() for text in extension.source[0])
+        yield f"  functions   {', '.join(names)} of {modules}, code {extension.digest}"
 
 
 def _buffers_lines(plan: Plan) -> Iterator[str]:

@@ -12,7 +12,7 @@ from streamer.bloblang.environment import StateCall
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.children import child_components
 from streamer.sdk.spec.component import Resources
-from streamer.sdk.spec.keyed_state import MAPPING_PROCESSORS, STATEFUL_PROCESSORS
+from streamer.sdk.spec.keyed_state import MAPPING_PROCESSORS, name_state_calls
 
 _STATE_TTL: Final = "state_ttl"
 
@@ -104,8 +104,9 @@ def _find_users(components: Iterable[ParsedComponent]) -> Iterator[StateUser]:
 
 
 def _calls_of(processor: ParsedComponent) -> tuple[StateCall, ...]:
-    if processor.name in STATEFUL_PROCESSORS:
-        return (StateCall(processor.name, ""),)
+    own = name_state_calls(processor.name, processor.config)
+    if own:
+        return tuple(StateCall(text, "") for text in own)
     if processor.name not in MAPPING_PROCESSORS or not isinstance(processor.config, str):
         return ()
     return compile_mapping(processor.config).state_calls

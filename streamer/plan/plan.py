@@ -15,6 +15,7 @@ from streamer.bloblang import CapturedInputs
 from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
 from streamer.config.model import output_of
+from streamer.config.secrets import list_references, name_secrets
 from streamer.config.sections import LOG_LEVELS
 from streamer.connectors.kafka.redpanda_section import (
     LOGS_LEVEL,
@@ -58,7 +59,7 @@ class Plan:
         name: the stream's name, from the config's file.
         input: the source of messages; its `processors` run before the buffer.
         buffer: the buffer as the config has it.
-        window: the windows' settings, or None when there is no window buffer.
+        window: the windows' settings; None without a window buffer.
         timestamp: the mapping that gives a message's time; empty without windows, and for those
             that know no time.
         filter: the mapping that keeps a message; empty for all.
@@ -95,6 +96,7 @@ class Plan:
         keyed_state: what the pipeline keeps of each key.
         event_topics: where the log and the status of the stream go, in lines.
         plugins: the components of other packages, each with its package and version.
+        secret_references: kept in the place of the plan's secrets.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Plan:
     event_topics: tuple[str, ...] = field(default=(), compare=False)
     batching_period: int = 0
     plugins: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    secret_references: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -247,6 +250,8 @@ class Plan:
             window = describe_window_state(self.window, self.aggregation)
         if self.buffers:
             window, key = describe_state(self.buffers)
+        if self.secret_references:
+            window, key = name_secrets([window, key], self.secret_references)
         return {"input": self._bound_input, "window": window, "key": key, "shards": self.shards}
 
     @property
@@ -343,19 +348,16 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         >>> plan.window.size // SECOND, plan.input.name
         (10, 'stdin')
     """
-    resources = config.resources
-    processors = tuple(resolve_resource(one, resources) for one in config.processors)
+    processors = tuple(resolve_resource(one, config.resources) for one in config.processors)
     with config.inputs.active():
         buffer = _plan_buffer(config, processors)
         buffers = _plan_buffers(config)
-        find_worker_inputs(config.input, resources)
-        input = resolve_resource(config.input, resources)
-        output = resolve_resource(config.output, resources)
+        find_worker_inputs(config.input, config.resources)
     windows, spark = buffer.windows, config.spark
     shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
-        input=input,
+        input=resolve_resource(config.input, config.resources),
         buffer=config.buffer,
         window=windows.window,
         timestamp=windows.timestamp,
@@ -365,9 +367,9 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         key=windows.key,
         aggregation=windows.aggregation,
         processors=processors,
-        output=output,
+        output=resolve_resource(config.output, config.resources),
         late_output=buffer.late_output,
-        resources=resources,
+        resources=config.resources,
         master=spark["master"],
         shards=shards if windows.window is not None else 0,
         interval=_choose_interval(config, buffer),
@@ -380,11 +382,14 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         strict=config.error_handling["strict"],
         run=new_run_id(),
         traced=config.tracer.name != "none",
-        keyed_state=_plan_keyed_state(config, windows, processors),
+        keyed_state=make_keyed_state_plan(config.buffer, processors, config.resources)
+        if windows.window is not None
+        else NO_KEYED_STATE,
         limits=Limits(**{name: config.limits[name] or 0 for name in config.limits}),
         buffers=buffers,
         event_topics=explain_event_topics(config.redpanda),
         plugins=list_used_plugins(config),
+        secret_references=list_references(config),
     )
 
 
@@ -423,14 +428,6 @@ def _find_batching_period(config: Config, buffer: _BufferPlan) -> int:
         return 0
     period = longest_batching_period(config.input, config.output, config.resources)
     return max(buffer.period, period)
-
-
-def _plan_keyed_state(
-    config: Config, windows: WindowPlan, processors: Sequence[ParsedComponent]
-) -> KeyedStatePlan:
-    if windows.window is None:
-        return NO_KEYED_STATE
-    return make_keyed_state_plan(config.buffer, processors, config.resources)
 
 
 def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:

@@ -10,13 +10,17 @@ from streamer.sdk.spec.children import walk_components
 
 
 def list_used_plugins(config: Config) -> tuple[tuple[str, str], ...]:
-    """Return the plugins of a config: each as `processor shout`, with its package and version."""
+    """Return the plugins of a config, each with its package and version.
+
+    They are named as `processor shout`, those that mappings call as `bloblang method shout`.
+    """
     roots = (*config.components, config.output, *config.resources.values())
     used: dict[str, str] = {}
     for component in walk_components(roots):
         spec = catalog.find_spec(component.kind, component.name)
         if spec is not None and spec.distribution:
             used[f"{spec.kind} {spec.name}"] = spec.distribution
+    used |= {f"bloblang {name}": package for name, package in config.inputs.plugins.items()}
     return tuple(sorted(used.items()))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from streamer.bloblang import Interpolation, Mapping, compile_interpolation, compile_mapping
+    from streamer.bloblang.python_functions import bloblang_function, bloblang_method
     from streamer.core.errors import MessageError, StreamerError
     from streamer.core.execution import Execution
     from streamer.core.message import Batch, Message
@@ -126,6 +127,8 @@ __all__ = [
     "WakingSource",
     "WindowBuffer",
     "batching_problems",
+    "bloblang_function",
+    "bloblang_method",
     "build_buffer",
     "compile_interpolation",
     "compile_mapping",
@@ -142,6 +145,7 @@ __all__ = [
 
 _NAMES_BY_MODULE: Final = {
     "streamer.bloblang": "Interpolation Mapping compile_interpolation compile_mapping",
+    "streamer.bloblang.python_functions": "bloblang_function bloblang_method",
     "streamer.core.errors": "MessageError StreamerError",
     "streamer.core.execution": "Execution",
     "streamer.core.message": "Batch Message",

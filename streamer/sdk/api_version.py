@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-API_VERSION: Final = "1.0"
+API_VERSION: Final = "1.1"
 """The version of `streamer.sdk`; a component declares the one that it was built for."""
 
 _VERSION: Final = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
@@ -25,7 +25,7 @@ def find_version_problem(declared: object) -> str:
         >>> find_version_problem("1.0")
         ''
         >>> find_version_problem("2.0")
-        'it was built for version 2.0 of streamer.sdk; expected 1.0, or an earlier 1.x'
+        'it was built for version 2.0 of streamer.sdk; expected 1.1, or an earlier 1.x'
     """
     expected = f"expected {API_VERSION}, or an earlier {_parse_version(API_VERSION)[0]}.x"
     if declared is None:

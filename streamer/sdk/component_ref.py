@@ -71,8 +71,12 @@ class ComponentRef:
 
     def mark(self, message: Message, error: str, ex: Execution) -> Message:
         """Return the message marked as failed, after counting it, where the log has it already."""
-        ex.count(ERROR_COUNTER, 1, **self.fields)
         self._sample(error, [message], ex)
+        return self.mark_unsampled(message, error, ex)
+
+    def mark_unsampled(self, message: Message, error: str, ex: Execution) -> Message:
+        """Return the message marked as failed, after counting it, where a sample is taken too."""
+        ex.count(ERROR_COUNTER, 1, **self.fields)
         first = first_failure(message.error)
         return message.with_error(Failure(error, *self._source, first))
 

@@ -6,6 +6,7 @@ component imports it.
 
 from __future__ import annotations
 
+from streamer.tools.component_kit.buffer_contract import BufferContract
 from streamer.tools.component_kit.clock import LoggedLine, RecordedExecution, ScriptedClock
 from streamer.tools.component_kit.components import (
     TestedComponent,
@@ -32,8 +33,10 @@ from streamer.tools.component_kit.request_recorder import (
     RequestRecorder,
     record_requests,
 )
+from streamer.tools.component_kit.scanner_contract import ScannerContract
 
 __all__ = [
+    "BufferContract",
     "CacheContract",
     "ComponentContract",
     "InputContract",
@@ -45,6 +48,7 @@ __all__ = [
     "RecordedExecution",
     "RecordedRequest",
     "RequestRecorder",
+    "ScannerContract",
     "ScriptedClock",
     "TestedComponent",
     "make_batch",

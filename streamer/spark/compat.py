@@ -8,9 +8,11 @@ line for the first of each kind.
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +22,8 @@ from streamer.core.log_format import LogLine
 if TYPE_CHECKING:
     # Python's processes are forked from one that is started before PySpark is imported.
     from pyspark import SparkContext
+
+_JVM_EXIT_TIMEOUT_S: Final = 10.0
 
 
 class Fallback(StrEnum):
@@ -153,3 +157,45 @@ def is_spark_alive(context: SparkContext) -> bool:
         return not java_spark(context).isStopped()
     except (Py4JError, OSError, AttributeError):
         return False
+
+
+def has_context() -> bool:
+    """Return whether this process has a Spark context."""
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None
+
+
+def adopt_gateway(gateway: Any) -> None:
+    """Have PySpark use the connection to a JVM, unless it has one.
+
+    Once a process has had a session, PySpark converts each error of Java, for which it needs this.
+    """
+    from pyspark import SparkContext
+
+    if SparkContext._gateway is None:
+        SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
+
+
+def close_gateway() -> None:
+    """End the JVM of this process, which has no context any more, so that another can start.
+
+    PySpark keeps its connection to the first JVM, and gives it to all contexts that come later.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    with suppress(Py4JError, OSError):
+        gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.terminate()
+        try:
+            process.wait(_JVM_EXIT_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

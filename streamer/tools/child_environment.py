@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
+from streamer.connectors.secrets.lookup import URNS_VARIABLE, current_lookup
+
 # What a process that may not look at the environment still needs of it.
 _NEEDED_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TZ")
 
@@ -21,4 +23,6 @@ def make_child_environment(sees_all: bool, more: Iterable[str] = ()) -> dict[str
     names: Iterable[str] = os.environ if sees_all else (*_NEEDED_VARIABLES, *more)
     variables = {name: os.environ[name] for name in names if name in os.environ}
     # Our own modules come from where they came from here, and never from the directory at hand.
+    if sees_all and (urns := current_lookup().urns):
+        variables[URNS_VARIABLE] = " ".join(urns)
     return {**variables, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

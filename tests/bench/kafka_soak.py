@@ -46,7 +46,7 @@ def kafka_soak(work: Path, rate: float, minutes: float, master: str) -> None:
         client, out = broker.client(), work / "out.jsonl"
         # Half an hour of events is more than a disk may have: what was read long ago is deleted.
         client.create(TOPIC, PARTITIONS, retention_bytes=32 << 20, segment_bytes=16 << 20)
-        text = INPUT.format(broker=broker.address(), topic=TOPIC, group=GROUP)
+        text = INPUT.format(broker=broker.address(), topic=TOPIC, group=GROUP, most=1_000_000)
         config = text + CONFIG.format(path=out) + jobs.spark(master)
         with product(config, work / "run") as run:
             run.wait_for_start(120)

@@ -76,7 +76,7 @@ BAD = {
     "it cannot be imported: SystemExit: 3": "import sys; sys.exit(3)",
     "it cannot be imported: SyntaxError": "def",
     "it declares no API_VERSION": "SPEC = None",
-    "built for version 2.0 of streamer.sdk; expected 1.0, or an earlier 1.x": 'API_VERSION = "2.0"',
+    "built for version 2.0 of streamer.sdk; expected 1.1, or an earlier 1.x": 'API_VERSION = "2.0"',
     "built for version 1.9 of": 'API_VERSION = "1.9"',
     "its API_VERSION is 1.0; expected a text": "API_VERSION = 1.0",
     "its SPEC is NoneType; expected a Spec": 'API_VERSION = "1.0"',

@@ -49,3 +49,21 @@ def test_work_is_done_once_however_a_process_ends(how: str, tmp_path: Path) -> N
         time.sleep(0.05)
     time.sleep(0.3)
     assert path.read_text() == "done\n"
+
+
+def test_two_ends_of_a_worker_do_the_work_once_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    program = (
+        "import os, sys, threading, time\n"
+        "from streamer.core.process_end import mark_worker_process, run_at_process_end\n"
+        "def work():\n"
+        "    time.sleep(1)\n"
+        f"    open({str(path)!r}, 'a').write('done\\n')\n"
+        "mark_worker_process()\n"
+        "run_at_process_end(work)\n"
+        "threading.Thread(target=os._exit, args=(0,)).start()\n"
+        "time.sleep(0.3)\n"
+        "os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], timeout=60, start_new_session=True)
+    assert path.read_text() == "done\n"

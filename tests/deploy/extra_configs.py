@@ -71,6 +71,14 @@ tests:
 """,
     "aws": "output: { aws_sqs: { url: 'http://127.0.0.1:PORT/1/cars', region: eu-west-1 } }\n",
     "kafka": "output: { kafka: { addresses: ['127.0.0.1:PORT'], topic: cars } }\n",
+    "amqp-1": "output: { amqp_1: { urls: ['amqp://127.0.0.1:PORT'], target_address: q } }\n",
+    "cassandra": """\
+output:
+  cassandra:
+    addresses: ['127.0.0.1:PORT']
+    query: INSERT INTO shop.cars (id) VALUES (?)
+    args_mapping: root = [this.id]
+""",
     "kerberos": """\
 input:
   redpanda:

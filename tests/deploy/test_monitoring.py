@@ -32,7 +32,7 @@ OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 WORDS = {
     *("sum", "max", "min", "by", "on", "and", "or", "unless", "group_left", "vector"),
     *("rate", "increase", "changes", "deriv", "predict_linear", "histogram_quantile"),
-    *("instance", "stream", "le", "topic", "reason", "path", "time", "offset"),
+    *("instance", "stream", "le", "topic", "reason", "path", "expectation", "time", "offset"),
 }
 CONFIG = """
 input: { label: in, generate: { mapping: root = 1 } }
@@ -69,7 +69,7 @@ def exposed() -> str:
     place = {"label": "in", "path": "root.input"}
     for name, metric in METRICS.items():
         if metric.kind == MetricKind.COUNTER and name.startswith(
-            ("input_", "output_commit", "window_d", "kafka_", "redpanda_")
+            ("input_", "output_commit", "expectation_", "window_d", "kafka_", "redpanda_")
         ):
             meters.count(name, {label: place.get(label, "x") for label in metric.labels}, 1)
         if name.endswith("_lag"):

@@ -184,6 +184,8 @@ def test_blocks_are_of_a_known_kind() -> None:
         "python results",
         "sh plugin",
         "sh python",
+        "python library",
+        "python library-spark",
     }
     shown = {"java", "python", "sql"} | walks
     known = {"", *shells, *shown, "json", "text", "yaml"}

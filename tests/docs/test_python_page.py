@@ -40,7 +40,12 @@ def test_the_walk_ends_with_scores_of_windows(tmp_path: Path) -> None:
             outputs.append(done.stdout)
     speeds = [json.loads(line) for line in (tmp_path / "speeds.jsonl").read_text().splitlines()]
     assert [one["mph"] for one in speeds[:2]] == [1.2, 2.5] and len(speeds) == 60
-    assert "modules      scoring.py, sent to the workers" in outputs[-2]
+    shown = "\n".join(outputs)
+    assert "modules      scoring.py, sent to the workers" in shown
+    assert "functions   add_vat, .shout of prices, code " in shown
+    prices = [json.loads(line) for line in (tmp_path / "prices.jsonl").read_text().splitlines()]
+    notes = [{"gross": value, "note": "NET!!"} for value in (None, 0, 107)]
+    assert prices == notes
     scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert len(scores) >= 6 * 3 and {one["light"] for one in scores} == {
         f"light-{number}" for number in range(3)

@@ -13,6 +13,8 @@ import streamer.sdk as sdk
 import streamer.sdk.testing as testing
 from streamer.sdk.api_version import find_version_problem
 
+ADDED_IN_1_1 = {"bloblang_function", "bloblang_method"}
+TESTING_ADDED_IN_1_1 = {"BufferContract", "ScannerContract"}
 # Names of version 1.0: a name leaves this list with a new major version only.
 VERSION_1_0 = set(
     [
@@ -116,9 +118,9 @@ TESTING_1_0 = set(
 
 
 def test_the_names_of_the_version_are_all_there() -> None:
-    assert sdk.API_VERSION == "1.0"
-    assert set(sdk.__all__) == VERSION_1_0
-    assert set(testing.__all__) == TESTING_1_0
+    assert sdk.API_VERSION == "1.1"
+    assert set(sdk.__all__) == VERSION_1_0 | ADDED_IN_1_1
+    assert set(testing.__all__) == TESTING_1_0 | TESTING_ADDED_IN_1_1
     for name in sdk.__all__:
         assert getattr(sdk, name) is not None
     assert set(sdk.__all__) <= set(dir(sdk))
@@ -158,7 +160,8 @@ def test_importing_it_imports_no_spark(module: str) -> None:
     ("declared", "problem"),
     [
         ("1.0", ""),
-        ("1.1", "it was built for version 1.1 of streamer.sdk; expected 1.0, or an earlier 1.x"),
+        ("1.1", ""),
+        ("1.2", "it was built for version 1.2 of streamer.sdk; expected 1.1, or an earlier 1.x"),
         ("2.0", "built for version 2.0"),
         ("0.9", "built for version 0.9"),
         (None, "it declares no API_VERSION"),

@@ -14,7 +14,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from streamer.cli.run_server import serve_stream
 from streamer.config import parse_config
 from streamer.connectors.http_server import connections
 from streamer.connectors.http_server.connections import (
@@ -24,6 +23,7 @@ from streamer.connectors.http_server.connections import (
 )
 from streamer.sdk.input.input_context import open_input
 from streamer.service.api import request_parsing
+from streamer.service.api.stream_server import serve_stream
 from streamer.service.monitoring.stream_view import StreamView
 from tests.components.inputs.reading import built
 from tests.components.inputs.rooms import lodging

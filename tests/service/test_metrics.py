@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from streamer.cli.metrics_export import export_metrics
 from streamer.config import parse_config
 from streamer.config.templates.installation import install_templates
 from streamer.core.component_stats import bucket_of
@@ -23,6 +22,7 @@ from streamer.core.log_format import LogLine
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.service.monitoring.exposition import make_exposition, make_registry, metrics_by_name
+from streamer.service.monitoring.metrics_export import export_metrics
 from streamer.service.monitoring.metrics_log import MetricsLog
 from streamer.service.monitoring.stream_condition import Condition
 from streamer.service.monitoring.stream_view import StreamState, StreamView

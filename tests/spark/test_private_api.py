@@ -329,3 +329,12 @@ def test_classes_that_the_own_classes_use_are_as_they_were_compiled_for() -> Non
     assert_has("spark-sql", sql, "()Lorg/apache/spark/rdd/RDD;")
     assert_has("spark-core", "org.apache.spark.api.python.PythonRDD", "serveIterator")
     assert_has("hadoop-client-api", "org.apache.hadoop.fs.RawLocalFileSystem", "setPermission")
+
+
+def test_the_connection_of_a_context_can_be_replaced() -> None:
+    from pyspark import SparkContext
+
+    for name in ("_gateway", "_jvm", "_active_spark_context"):
+        assert name in vars(SparkContext), f"PySpark's SparkContext has no {name} any more"
+    source = inspect.getsource(SparkContext._ensure_initialized)
+    assert "if not SparkContext._gateway" in source

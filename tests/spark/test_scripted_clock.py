@@ -30,6 +30,7 @@ EXAMPLE = ROOT / "configs" / "traffic_light.yaml"
 # One of each kind of windows, and of each way in which they come out.
 KINDS = (
     "ekuiper_count_5_2",
+    "tenzir_events",
     "ekuiper_session",
     "ekuiper_sliding",
     "kafka_streams_sliding",

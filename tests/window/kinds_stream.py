@@ -43,7 +43,8 @@ DELETE_WHEN = "this.id.slice(1).number() % 4 == 0"
 def window_of(rules: Rules, mode: str = "forward") -> EventWindow:
     """The settings as the product has them."""
     if isinstance(rules, Count):
-        kind = CountKind(rules.count, rules.every or rules.count)
+        every, least = rules.every or rules.count, rules.min_count or 0
+        kind = CountKind(rules.count, every, least, rules.align, rules.end_of_input)
         return EventWindow(kind, EventTimeSettings(), rules.keyed)
     return EventWindow(_kind(rules, mode), times_of(rules), rules.keyed)
 

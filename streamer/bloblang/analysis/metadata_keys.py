@@ -7,6 +7,7 @@ from typing import Any
 
 from streamer.bloblang import tree
 from streamer.bloblang.catalog import FUNCTIONS, METHODS
+from streamer.bloblang.declare import Declaration
 
 
 def find_metadata_keys(parts: Any) -> frozenset[str] | None:
@@ -30,13 +31,18 @@ def _iterate_keys(parts: Any) -> Iterator[str | None]:
         if isinstance(part, tree.Metadata):
             yield part.key or None
         elif isinstance(part, tree.Call):
-            declaration = FUNCTIONS.get(part.name)
+            declaration = FUNCTIONS.get(part.name) or _bound_declaration(part)
             if declaration is None or "meta" in declaration.uses:
                 yield _literal_key(part)
         elif isinstance(part, tree.Method):
-            declaration = METHODS.get(part.name)
+            declaration = METHODS.get(part.name) or _bound_declaration(part)
             if declaration is None or "meta" in declaration.uses:
                 yield None
+
+
+def _bound_declaration(call: tree.Call | tree.Method) -> Declaration | None:
+    """Return the declaration of a call that the language does not have by itself."""
+    return call.bound.declaration if call.bound is not None else None
 
 
 def _literal_key(call: tree.Call) -> str | None:

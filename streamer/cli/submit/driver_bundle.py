@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 from streamer.cli.options import Options
 from streamer.config import Config
 from streamer.config.placeholders import find_variables
+from streamer.config.references import variable_name
 from streamer.config.templates.template import INSTALLED_TEMPLATES
+from streamer.connectors.secrets.lookup import URNS_VARIABLE, current_lookup
 from streamer.plan.required_packages import list_requirements
 
 if TYPE_CHECKING:
@@ -41,9 +43,15 @@ class DriverBundle:
 
     def collect_variables(self) -> dict[str, str]:
         """Return the environment variables that the files and mappings ask for."""
-        names = {variable.name for text in self.files.values() for variable in find_variables(text)}
+        names = {
+            variable_name(variable)
+            for text in self.files.values()
+            for variable in find_variables(text)
+        }
         names |= self.variables
-        return {name: os.environ[name] for name in sorted(names) if name in os.environ}
+        variables = {name: os.environ[name] for name in sorted(names) if name in os.environ}
+        urns = current_lookup().urns
+        return {**variables, URNS_VARIABLE: " ".join(urns)} if urns else variables
 
 
 def bundle_config(config: Config, options: Options, name: str, prefix: str = "") -> DriverBundle:

@@ -12,7 +12,6 @@ from streamer.connectors.aws.attributes import (
     GROUP_ID,
     AttributeMaker,
     TextFields,
-    attributes_size,
     message_text,
     optional_text,
 )
@@ -119,10 +118,7 @@ class _TopicService:
             subject := interpolate(SUBJECT, self._subject, one, 0, ex)
         ):
             entry["Subject"] = subject
-        size = len(message.raw)
-        if attributes := self._attributes.make(message.meta):
-            entry["MessageAttributes"] = attributes
-            size += attributes_size(attributes)
+        size = self._attributes.attach(entry, message)
         return OutgoingRecord(interpolate(TOPIC_ARN, self._topic_text, one, 0, ex), entry, size)
 
     def put(self, client: Any, target: str, entries: Sequence[Any]) -> Mapping[int, RecordFailure]:

@@ -12,7 +12,6 @@ from streamer.connectors.aws.attributes import (
     GROUP_ID,
     AttributeMaker,
     TextFields,
-    attributes_size,
     message_text,
     optional_text,
 )
@@ -135,10 +134,7 @@ class _QueueService:
         if "DelaySeconds" in entry:
             entry["DelaySeconds"] = _parse_delay(entry["DelaySeconds"])
         entry["MessageBody"] = message_text(message.raw)
-        size = len(message.raw)
-        if attributes := self._attributes.make(message.meta):
-            entry["MessageAttributes"] = attributes
-            size += attributes_size(attributes)
+        size = self._attributes.attach(entry, message)
         return OutgoingRecord(interpolate(URL, self._url, batch, index, ex), entry, size)
 
     def put(self, client: Any, target: str, entries: Sequence[Any]) -> Mapping[int, RecordFailure]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from streamer.bloblang import compile_interpolation
 from streamer.connectors.iceberg.catalog_fields import (
     CATALOG,
     CATALOG_FIELD,
@@ -31,6 +33,7 @@ from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, Parse
 from streamer.sdk.spec.checks import join_checks
 
 if TYPE_CHECKING:
+    from streamer.connectors.tables.routed_tables import RoutedTableOutput
     from streamer.connectors.tables.table_output import TableOutput
 
 ROW_OPERATION: Final = "row_operation"
@@ -39,7 +42,11 @@ PARTITION_SPEC: Final = "partition_spec"
 TABLE_LOCATION: Final = "table_location"
 
 _INSERT: Final = "insert"
-_UPSERT: Final = "upsert"
+_KEYED: Final = ("upsert", "delete")
+
+
+def _check_name(text: str) -> str | None:
+    return None if text else "is empty"
 
 
 def _check_partition_spec(text: str) -> str | None:
@@ -51,10 +58,14 @@ def _check_partition_spec(text: str) -> str | None:
 
 
 def _key_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    if parsed[ROW_OPERATION] == _UPSERT and not parsed[IDENTIFIER_FIELDS]:
-        yield IDENTIFIER_FIELDS, "is empty; upsert needs the columns by which a row is found"
-    if parsed[IDENTIFIER_FIELDS] and parsed[ROW_OPERATION] != _UPSERT:
-        yield IDENTIFIER_FIELDS, f"has no effect without {ROW_OPERATION}: {_UPSERT}"
+    operation, keys = parsed[ROW_OPERATION], parsed[IDENTIFIER_FIELDS]
+    if operation in _KEYED and not keys:
+        yield (
+            IDENTIFIER_FIELDS,
+            f"is empty; {operation} needs the columns by which a row is found",
+        )
+    if keys and operation == _INSERT:
+        yield IDENTIFIER_FIELDS, f"has no effect without {ROW_OPERATION}: {' or '.join(_KEYED)}"
 
 
 SPEC: Final = Spec(
@@ -69,28 +80,41 @@ SPEC: Final = Spec(
         "has it too. A message that was rejected and is sent again may come twice, when the "
         "program ends at that moment; `upsert` prevents it.\n"
         "\n"
+        "Messages may name the table. A micro-batch then is a commit to each table that it names, "
+        "and each table has its rows once. At most 64 tables stay open.\n"
+        "\n"
         "An upsert deletes the rows of its keys, and appends the new ones, in one transaction; "
-        "files that have such a row are written anew. It suits the windows of some thousand keys. "
+        "files that have such a row are written anew, as Connect's `copy-on-write` does. It suits "
+        "the windows of some thousand keys. "
         "Compact the table and expire its snapshots with its own tools."
     ),
     fields=(
         CATALOG_FIELD,
-        NAMESPACE_FIELD,
-        TABLE_FIELD,
+        replace(NAMESPACE_FIELD, interpolated=True, check=_check_name),
+        replace(
+            TABLE_FIELD,
+            interpolated=True,
+            check=_check_name,
+            examples=("windows", "events_${! @kafka_topic }"),
+        ),
         STORAGE_FIELD,
         Field(
             ROW_OPERATION,
             "string",
             "`insert` adds a row for each message. `upsert` replaces the row with the same "
-            f"`{IDENTIFIER_FIELDS}`: a window that is emitted again corrects its row. `delete` and "
-            "interpolation, as Connect has them, are not available.",
+            f"`{IDENTIFIER_FIELDS}`: a window that is emitted again corrects its row. `delete` "
+            "removes that row; it needs nothing else of the message. Each message may have its "
+            "own operation. Of `upsert` and `delete`, the last one for a key in a micro-batch "
+            "counts. An `insert` replaces nothing.",
             default=_INSERT,
-            options=(_INSERT, _UPSERT),
+            options=(_INSERT, *_KEYED),
+            interpolated=True,
+            examples=(_INSERT, '${! if this.op == "d" { "delete" } else { "upsert" } }'),
         ),
         Field(
             IDENTIFIER_FIELDS,
             "string",
-            "The columns by which `upsert` finds the row that a message replaces; none is null.",
+            "The columns by which `upsert` and `delete` find a row; none is null.",
             default=[],
             shape="array",
             examples=(["light", "window_end"],),
@@ -122,7 +146,8 @@ SPEC: Final = Spec(
                 Field(
                     TABLE_LOCATION,
                     "string",
-                    "Where a new table lies, for catalogs that do not say it.",
+                    "Where a new table lies, for catalogs that do not say it. Where messages name "
+                    "the table, it is the directory of the namespaces.",
                     default="",
                     advanced=True,
                 ),
@@ -134,6 +159,7 @@ SPEC: Final = Spec(
         parsed[COLUMNS],
         parsed[SCHEMA_EVOLUTION][PARTITION_SPEC].strip()[1:-1],
         parsed[IDENTIFIER_FIELDS],
+        operation=parsed[ROW_OPERATION],
         is_open=parsed[SCHEMA_EVOLUTION][ENABLED],
     ),
     examples=(
@@ -174,24 +200,44 @@ SPEC: Final = Spec(
 )
 
 
-def build(parsed: ParsedFields, context: BuildContext) -> TableOutput:
-    """Take the table; nothing is opened yet."""
-    from streamer.connectors.iceberg.iceberg_table import IcebergClient
+def build(parsed: ParsedFields, context: BuildContext) -> TableOutput | RoutedTableOutput:
+    """Take the table, or the names of tables; nothing is opened yet."""
+    from streamer.connectors.iceberg.iceberg_table import CatalogConnection, IcebergClient
+    from streamer.connectors.iceberg.iceberg_target import IcebergTarget
+    from streamer.connectors.tables.routed_tables import OpenTables, RoutedTableOutput
+    from streamer.connectors.tables.row_operations import RowOperations
     from streamer.connectors.tables.table_output import ColumnCache, TableOutput
 
     evolution = parsed[SCHEMA_EVOLUTION]
-    client = IcebergClient(
-        (parsed[CATALOG][NAME], read_catalog(parsed)),
-        parsed[NAMESPACE],
-        parsed[TABLE],
-        partition_by=parse_partition_spec(evolution[PARTITION_SPEC]),
-        location=evolution[TABLE_LOCATION],
-        keys=parsed[IDENTIFIER_FIELDS],
-    )
-    return TableOutput(
-        client,
-        read_columns(parsed[COLUMNS]),
-        context.worker_resource("columns", ColumnCache),
-        is_open=evolution[ENABLED],
-        keys=parsed[IDENTIFIER_FIELDS],
-    )
+    connection = CatalogConnection(parsed[CATALOG][NAME], read_catalog(parsed))
+    namespace = compile_interpolation(parsed[NAMESPACE])
+    table = compile_interpolation(parsed[TABLE])
+    is_routed = namespace.static is None or table.static is None
+
+    def open_table(namespace: str, table: str, cache: ColumnCache) -> TableOutput:
+        location = evolution[TABLE_LOCATION]
+        if location and is_routed:
+            location = f"{location.rstrip('/')}/{namespace}/{table}"
+        client = IcebergClient(
+            connection,
+            namespace,
+            table,
+            partition_by=parse_partition_spec(evolution[PARTITION_SPEC]),
+            location=location,
+            keys=parsed[IDENTIFIER_FIELDS],
+        )
+        return TableOutput(
+            client,
+            read_columns(parsed[COLUMNS]),
+            cache,
+            is_open=evolution[ENABLED],
+            keys=parsed[IDENTIFIER_FIELDS],
+            operations=RowOperations(compile_interpolation(parsed[ROW_OPERATION])),
+        )
+
+    if is_routed:
+        target = IcebergTarget(connection, namespace, table, open_table)
+        caches = context.worker_resource("caches", OpenTables[ColumnCache])
+        return RoutedTableOutput(target, caches)
+    cache = context.worker_resource("columns", ColumnCache)
+    return open_table(parsed[NAMESPACE], parsed[TABLE], cache)

@@ -11,6 +11,8 @@ from streamer.sdk.spec import ParsedComponent
 from streamer.sdk.spec.keyed_state import MAPPING_PROCESSORS, STATEFUL_PROCESSORS
 
 _CODE: Final = "no_keyed_state"
+_WINDOW_CODE: Final = "no_window"
+_UNWINDOWED: Final = "keyed_state"
 _SHARED_PREFIX: Final = "processor_resources."
 _PIPELINE: Final = re.compile(r"(buffers\.\d+\.)?pipeline\.processors\.")
 _UNORDERED: Final = {
@@ -29,11 +31,35 @@ def check_keyed_state(context: ReadContext, buffer: ParsedComponent | None) -> N
         context: knows the places, and gets the findings.
         buffer: the config's buffer; None for the default, or when it cannot be told.
     """
+    _check_windows(context, buffer)
     for place in context.stateful_places:
         problem = _find_problem(place, buffer)
         if problem is not None:
             message, hint = problem
             context.findings.add_at(place.node, _CODE, message, hint)
+
+
+def _check_windows(context: ReadContext, buffer: ParsedComponent | None) -> None:
+    """Add an error for each place that is about windows where there are none."""
+    is_windowed = (
+        buffer is not None and catalog.makes_windows(buffer) and buffer.name != _UNWINDOWED
+    )
+    for place in context.window_places:
+        if place.path.startswith(_SHARED_PREFIX):
+            continue  # whoever refers to it may be another config
+        in_pipeline = _PIPELINE.match(place.path) is not None
+        if in_pipeline and is_windowed:
+            continue
+        where = f"behind the buffer {'none' if buffer is None else buffer.name}"
+        where = where if in_pipeline else f"in {place.path}"
+        hint = "use a buffer with windows, such as tumbling_window; or set per to batch"
+        text = f"{', '.join(place.calls)} is per window, but {where} there are no windows"
+        context.findings.add_at(
+            place.node,
+            _WINDOW_CODE,
+            text,
+            hint if in_pipeline else "move it to pipeline.processors",
+        )
 
 
 def _find_problem(place: StatefulPlace, buffer: ParsedComponent | None) -> tuple[str, str] | None:
@@ -47,7 +73,8 @@ def _find_problem(place: StatefulPlace, buffer: ParsedComponent | None) -> tuple
         if outer[:1] == ["buffer"] or name in ("buffer",):
             hint = "work the value out in the pipeline, behind the buffer"
         return f"{calls} in {where}: {_ANYWHERE_TEXT}", hint
-    if name not in MAPPING_PROCESSORS | STATEFUL_PROCESSORS:
+    keeps_own = all(call.startswith(f"{name} ") for call in place.calls)
+    if name not in MAPPING_PROCESSORS | STATEFUL_PROCESSORS and not keeps_own:
         hint = "work the value out in a mapping before it, and put it into a field or metadata"
         return f"{calls} in a field of {name}: {_ANYWHERE_TEXT}", hint
     for around in outer:

@@ -270,6 +270,14 @@ _ALL_RULES: Final = (
         "of the resource with `-r`.",
     ),
     Rule(
+        "missing_secret",
+        "A secret is not there: the file of `${file:PATH}` is missing or cannot be read, or a "
+        "store of `--secrets` that may have the name does not answer.",
+        "Create the file, let the program's user read it, or check the store. See "
+        "[Secrets](secrets.md).",
+        chilled=True,
+    ),
+    Rule(
         "missing_variable",
         "An environment variable is not set, and the config has no default for it.",
         "Set it, write `${NAME:default}`, or lint with `--skip-env-var-check`.",
@@ -293,6 +301,13 @@ _ALL_RULES: Final = (
         level="warning",
     ),
     Rule(
+        "no_window",
+        "An expectation of the processor `expect` is per window, and there are no windows.",
+        "Set `per: batch`, or move it to `pipeline.processors` behind a buffer with windows; see "
+        "[Expectations](expectations.md).",
+        ignorable=False,
+    ),
+    Rule(
         "order_of_arrival",
         "A mapping uses single messages of an event-time window, but the buffer sets no `order`. "
         "Such uses are `having`, `index`, `from`, `slice`, and a field such as `this.x` that is "
@@ -309,6 +324,14 @@ _ALL_RULES: Final = (
         "An output has a guarantee about repeated messages (`transactional`, `dedupe_headers`) "
         "that it cannot give inside another output or behind processors of one.",
         "Move it to the place in the finding, or remove the setting.",
+    ),
+    Rule(
+        "readable_secret",
+        "Every user of the machine may read a file that `${file:PATH}` names. Files below "
+        "`/run/secrets`, where containers have their secrets, are left out.",
+        "Change its mode: `chmod o-r PATH`.",
+        level="warning",
+        runs_ignored=True,
     ),
     Rule(
         "rejected_for_ever",

@@ -11,7 +11,7 @@ from streamer.connectors.aws.fields import EXCLUDE_PREFIXES, METADATA
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.json.dump import dump_json
-from streamer.core.message import Batch
+from streamer.core.message import Batch, Message
 from streamer.sdk.mapping_query import interpolate
 from streamer.sdk.spec import Field, ParsedFields
 
@@ -69,6 +69,13 @@ class AttributeMaker:
         """Take the fields, and how many attributes a message has at most: the first by name."""
         self._left_out = tuple(parsed[METADATA][EXCLUDE_PREFIXES])
         self._limit = limit
+
+    def attach(self, entry: dict[str, Any], message: Message) -> int:
+        """Give an entry the attributes of its message; return the bytes of both and the payload."""
+        attributes = self.make(message.meta)
+        if attributes:
+            entry["MessageAttributes"] = attributes
+        return len(message.raw) + attributes_size(attributes)
 
     def make(self, metadata: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         """Return the attributes; names that the service refuses and empty values are left out."""

@@ -18,10 +18,12 @@ from typing import Any, Final
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from pyarrow import compute
 
 from streamer.connectors.delta.delta_log import open_files, read_commit
 from streamer.connectors.tables.column_types import normalize_schema
 from streamer.connectors.tables.commit_record import CommitRecord
+from streamer.connectors.tables.row_operations import RowOperation
 from streamer.connectors.tables.table_client import (
     RefusedRowsError,
     TableCommit,
@@ -35,6 +37,9 @@ _FORBIDDEN_CHARACTERS: Final = " ,;{}()\n\t="
 
 _COLOR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _ROW_NUMBER: Final = "#"
+_OPERATION: Final = "row operation"
+"""The column of operations beside the rows of a merge; the space is in no column's name."""
+
 _SOURCE: Final = "s"
 _TARGET: Final = "t"
 _BATCH_METADATA: Final = "streamer.microBatch"
@@ -49,11 +54,9 @@ _RACE_MARK: Final = "already exists at that location"
 
 
 class DeltaClient:
-    """One Delta table; see `TableClient`.
+    """One Delta table; see `TableClient`."""
 
-    Attributes:
-        upserts: whether a row takes the place of the one with the same key.
-    """
+    widens_maps = False  # The engine of delta-rs could not read the files of before any more.
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class DeltaClient:
             uri: a directory, or a URL such as `s3://bucket/table`.
             storage_options: for the store, as the library `object_store` names them.
             partition_by: the columns by which a new table is partitioned.
-            keys: the columns that say which row is replaced; none to append.
+            keys: the columns that say which row is replaced or deleted; none to append.
             clock: Unix seconds.
         """
         self._uri = uri
@@ -79,7 +82,6 @@ class DeltaClient:
         self._keys = list(keys)
         self._clock = clock
         self._table: DeltaTable | None = None
-        self.upserts = bool(keys)
 
     def describe(self) -> str:
         """Return where the table is."""
@@ -110,15 +112,22 @@ class DeltaClient:
         try:
             self._write(table, commit, properties)
         except TableUnavailableError as error:
-            if table is not None and _VIOLATION_MARK in str(error.__cause__):
-                self._refuse_rows(commit.rows)
+            if (
+                table is not None
+                and _VIOLATION_MARK in str(error.__cause__)
+                and (forbidden := self.find_forbidden(commit))
+            ):
+                raise RefusedRowsError(forbidden) from None
             raise
 
     def _write(
         self, table: DeltaTable | None, commit: TableCommit, properties: CommitProperties
     ) -> None:
+        is_keyed = commit.is_keyed
         with self._translate_errors():
-            if table is None and self.upserts:
+            if table is None and is_keyed:
+                if not commit.select(RowOperation.INSERT, RowOperation.UPSERT).num_rows:
+                    return  # There is nothing to delete.
                 # A merge wants a table; that it is there and empty loses nothing.
                 table = DeltaTable.create(
                     self._uri,
@@ -127,25 +136,44 @@ class DeltaClient:
                     storage_options=self._options or None,
                 )
                 self._table = table
-            if table is not None and self.upserts:
-                self._merge(table, commit.rows, properties)
+            if table is not None and is_keyed:
+                self._merge(table, commit, properties)
                 return
-            write_deltalake(
-                self._uri if table is None else table,
-                commit.rows,
-                mode="append",
-                schema_mode="merge",
-                partition_by=(
-                    self._partition_by if table is None else table.metadata().partition_columns
-                )
-                or None,
-                storage_options=self._options or None,
-                commit_properties=properties,
-            )
+            self._append(table, commit.rows, properties)
 
-    def _merge(self, table: DeltaTable, rows: pa.Table, properties: CommitProperties) -> None:
-        """Replace rows of the same key, and insert the others."""
+    def _append(
+        self, table: DeltaTable | None, rows: pa.Table, properties: CommitProperties | None
+    ) -> None:
+        write_deltalake(
+            self._uri if table is None else table,
+            rows,
+            mode="append",
+            schema_mode="merge",
+            partition_by=(
+                self._partition_by if table is None else table.metadata().partition_columns
+            )
+            or None,
+            storage_options=self._options or None,
+            commit_properties=properties,
+        )
+
+    def _merge(self, table: DeltaTable, commit: TableCommit, properties: CommitProperties) -> None:
+        """Replace and delete rows of the same keys, and insert the others."""
+        known = normalize_schema(pa.schema(table.schema().to_arrow()))
+        if any(
+            known.field(one.name).type != one.type
+            for one in commit.rows.schema
+            if one.name in known.names
+        ):
+            # A merge that adds nested fields makes objects of rows beside them null.
+            self._append(table, commit.rows.slice(0, 0), None)
+            table.update_incremental()
         predicate = " AND ".join(f"{_TARGET}.`{key}` = {_SOURCE}.`{key}`" for key in self._keys)
+        operations = compute.unique(commit.operations).to_pylist()
+        rows, mixed = commit.rows, len(operations) > 1
+        if mixed:
+            rows = rows.append_column(_OPERATION, commit.operations)
+            predicate = f"{_SOURCE}.`{_OPERATION}` > {RowOperation.INSERT:d} AND {predicate}"
         merging = table.merge(
             rows,
             predicate,
@@ -154,31 +182,45 @@ class DeltaClient:
             merge_schema=True,
             commit_properties=properties,
         )
-        merging.when_matched_update_all().when_not_matched_insert_all().execute()
 
-    def _refuse_rows(self, rows: pa.Table) -> None:
-        """Find the rows that the constraints of the table forbid.
+        def condition(text: str) -> dict[str, Any]:
+            """Return the arguments of a clause; without a mixture it holds for each row."""
+            if not mixed:
+                return {}
+            return {"predicate": f"{_SOURCE}.`{_OPERATION}` {text}"}
 
-        Raises:
-            RefusedRowsError: there are some.
-        """
+        hidden = {"except_cols": [_OPERATION]} if mixed else {}
+        if RowOperation.DELETE in operations:
+            merging = merging.when_matched_delete(**condition(f"= {RowOperation.DELETE:d}"))
+        if operations != [RowOperation.DELETE]:
+            changed = condition(f"< {RowOperation.DELETE:d}")
+            merging = merging.when_matched_update_all(**changed, **hidden)
+            merging = merging.when_not_matched_insert_all(**changed, **hidden)
+        merging.execute()
+
+    def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:
+        """Return the rows that the constraints of the table forbid; see `TableClient`."""
         table = self._open()
-        rules = {} if table is None else table.metadata().configuration
+        configuration = {} if table is None else table.metadata().configuration
+        rules = {
+            name.removeprefix(_CONSTRAINT_PREFIX): rule
+            for name, rule in configuration.items()
+            if name.startswith(_CONSTRAINT_PREFIX)
+        }
         reasons: dict[int, str] = {}
+        if not rules:
+            return reasons
+        numbers = pa.array(range(commit.rows.num_rows), pa.int64())
+        numbered = commit._replace(rows=commit.rows.append_column(_ROW_NUMBER, numbers))
         with tempfile.TemporaryDirectory() as directory, self._translate_errors():
             # The engine of delta-rs queries Delta tables only.
-            numbers = pa.array(range(rows.num_rows), pa.int64())
-            write_deltalake(directory, rows.append_column(_ROW_NUMBER, numbers))
+            write_deltalake(directory, numbered.select(RowOperation.INSERT, RowOperation.UPSERT))
             engine = QueryBuilder().register("rows", DeltaTable(directory))
             for name, rule in rules.items():
-                if not name.startswith(_CONSTRAINT_PREFIX):
-                    continue
                 query = f'SELECT "{_ROW_NUMBER}" AS n FROM rows WHERE ({rule}) IS NOT TRUE'
                 for number in pa.table(engine.execute(query).read_all()).column("n").to_pylist():
-                    name = name.removeprefix(_CONSTRAINT_PREFIX)
                     reasons.setdefault(number, f"the table's constraint {name} forbids it: {rule}")
-        if reasons:
-            raise RefusedRowsError(reasons)
+        return reasons
 
     def check(self) -> str:
         """Check that the table can be read, and has the columns that the config names.

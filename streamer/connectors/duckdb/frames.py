@@ -30,16 +30,24 @@ def send_frame(connection: socket.socket, header: Mapping[str, Any], body: Any =
         connection.sendall(view)
 
 
-def receive_frame(connection: socket.socket) -> tuple[dict[str, Any], bytearray]:
+def receive_frame(
+    connection: socket.socket, max_bytes: int | None = None
+) -> tuple[dict[str, Any], bytearray]:
     """Return the header and the bytes of the next frame.
 
+    Args:
+        connection: where from.
+        max_bytes: bytes that the frame has at most; None for any number.
+
     Raises:
-        EOFError: the other side is gone.
+        EOFError: the other side is gone, or its frame is larger.
         OSError: it takes too long.
     """
     header_length, body_length = _LENGTHS.unpack(_receive(connection, _LENGTHS.size))
     if header_length > _MAX_HEADER_BYTES:
         raise EOFError(f"a header of {header_length:,} bytes")
+    if max_bytes is not None and body_length > max_bytes:
+        raise EOFError(f"a body of {body_length:,} bytes")
     header: dict[str, Any] = json.loads(_receive(connection, header_length))
     return header, _receive(connection, body_length)
 

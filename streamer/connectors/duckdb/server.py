@@ -1,20 +1,11 @@
-"""The process of one query: it answers frames on its standard input until that is closed.
-
-A query may take more memory than DuckDB counts: texts that functions make are not in its limit. So
-the process has a limit of the system's, and is of no use to anybody else when it ends by it.
-"""
+"""The process of one query of a processor; see `child_server`."""
 
 from __future__ import annotations
 
-import os
-import resource
-import select
-import socket
-import threading
 from typing import Any, Final
 
+from streamer.connectors.duckdb.child_server import MemoryBound, serve_requests
 from streamer.connectors.duckdb.errors import QueryError, error_fields
-from streamer.connectors.duckdb.frames import receive_frame, send_frame
 from streamer.connectors.duckdb.query_text import parse_query
 from streamer.connectors.duckdb.session import QuerySession, memory_error, read_settings
 
@@ -31,6 +22,7 @@ class QueryServer:
     def __init__(self) -> None:
         """Begin without a session."""
         self._session: QuerySession | None = None
+        self._bound: MemoryBound | None = None
         self._memory_bytes = 0
         self._table_bytes: dict[str, int] = {}
 
@@ -73,23 +65,11 @@ class QueryServer:
         return self._session
 
     def _limit_memory(self, body_bytes: int) -> None:
-        """Bound what this process may allocate."""
-        data = body_bytes * _BODY_COPIES + sum(self._table_bytes.values()) * _BODY_COPIES
-        limit = _own_bytes() + 2 * self._memory_bytes + data + _SPARE_BYTES
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
-
-
-_own: list[int] = []
-
-
-def _own_bytes() -> int:
-    """Return what the process had allocated when it was first looked at."""
-    if not _own:
-        with open("/proc/self/statm") as file:
-            _own.append(int(file.read().split()[5]) * resource.getpagesize())
-    return _own[0]
+        """Bound what this process may allocate, beyond what it has with its first session."""
+        if self._bound is None:
+            self._bound = MemoryBound()
+        data = (body_bytes + sum(self._table_bytes.values())) * _BODY_COPIES
+        self._bound.set(2 * self._memory_bytes + data + _SPARE_BYTES)
 
 
 def _read_rows(body: bytearray) -> Any:
@@ -98,30 +78,5 @@ def _read_rows(body: bytearray) -> Any:
     return pa.ipc.open_stream(pa.py_buffer(body)).read_all()
 
 
-def _end_with(connection: socket.socket) -> None:
-    """End this process when the other side is gone, also in the middle of a query."""
-    poll = select.poll()
-    poll.register(connection, select.POLLHUP | getattr(select, "POLLRDHUP", 0))
-    poll.poll()
-    os._exit(0)
-
-
-def main() -> None:
-    """Answer requests until the other side is gone."""
-    connection = socket.socket(fileno=os.dup(0))
-    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-    server = QueryServer()
-    try:
-        while True:
-            header, body = receive_frame(connection)
-            answer, content = server.answer(header, body)
-            del body
-            send_frame(connection, answer, content)
-            del content
-    except (EOFError, OSError):
-        # The worker has ended.
-        os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    serve_requests(QueryServer().answer)

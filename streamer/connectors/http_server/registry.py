@@ -69,6 +69,11 @@ class EndpointRegistry:
         self._paths: list[_Entry] = []
         self._expected: list[PathPattern] = []
 
+    @property
+    def has_expected_paths(self) -> bool:
+        """Whether components will add paths."""
+        return bool(self._expected)
+
     def expect(self, paths: Iterable[str]) -> None:
         """Take paths that components will add: until they do, requests are asked to come again."""
         self._expected = [PathPattern(path) for path in paths]

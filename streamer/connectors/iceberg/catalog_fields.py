@@ -141,7 +141,7 @@ def _check_name(text: str) -> str | None:
     if not text:
         return "is empty"
     if "${!" in text:
-        return "depends on the message; a table for each message is not available"
+        return "depends on a message; this reads one table"
     return None
 
 

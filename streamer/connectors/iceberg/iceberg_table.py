@@ -17,6 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
+    BadRequestError,
     CommitFailedException,
     ForbiddenError,
     NoSuchNamespaceError,
@@ -29,10 +30,13 @@ from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.table.upsert_util import create_match_filter
 from pyiceberg.transforms import parse_transform
 
+from streamer.connectors.iceberg.null_lists import keep_null_lists
 from streamer.connectors.iceberg.partition_spec import PartitionTerm
 from streamer.connectors.tables.column_types import normalize_schema
 from streamer.connectors.tables.commit_record import CommitRecord
+from streamer.connectors.tables.row_operations import RowOperation
 from streamer.connectors.tables.table_client import (
+    ImpossibleTableError,
     TableCommit,
     TableConflictError,
     TableUnavailableError,
@@ -47,16 +51,53 @@ _WRITER_SUMMARY: Final = "streamer.writer"
 _MAX_ERROR_CHARACTERS: Final = 500
 
 
-class IcebergClient:
-    """One Iceberg table; see `TableClient`.
+class CatalogConnection:
+    """A catalog, which the clients of its tables share; it is opened when it is needed."""
 
-    Attributes:
-        upserts: whether a row takes the place of the one with the same key.
-    """
+    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
+        """Take the name of the catalog, and its properties as PyIceberg names them."""
+        self._name, self._properties = name, properties
+        self._catalog: Catalog | None = None
+
+    def open(self) -> Catalog:
+        """Return the catalog."""
+        keep_null_lists()
+        if self._catalog is None:
+            self._catalog = load_catalog(self._name, **self._properties)
+        return self._catalog
+
+    def reset(self) -> None:
+        """Forget what is open: the next one who needs it opens it anew."""
+        self._catalog = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the catalog is a file that is not there yet; opening it would make the file."""
+        return self._catalog is None and is_catalog_missing(self._properties)
+
+    def count_namespaces(self) -> int:
+        """Return how many namespaces the catalog has at its top.
+
+        Raises:
+            StreamerError: it refuses, or does not answer.
+        """
+        if self.is_missing:
+            return 0
+        try:
+            return len(self.open().list_namespaces())
+        except Exception as error:
+            self.reset()
+            raise StreamerError(f"the catalog: {shorten_error(error)}") from None
+
+
+class IcebergClient:
+    """One Iceberg table; see `TableClient`."""
+
+    widens_maps = True
 
     def __init__(
         self,
-        catalog: tuple[str, Mapping[str, str]],
+        connection: CatalogConnection,
         namespace: str,
         table: str,
         *,
@@ -67,22 +108,20 @@ class IcebergClient:
         """Take the table; nothing is opened yet.
 
         Args:
-            catalog: the name of the catalog, and its properties as PyIceberg names them.
+            connection: the catalog.
             namespace: of the table, with dots between its levels.
             table: its name.
             partition_by: how a new table is partitioned.
             location: where a new table lies; empty for the place that the catalog gives it.
-            keys: the columns that say which row is replaced; none to append.
+            keys: the columns that say which row is replaced or deleted; none to append.
         """
-        self._catalog_name, self._properties = catalog
+        self._connection = connection
         self._namespace = tuple(namespace.split("."))
         self._identifier = (*self._namespace, table)
         self._partition_by = partition_by
         self._location = location or None
         self._keys = list(keys)
-        self._catalog: Catalog | None = None
         self._table: Table | None = None
-        self.upserts = bool(keys)
 
     def describe(self) -> str:
         """Return where the table is."""
@@ -101,10 +140,13 @@ class IcebergClient:
     def commit(self, commit: TableCommit) -> None:
         """Commit a micro-batch; see `TableClient`."""
         table = self._open()
+        written = commit.select(RowOperation.INSERT, RowOperation.UPSERT)
+        if table is None and not written.num_rows:
+            return  # There is nothing to delete.
         with self._translate_errors():
             transaction: Transaction
             if table is None:
-                catalog = self._open_catalog()
+                catalog = self._connection.open()
                 catalog.create_namespace_if_not_exists(self._namespace)
                 transaction = catalog.create_table_transaction(
                     self._identifier, schema=commit.rows.schema, location=self._location
@@ -114,27 +156,36 @@ class IcebergClient:
                         for term in self._partition_by:
                             spec.add_field(term.column, parse_transform(term.transform))
             else:
-                if not set(commit.rows.schema.names).issubset(table.schema().column_names):
+                known = normalize_schema(table.schema().as_arrow())
+                if _has_further_fields(known, commit.rows.schema):
                     with table.update_schema() as update:
                         update.union_by_name(commit.rows.schema)
                 transaction = table.transaction()
-            self._write(transaction, commit, is_new=table is None)
+            self._write(transaction, commit, written, is_new=table is None)
             transaction.set_properties({_COMMITTED_PREFIX + commit.writer: str(commit.batch)})
             transaction.commit_transaction()
         self._table = None
 
-    def _write(self, transaction: Transaction, commit: TableCommit, *, is_new: bool) -> None:
+    def _write(
+        self, transaction: Transaction, commit: TableCommit, written: pa.Table, *, is_new: bool
+    ) -> None:
         summary = {_BATCH_SUMMARY: str(commit.batch), _WRITER_SUMMARY: commit.writer}
+        keyed = commit.select(RowOperation.UPSERT, RowOperation.DELETE)
         with warnings.catch_warnings():
             # It warns that a delete finds nothing, which is what most upserts do.
             warnings.simplefilter("ignore")
-            if self.upserts and not is_new:
+            if keyed.num_rows and not is_new:
                 # PyIceberg's own upsert reads what is there first, by the schema of the snapshot:
                 # it fails once a column was added, and costs more where most rows change.
                 transaction.delete(
-                    create_match_filter(commit.rows, self._keys), snapshot_properties=summary
+                    create_match_filter(keyed, self._keys), snapshot_properties=summary
                 )
-            transaction.append(commit.rows, snapshot_properties=summary)
+            if written.num_rows:
+                transaction.append(written, snapshot_properties=summary)
+
+    def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:
+        """Return nothing: Iceberg has no constraints."""
+        return {}
 
     def check(self) -> str:
         """Check that the table can be read, and has the columns that the config names.
@@ -175,20 +226,15 @@ class IcebergClient:
         """Return why a column cannot have a name; empty when it can."""
         return "it has a dot in it" if "." in name else "" if name else "it is empty"
 
-    def _open_catalog(self) -> Catalog:
-        if self._catalog is None:
-            self._catalog = load_catalog(self._catalog_name, **self._properties)
-        return self._catalog
-
     def _open(self) -> Table | None:
         """Return the table as it is now; None where there is none."""
-        if self._catalog is None and is_catalog_missing(self._properties):
-            # Opening it would make the file, which a check must not.
+        if self._connection.is_missing:
+            # A check must not make the file.
             return None
         with self._translate_errors():
             try:
                 if self._table is None:
-                    self._table = self._open_catalog().load_table(self._identifier)
+                    self._table = self._connection.open().load_table(self._identifier)
                 else:
                     self._table.refresh()
             except (NoSuchTableError, NoSuchNamespaceError):
@@ -204,11 +250,21 @@ class IcebergClient:
         except Exception as error:
             # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of
             # boto3. The table is looked at anew, since the commit may have been taken.
-            self._table = self._catalog = None
+            self._table = None
+            self._connection.reset()
             text = f"{self.describe()}: {shorten_error(error)}"
             if isinstance(error, CommitFailedException | ValidationException):
                 raise TableConflictError(text) from error
+            if isinstance(error, BadRequestError | ValueError):
+                raise ImpossibleTableError(text) from error
             raise TableUnavailableError(text) from error
+
+
+def _has_further_fields(known: pa.Schema, schema: pa.Schema) -> bool:
+    """Return whether a schema has columns, or fields in them, that another does not have."""
+    return any(
+        one.name not in known.names or known.field(one.name).type != one.type for one in schema
+    )
 
 
 def _make_record(snapshot: Snapshot) -> CommitRecord:

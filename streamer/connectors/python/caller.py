@@ -19,11 +19,11 @@ from streamer.connectors.python.results import Origins
 from streamer.connectors.python.tables import Tables
 from streamer.connectors.python.target import METADATA, TABLES, LoadedCode
 from streamer.connectors.python.user_traceback import describe_error
-from streamer.connectors.python.values import NoValueError, copy_plain
 from streamer.core.errors import MessageError, StreamAbortedError
 from streamer.core.execution import Execution
 from streamer.core.json.bulk import parse_batch
 from streamer.core.message import Batch, Message
+from streamer.core.python_values import NoValueError, copy_plain
 from streamer.core.time_limit import TimeLimitError, restart_time_limit, run_within_time
 from streamer.sdk.component_ref import ComponentRef
 

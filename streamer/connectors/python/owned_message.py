@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from streamer.connectors.python.values import NoValueError, copy_plain, to_message_value
 from streamer.core.message import NO_META, UNPARSED, Message, keep_place
+from streamer.core.python_values import NoValueError, copy_plain, to_message_value
 
 
 class OwnedMessage(Message):

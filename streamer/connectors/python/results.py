@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any, Final
 
 from streamer.connectors.python.owned_message import release
-from streamer.connectors.python.values import NoValueError, to_message_value
 from streamer.core.limits import current_limits
 from streamer.core.message import Batch, Message, keep_place
+from streamer.core.python_values import NoValueError, to_message_value
 
 _EXPECTED: Final = (
     "expected dict, Message, a list or a generator of these, pyarrow.Table, pandas.DataFrame, "

@@ -106,6 +106,8 @@ def fit_value(value: Any, kind: pa.DataType) -> Any:
 def _misfit(value: Any, kind: pa.DataType) -> MisfitError:
     if isinstance(value, date):
         shown = value.isoformat()
+    elif isinstance(value, Decimal):
+        shown = str(value)
     else:
         shown = dump_json(value).decode("utf-8", "replace")
     if len(shown) > _MAX_SHOWN_CHARACTERS:
@@ -126,9 +128,11 @@ def _fit_struct(value: Any, kind: pa.DataType) -> Any:
     if not isinstance(value, dict):
         raise _misfit(value, kind)
     fields = {field.name: field.type for field in kind}
-    if unknown := [name for name in value if name not in fields]:
+    if unknown := [name for name, one in value.items() if name not in fields and one is not None]:
         raise MisfitError(f".{unknown[0]} is no field of its column, {name_column_type(kind)}")
-    return {name: _fit_inside(one, fields[name], name) for name, one in value.items()}
+    return {
+        name: _fit_inside(one, fields[name], name) for name, one in value.items() if name in fields
+    }
 
 
 def _fit_int(value: Any, kind: pa.DataType) -> int:
@@ -204,6 +208,8 @@ def _fit_timestamp(value: Any, kind: pa.DataType) -> int:
 
 
 def _fit_date(value: Any, kind: pa.DataType) -> date:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
     if not isinstance(value, str) or len(value) != len("2026-01-01"):
         raise _misfit(value, kind)
     try:
@@ -213,7 +219,7 @@ def _fit_date(value: Any, kind: pa.DataType) -> date:
 
 
 def _fit_decimal(value: Any, kind: pa.DataType) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         raise _misfit(value, kind)
     try:
         number = Decimal(value.text if isinstance(value, Number) else str(value))

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 
 def explain_table_output(
-    columns: Mapping[str, str], partition: str, keys: Sequence[str], *, is_open: bool
+    columns: Mapping[str, str],
+    partition: str,
+    keys: Sequence[str],
+    *,
+    is_open: bool,
+    operation: str = "",
 ) -> Iterator[str]:
     """Give lines for `explain`.
 
@@ -15,6 +20,7 @@ def explain_table_output(
         partition: how a new table is partitioned, in words; empty for not at all.
         keys: the columns by which a row is replaced; none where rows are appended.
         is_open: whether the table is made, and gets columns.
+        operation: what becomes of rows, as the config has it.
     """
     if is_open:
         by = f", partitioned by {partition}" if partition else ""
@@ -24,4 +30,8 @@ def explain_table_output(
     else:
         yield "table        must be there; a message with another field is rejected"
     how = f"replace the row of the same {', '.join(keys)}" if keys else "are appended"
+    if operation == "delete":
+        how = f"remove the row of the same {', '.join(keys)}"
+    elif "${!" in operation:
+        how = f"are inserted, or replace or remove the row of the same {', '.join(keys)}"
     yield f"rows         {how}; a micro-batch is one commit"

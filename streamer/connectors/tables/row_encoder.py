@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from streamer.connectors.tables.arrow_streams import encode_batch
+from streamer.connectors.tables.row_operations import RowOperation, attach_operations
 from streamer.connectors.tables.rows import RowBatch, TableColumns, build_rows
 from streamer.core.errors import MessageError
 from streamer.core.json.bulk import parse_batch
-from streamer.core.message import Batch
+from streamer.core.message import Batch, Message
 from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
+
+ChooseOperation = Callable[[Message], RowOperation]
+"""Returns the operation of a message, or raises MessageError where it has none."""
 
 LoadColumns = Callable[[bool], TableColumns]
 """Returns the columns that rows may have; they are read again where it is given true."""
@@ -22,19 +26,33 @@ LoadColumns = Callable[[bool], TableColumns]
 class RowEncoder:
     """Encodes the messages of one task as rows."""
 
-    def __init__(self, place: str, load_columns: LoadColumns) -> None:
+    def __init__(
+        self,
+        place: str,
+        load_columns: LoadColumns,
+        operation: RowOperation = RowOperation.INSERT,
+        keys: Sequence[str] = (),
+    ) -> None:
         """Take the columns.
 
         Args:
             place: where rows are written, for messages.
             load_columns: knows the columns.
+            operation: of messages for which none is chosen.
+            keys: the columns that tell rows apart.
         """
+        self._operation = operation
+        self._keys = keys
         self._place = place
         self._load_columns = load_columns
         self._has_refreshed = False
 
-    def encode(self, batch: Batch) -> bytes:
+    def encode(self, batch: Batch, choose: ChooseOperation | None = None) -> bytes:
         """Return the rows of messages.
+
+        Args:
+            batch: the messages.
+            choose: returns the operation of a message; None where all have the same.
 
         Raises:
             SendError: some messages are no rows; its `errors` say which, and why.
@@ -42,13 +60,19 @@ class RowEncoder:
         parse_batch(batch)
         errors: dict[int, str] = {}
         documents: list[Any] = []
+        operations: list[RowOperation] = []
         for index, message in enumerate(batch):
             try:
-                documents.append(message.doc)
+                document = message.doc
+                operation = self._operation if choose is None else choose(message)
+                documents.append(self._restrict(document, operation))
             except MessageError as error:
                 errors[index] = make_invalid_rejection(str(error))
                 documents.append({})
-        made = self._build_rows(documents)
+                operation = self._operation
+            operations.append(operation)
+        deleted = {at for at, one in enumerate(operations) if one == RowOperation.DELETE}
+        made = self._build_rows(documents, deleted)
         errors |= {
             index: Rejection(f"cannot write to {self._place}: {text}", Reason.INVALID)
             for index, text in made.errors.items()
@@ -56,16 +80,23 @@ class RowEncoder:
         }
         if errors:
             raise SendError(next(iter(errors.values())), errors)
-        return encode_batch(made.rows)
+        rows = made.rows if choose is None else attach_operations(made.rows, operations)
+        return encode_batch(rows)
 
-    def _build_rows(self, documents: Sequence[Any]) -> RowBatch:
+    def _restrict(self, document: Any, operation: RowOperation) -> Any:
+        """Return what a row takes of a message; one that removes a row needs its key alone."""
+        if operation == RowOperation.DELETE and isinstance(document, dict):
+            return {name: document.get(name) for name in self._keys}
+        return document
+
+    def _build_rows(self, documents: Sequence[Any], partial: Collection[int]) -> RowBatch:
         columns = self._load_columns(False)
-        made = build_rows(documents, columns)
-        is_strange = bool(made.errors) or len(made.rows.schema) > len(columns.schema)
+        made = build_rows(documents, columns, partial)
+        is_strange = bool(made.errors) or made.rows.schema.types != columns.schema.types
         if is_strange and not self._has_refreshed:
             # Once for a task: another program, or the micro-batch before, may have changed it.
             self._has_refreshed = True
-            made = build_rows(documents, self._load_columns(True))
+            made = build_rows(documents, self._load_columns(True), partial)
         return made
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from streamer.connectors.tables.column_inference import infer_columns
+from streamer.connectors.tables.column_inference import (
+    drop_untyped,
+    extend_type,
+    infer_columns,
+    list_field_names,
+    widen_type,
+)
 from streamer.connectors.tables.column_types import name_column_type
-from streamer.connectors.tables.column_values import build_column
+from streamer.connectors.tables.column_values import MisfitError, build_column, fit_value
 
 MAX_COLUMNS: Final = 2_000
 """Columns that a table may get from messages: one whose fields are keys would get ever more."""
@@ -23,12 +29,14 @@ class TableColumns(NamedTuple):
         is_open: whether further fields of messages become columns.
         explain_name: returns why a name cannot be that of a column; empty when it can.
         required: columns of which no value may be null, whatever the table says.
+        widens_maps: whether objects that are values of a map may get fields too.
     """
 
     schema: pa.Schema
     is_open: bool
     explain_name: Callable[[str], str] = lambda name: ""
     required: Sequence[str] = ()
+    widens_maps: bool = True
 
 
 class RowBatch(NamedTuple):
@@ -43,12 +51,15 @@ class RowBatch(NamedTuple):
     errors: Mapping[int, str]
 
 
-def build_rows(documents: Sequence[Any], columns: TableColumns) -> RowBatch:
+def build_rows(
+    documents: Sequence[Any], columns: TableColumns, partial: Collection[int] = ()
+) -> RowBatch:
     """Return the rows of messages.
 
     Args:
         documents: what is in the messages; an object is expected of each.
         columns: the table's.
+        partial: the indexes of those that have required columns alone, whatever the table says.
     """
     errors: dict[int, str] = {}
     objects: list[dict[str, Any]] = []
@@ -66,19 +77,26 @@ def build_rows(documents: Sequence[Any], columns: TableColumns) -> RowBatch:
     for field in schema:
         values = [document.get(field.name) for document in objects]
         array, misfits = build_column(values, field.type)
+        if misfits and columns.is_open and pa.types.is_nested(field.type):
+            array, misfits = _build_widened(values, field.type, misfits, columns)
         for index, misfit in misfits.items():
             text = str(misfit)
             errors.setdefault(
                 index, f"the field {field.name}{'' if text.startswith('.') else ' '}{text}"
             )
-        if array.null_count and (not field.nullable or field.name in columns.required):
+        if array.null_count and field.name in columns.required:
             _note_nulls(field.name, values, errors)
+        elif array.null_count and not field.nullable:
+            _note_nulls(field.name, values, errors, partial)
         arrays.append(array)
     for name in columns.required:
         if name not in schema.names:
             _note_nulls(name, [None] * len(objects), errors)
     rows = pa.RecordBatch.from_arrays(
-        arrays, schema=pa.schema([field.with_nullable(True) for field in schema])
+        arrays,
+        schema=pa.schema(
+            [pa.field(field.name, array.type) for field, array in zip(schema, arrays, strict=True)]
+        ),
     )
     if errors:
         kept = [index for index in range(len(documents)) if index not in errors]
@@ -86,9 +104,43 @@ def build_rows(documents: Sequence[Any], columns: TableColumns) -> RowBatch:
     return RowBatch(rows, errors)
 
 
-def _note_nulls(name: str, values: Sequence[Any], errors: dict[int, str]) -> None:
+def _build_widened(
+    values: list[Any],
+    kind: pa.DataType,
+    misfits: Mapping[int, MisfitError],
+    columns: TableColumns,
+) -> tuple[pa.Array, Mapping[int, MisfitError]]:
+    """Return a column to which objects in its values add fields, and what still does not fit."""
+    widened, failed = kind, dict[int, MisfitError]()
+    for index in misfits:
+        candidate = widen_type(kind, values[index], in_maps=columns.widens_maps)
+        pruned = drop_untyped(candidate, values[index])
+        if not _may_have_fields(kind, candidate, columns):
+            continue
+        try:
+            fit_value(pruned, candidate)
+        except MisfitError as error:
+            failed[index] = error
+            continue  # A message that is rejected adds nothing.
+        values[index] = pruned
+        widened = extend_type(kind, widened, candidate)
+    array, left = build_column(values, widened)
+    return array, {index: failed.get(index, error) for index, error in left.items()}
+
+
+def _may_have_fields(kind: pa.DataType, widened: pa.DataType, columns: TableColumns) -> bool:
+    """Return whether a table may have the nested fields of a type beside those of its column."""
+    names, known = list(list_field_names(widened)), frozenset(list_field_names(kind))
+    return len(names) <= MAX_COLUMNS and not any(
+        columns.explain_name(name) for name in names if name not in known
+    )
+
+
+def _note_nulls(
+    name: str, values: Sequence[Any], errors: dict[int, str], partial: Collection[int] = ()
+) -> None:
     for index, value in enumerate(values):
-        if value is None:
+        if value is None and index not in partial:
             errors.setdefault(index, f"the field {name} is null, or not there, and must not be")
 
 

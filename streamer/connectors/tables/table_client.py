@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
+from pyarrow import compute
 
 from streamer.connectors.tables.commit_record import CommitRecord
+from streamer.connectors.tables.row_operations import RowOperation
 
 
 class TableUnavailableError(OSError):
@@ -16,6 +18,10 @@ class TableUnavailableError(OSError):
 
 class TableConflictError(TableUnavailableError):
     """Another program has changed the table meanwhile; the commit is made anew, and at once."""
+
+
+class ImpossibleTableError(TableUnavailableError):
+    """The catalog cannot have such a table, so another try finds the same."""
 
 
 class RefusedRowsError(ValueError):
@@ -38,22 +44,40 @@ class TableCommit(NamedTuple):
         writer: names the output of the stream, for as long as its checkpoint goes on.
         batch: the number of the micro-batch, which grows.
         rows: the rows, with all columns of the table and those that are new.
+        operations: what becomes of each row, see `RowOperation`; None to insert all of them. A key
+            is in one row at most, apart from rows that are inserted.
     """
 
     writer: str
     batch: int
     rows: pa.Table
+    operations: pa.Array | None = None
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether some rows replace or delete others."""
+        if self.operations is None or not len(self.operations):
+            return False
+        return bool(compute.max(self.operations).as_py() != RowOperation.INSERT)
+
+    def select(self, *operations: RowOperation) -> pa.Table:
+        """Return the rows that have one of some operations."""
+        if self.operations is None:
+            return self.rows if RowOperation.INSERT in operations else self.rows.slice(0, 0)
+        numbers = pa.array(operations, pa.int8())
+        return self.rows.filter(compute.is_in(self.operations, value_set=numbers))
 
 
 class TableClient(Protocol):
     """Reads and changes one table; driver and workers have one each.
 
     All of it raises TableUnavailableError where the store does not answer.
+
+    Attributes:
+        widens_maps: whether objects that are values of a map may get fields.
     """
 
-    @property
-    def upserts(self) -> bool:
-        """Whether a row takes the place of the one with the same key."""
+    widens_maps: bool
 
     def describe(self) -> str:
         """Return where the table is, for messages."""
@@ -70,12 +94,16 @@ class TableClient(Protocol):
     def commit(self, commit: TableCommit) -> None:
         """Commit a micro-batch: all rows are seen at once, with the number of the micro-batch.
 
-        A table that is not there is made, and columns that it does not have are added.
+        A table that is not there is made, and columns that it does not have are added. Rows of the
+        keys that are replaced or deleted are removed first.
 
         Raises:
             TableConflictError: another program was faster; nothing is committed.
             RefusedRowsError: a rule of the table forbids some rows; nothing is committed.
         """
+
+    def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:
+        """Return why a rule of the table forbids rows of a commit, by their indexes."""
 
     def check(self) -> str:
         """Check that the table can be read, and has the columns that the config names.

@@ -20,6 +20,7 @@ ENABLED: Final = "enabled"
 
 APPEND: Final = "append"
 UPSERT: Final = "upsert"
+DELETE: Final = "delete"
 
 ROWS_DESCRIPTION: Final = (
     "A message is one row: an object whose fields are the columns. Rows are encoded by the "
@@ -32,7 +33,8 @@ ROWS_DESCRIPTION: Final = (
     "decides, so name the types of columns that may begin with a whole number in `columns`. A "
     "value fits when nothing of it is lost: 3.0 fits `bigint`, and 3.5 does not. A message that "
     "does not fit is rejected by itself; it goes where [rejected messages](../rejections.md) go, "
-    "and the others are written. Digits of a time below a microsecond are cut off.\n"
+    "and the others are written. An object in a column gets the further fields of messages too, at "
+    "each depth. Digits of a time below a microsecond are cut off.\n"
     "\n"
     "Each micro-batch with rows is a commit, with at least one file. For a stream without windows "
     "let `trigger_interval` be a minute or so; a window buffer commits when windows close."
@@ -68,16 +70,20 @@ MODE_FIELD: Final = Field(
     MODE,
     "string",
     "`append` adds a row for each message. `upsert` replaces the row with the same `key`: a window "
-    "that is emitted again, since late events came, corrects its row.",
+    "that is emitted again, since late events came, corrects its row. `delete` removes that row, "
+    "and needs nothing else of the message. Each message may have its own mode. Of `upsert` and "
+    "`delete`, the last one for a key in a micro-batch counts. An appended row replaces nothing.",
     default=APPEND,
-    options=(APPEND, UPSERT),
+    options=(APPEND, UPSERT, DELETE),
+    interpolated=True,
+    examples=(APPEND, '${! if this.op == "d" { "delete" } else { "upsert" } }'),
 )
 
 KEY_FIELD: Final = Field(
     KEY,
     "string",
-    "The columns by which `upsert` finds the row that a message replaces. A message in which "
-    "one of them is null, or missing, is rejected.",
+    "The columns by which `upsert` and `delete` find a row. A message in which one of them is "
+    "null, or missing, is rejected.",
     default=[],
     shape="array",
     examples=(["light", "window_end"],),
@@ -112,9 +118,9 @@ SCHEMA_EVOLUTION_FIELD: Final = Field(
 
 def table_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     """Give what is wrong with the fields together."""
-    if parsed[MODE] == UPSERT and not parsed[KEY]:
-        yield KEY, "is empty; mode upsert needs the columns by which a row is found"
-    if parsed[KEY] and parsed[MODE] != UPSERT:
+    if parsed[MODE] in (UPSERT, DELETE) and not parsed[KEY]:
+        yield KEY, f"is empty; mode {parsed[MODE]} needs the columns by which a row is found"
+    if parsed[KEY] and parsed[MODE] == APPEND:
         yield KEY, "has no effect without mode: upsert"
     for name in (KEY, PARTITION_BY):
         if name in parsed and len(set(parsed[name])) < len(parsed[name]):

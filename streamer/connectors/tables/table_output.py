@@ -15,10 +15,12 @@ import pyarrow as pa
 from streamer.connectors.tables.column_types import name_column_type
 from streamer.connectors.tables.commit_record import describe_commits
 from streamer.connectors.tables.row_encoder import RowEncoder, add_declared_columns
+from streamer.connectors.tables.row_operations import RowOperation, RowOperations
 from streamer.connectors.tables.rows import TableColumns
 from streamer.connectors.tables.table_client import TableClient, TableUnavailableError
+from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
-from streamer.core.message import Batch
+from streamer.core.message import Batch, Message
 
 _SHOWN_COMMITS: Final = 3
 
@@ -51,6 +53,9 @@ class TableOutput:
     Attributes:
         client: the table.
         is_open: whether the table is made, and fields that it does not have become columns.
+        keys: the columns that tell rows apart.
+        operation: what becomes of rows, unless their messages say it.
+        is_repeatable: whether rows may come again: they take their own places.
         append: bytes of several batches may stand behind one another.
         ignores_batches: rows are the same however messages are cut into batches.
     """
@@ -66,6 +71,7 @@ class TableOutput:
         *,
         is_open: bool,
         keys: Sequence[str] = (),
+        operations: RowOperations | None = None,
     ) -> None:
         """Take the table.
 
@@ -75,13 +81,25 @@ class TableOutput:
             cache: lasts as long as the worker.
             is_open: see the attribute.
             keys: the columns that tell rows apart, where a row replaces another; else none.
+            operations: what becomes of rows; None to replace by the keys, or else to insert.
         """
         self.client = client
         self.is_open = is_open
+        self.keys = tuple(keys)
         self._declared = declared
         self._cache = cache
-        self._keys = list(keys)
-        self._encoder = RowEncoder(client.describe(), self._load_columns)
+        self._by_message = (
+            None if operations is None or operations.static is not None else operations
+        )
+        self.operation = RowOperation.UPSERT if keys else RowOperation.INSERT
+        if operations is not None:
+            self.operation = operations.static or RowOperation.INSERT
+        self.is_repeatable = self._by_message is None and self.operation != RowOperation.INSERT
+        self._encoder = RowEncoder(client.describe(), self._load_columns, self.operation, self.keys)
+
+    def describe(self) -> str:
+        """Return where the table is."""
+        return self.client.describe()
 
     def columns_of(self, known: pa.Schema | None) -> TableColumns:
         """Return the columns that rows may have.
@@ -94,7 +112,8 @@ class TableOutput:
             schema = add_declared_columns(schema, self._declared)
         # Of a table that nobody could look at, the driver decides.
         is_open = self.is_open or known is None
-        return TableColumns(schema, is_open, self.client.explain_name, self._keys)
+        client = self.client
+        return TableColumns(schema, is_open, client.explain_name, self.keys, client.widens_maps)
 
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return the rows of messages.
@@ -102,7 +121,21 @@ class TableOutput:
         Raises:
             SendError: some messages are no rows of the table; its `errors` say which.
         """
-        return [("", self._encoder.encode(batch))] if batch else []
+        if not batch:
+            return []
+        by_message, choose = self._by_message, None
+        if by_message is not None:
+
+            def choose(message: Message) -> RowOperation:
+                operation = by_message.of_message(message, ex)
+                if operation != RowOperation.INSERT and not self.keys:
+                    raise MessageError(
+                        f"the row operation is {operation.word}, and no columns tell rows apart; "
+                        "name them in the config"
+                    )
+                return operation
+
+        return [("", self._encoder.encode(batch, choose))]
 
     def _load_columns(self, refresh: bool) -> TableColumns:
         try:
@@ -129,10 +162,3 @@ class TableOutput:
         except TableUnavailableError as error:
             return str(error)
         return ""
-
-    def find_newest(self, rows: pa.Table) -> pa.Array:
-        """Return the indexes of rows of which each key has one: the last, as they come."""
-        numbers = pa.array(range(rows.num_rows), pa.int64())
-        numbered = rows.select(self._keys).append_column("#", numbers)
-        newest = numbered.group_by(self._keys).aggregate([("#", "max")]).column("#_max")
-        return newest.combine_chunks().sort()

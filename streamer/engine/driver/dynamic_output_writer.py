@@ -21,6 +21,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.message import Batch, Message
 from streamer.core.permissions import limit_permissions
 from streamer.engine.driver.file_routes import RefusedRoutesError
+from streamer.engine.driver.table_commits import AheadWriter, CommittingWriter, TableCommits
 from streamer.engine.report.result_frame import Frame, FrameKind, TaskReport
 from streamer.plan import Plan
 from streamer.plan.component_lookup import WRITER_OUTPUTS, find_driver_outputs, resolve_resource
@@ -121,6 +122,22 @@ class DynamicOutputWriter:
         """Return the outputs by their ids."""
         with self._changed:
             return dict(self._outputs)
+
+    def commits(self) -> TableCommits | None:
+        """Return the newest commits of the first table in it; see `CommittingWriter`."""
+        writers = (one for output in self.running().values() for one in output.writers.values())
+        tables = (one.commits() for one in writers if isinstance(one, CommittingWriter))
+        return next(filter(None, tables), None)
+
+    def find_ahead(self, batch: int) -> str:
+        """Return which table in it has a micro-batch already; see `AheadWriter`."""
+        tables = (
+            writer.find_ahead(batch)
+            for output in self.running().values()
+            for writer in output.writers.values()
+            if isinstance(writer, AheadWriter)
+        )
+        return next(filter(None, tables), "")
 
     def put(self, name: str, text: str) -> None:
         """Start an output, or change it.

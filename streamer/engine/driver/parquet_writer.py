@@ -141,9 +141,9 @@ class ParquetWriter:
             if problem := _explain_unusable(directory):
                 refused += [(frame, problem) for frame in some]
                 continue
-            rows, misfits = collect_rows([frame.body for frame in some], columns)
+            rows, _, misfits = collect_rows([frame.body for frame in some], columns)
             refused += [(some[one.source]._replace(body=one.body), one.reason) for one in misfits]
-            if rows is not None:
+            if rows.num_rows:
                 # The next directory has the columns of this one too.
                 columns = self._output.columns_of(rows.schema)
                 yield directory, rows

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
+from streamer.engine.results.results_directory import RESULTS_DIRECTORY
 from streamer.plan import Plan
-
-RESULTS_DIRECTORY: Final = "results"
-"""The directory of results in a checkpoint."""
 
 
 class ResultsWriter(Protocol):

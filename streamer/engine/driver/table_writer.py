@@ -11,7 +11,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from streamer.connectors.tables.row_collector import collect_rows, dump_row
+from streamer.connectors.tables.commit_record import CommitRecord
+from streamer.connectors.tables.row_collector import collect_rows, dump_rows
+from streamer.connectors.tables.row_operations import (
+    RowOperation,
+    find_newest,
+    read_operation,
+)
 from streamer.connectors.tables.table_client import (
     RefusedRowsError,
     TableClient,
@@ -23,13 +29,13 @@ from streamer.connectors.tables.table_output import TableOutput
 from streamer.core.errors import StreamerError
 from streamer.engine.driver.commit_counts import CONFLICTS, RETRIES, count_records
 from streamer.engine.driver.file_routes import RefusedRoutesError
+from streamer.engine.driver.table_commits import SHOWN_COMMITS, TableCommits
 from streamer.engine.report.result_frame import Frame
 
 _MAX_CONFLICTS: Final = 20
 """Times that others may be faster before the store counts as one that does not answer."""
 
 _MAX_CONFLICT_PAUSE_S: Final = 1.0
-_MAX_READ_COMMITS: Final = 4
 
 
 class TableWriter:
@@ -54,6 +60,8 @@ class TableWriter:
         self._tries = 0
         self._counted_batch = -1
         self._counted_conflicts = 0
+        self._records: Sequence[CommitRecord] = ()
+        self._retries = 0
         self.conflicts = 0
 
     def write(self, batch: int, frames: Sequence[Frame]) -> None:
@@ -92,34 +100,72 @@ class TableWriter:
             raise TableUnavailableError(
                 f"{self._client.describe()} is not there, and schema_evolution.enabled is false"
             )
-        bodies = [frame.body for frame in frames]
-        rows, misfits = collect_rows(bodies, self._output.columns_of(known))
-        refused = [(frames[one.source]._replace(body=one.body), one.reason) for one in misfits]
-        if rows is not None and not self._is_committed(batch, is_first):
-            forbidden = self._commit(batch, rows)
-            refused += [(frames[0]._replace(body=body), why) for body, why in forbidden]
+        default = self._output.operation
+        rows, operations, misfits = collect_rows(
+            [frame.body for frame in frames],
+            self._output.columns_of(known),
+            [read_operation(frame.route) if frame.route else default for frame in frames],
+        )
+        refused = [
+            (self._refuse(frames[one.source], one.body, one.operation), one.reason)
+            for one in misfits
+        ]
+        if rows.num_rows:
+            if self._is_committed(batch, is_first):
+                # The answer was lost; what was forbidden then is forbidden now.
+                taken = TableCommit(self._writer(), batch, rows, operations)
+                forbidden = self._take_forbidden(taken, self._client.find_forbidden(taken))
+            else:
+                forbidden = self._commit(batch, rows, operations)
+            refused += [
+                (self._refuse(frames[0], body, operation), why)
+                for body, operation, why in forbidden
+            ]
         return refused
 
-    def _commit(self, batch: int, rows: pa.Table) -> list[tuple[bytes, str]]:
+    def _refuse(self, frame: Frame, body: bytes, operation: RowOperation) -> Frame:
+        """Return a frame with one row that is refused, which knows what is to become of it."""
+        is_usual = operation == self._output.operation
+        return frame._replace(body=body, route="" if is_usual else operation.word)
+
+    def _commit(
+        self, batch: int, rows: pa.Table, operations: pa.Array
+    ) -> list[tuple[bytes, RowOperation, str]]:
         """Commit rows; return those that a rule of the table forbids, with the reason."""
-        refused: list[tuple[bytes, str]] = []
+        refused: list[tuple[bytes, RowOperation, str]] = []
         while rows.num_rows:
             # A row that is forbidden replaces no other.
-            indexes = self._output.find_newest(rows) if self._client.upserts else None
-            taken = rows if indexes is None else rows.take(indexes)
+            indexes = find_newest(rows, operations, self._output.keys)
+            whole = TableCommit(self._writer(), batch, rows, operations)
+            taken = whole
+            if indexes is not None:
+                taken = whole._replace(rows=rows.take(indexes), operations=operations.take(indexes))
             try:
-                self._client.commit(TableCommit(self._writer(), batch, taken))
+                self._client.commit(taken)
                 break
             except RefusedRowsError as error:
                 bad = {
                     at if indexes is None else indexes[at].as_py(): why
                     for at, why in error.reasons.items()
                 }
-            some = rows.take(pa.array(sorted(bad), pa.int64())).to_pylist()
-            refused += zip(map(dump_row, some), (bad[at] for at in sorted(bad)), strict=True)
-            kept = [at for at in range(rows.num_rows) if at not in bad]
-            rows = rows.take(pa.array(kept, pa.int64()))
+            refused += self._take_forbidden(whole, bad)
+            kept = pa.array([at for at in range(rows.num_rows) if at not in bad], pa.int64())
+            rows, operations = rows.take(kept), operations.take(kept)
         return refused
+
+    def _take_forbidden(
+        self, commit: TableCommit, reasons: Mapping[int, str]
+    ) -> list[tuple[bytes, RowOperation, str]]:
+        """Return rows that a rule forbids, each with the reason."""
+        if not reasons:
+            return []
+        bad = sorted(reasons)
+        indexes = pa.array(bad, pa.int64())
+        bodies = dump_rows(commit.rows.take(indexes))
+        words = [self._output.operation] * len(bad)
+        if commit.operations is not None:
+            words = [RowOperation(one) for one in commit.operations.take(indexes).to_pylist()]
+        return list(zip(bodies, words, (reasons[at] for at in bad), strict=True))
 
     def take_counts(self, batch: int) -> Mapping[str, int]:
         """Return what the commits of a micro-batch add to metrics; see `CountingWriter`."""
@@ -134,15 +180,34 @@ class TableWriter:
         self._counted_batch = batch
         # An upsert may be two snapshots; other programs may have committed since.
         with suppress(OSError, StreamerError, ValueError):
-            records = self._client.read_commits(_MAX_READ_COMMITS)
+            self._records = self._client.read_commits(SHOWN_COMMITS)
             mine = (self._writer(), batch)
-            counts += count_records(one for one in records if (one.writer, one.batch) == mine)
+            own = [one for one in self._records if (one.writer, one.batch) == mine]
+            counts += count_records(own)
+        self._retries += counts[RETRIES]
         return counts
+
+    def commits(self) -> TableCommits | None:
+        """Return the newest commits of the table; None before the first."""
+        if not self._records:
+            return None
+        return TableCommits(
+            self._client.describe(), tuple(self._records), self._retries, self.conflicts
+        )
+
+    def find_ahead(self, batch: int) -> str:
+        """Return the table, where it has a micro-batch already; see `AheadWriter`."""
+        try:
+            if self._output.is_repeatable or self._client.find_committed(self._writer()) < batch:
+                return ""
+        except TableUnavailableError:
+            return ""
+        return self._client.describe()
 
     def _is_committed(self, batch: int, is_first: bool) -> bool:
         """Return whether a micro-batch is in the table already."""
         committed = self._client.find_committed(self._writer())
-        if committed < batch or self._client.upserts:
+        if committed < batch or self._output.is_repeatable:
             return False
         if committed > batch and is_first:
             raise StreamerError(

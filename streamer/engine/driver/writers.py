@@ -166,18 +166,17 @@ def make_writers(
 
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
-            file = plan.context().build(output).output
-            if file.is_location:
-                return _make_location_writer(output, journal, file.append, stream)
-            return FileWriter(
-                journal, file.append, output.permissions, file.is_dynamic, file.success_file
-            )
+            return _make_file_writer(plan, output, journal, stream)
         if output.name in TABLE_OUTPUTS:
             # Imported here: its packages are an extra.
+            from streamer.connectors.tables.routed_tables import RoutedTableOutput
+            from streamer.engine.driver.routed_table_writer import RoutedTableWriter
             from streamer.engine.driver.table_writer import TableWriter
 
             table = plan.context().build(output).output
-            name = make_table_name(table.client.describe(), tables)
+            name = make_table_name(table.describe(), tables)
+            if isinstance(table, RoutedTableOutput):
+                return RoutedTableWriter(table, lambda: name_table_writer(stream(), name), journal)
             return TableWriter(table, lambda: name_table_writer(stream(), name))
         if output.name == "parquet":
             from streamer.engine.driver.parquet_writer import ParquetWriter
@@ -205,16 +204,20 @@ def make_writers(
     return writers
 
 
-def _make_location_writer(
-    output: ParsedComponent, journal: Path, append: bool, stream: Callable[[], str]
+def _make_file_writer(
+    plan: Plan, output: ParsedComponent, journal: Path, stream: Callable[[], str]
 ) -> Writer:
+    file = plan.context().build(output).output
+    if not file.is_location:
+        return FileWriter(
+            journal, file.append, output.permissions, file.is_dynamic, file.success_file
+        )
     # Imported here: few outputs write objects.
     from streamer.engine.driver.location_writer import LocationWriter
 
-    def name() -> str:
-        return f"streamer-{stream()}-{output.path}"
-
-    return LocationWriter(journal, append, output.permissions, name)
+    return LocationWriter(
+        journal, file.append, output.permissions, lambda: f"streamer-{stream()}-{output.path}"
+    )
 
 
 def make_table_name(table: str, taken: dict[str, int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -128,31 +128,47 @@ class EventTimeReader:
 class WindowSimulator:
     """Runs micro-batches: one for all that arrives at a time, one whenever a window is due."""
 
-    def __init__(self, plan: Plan, on_outcome: Callable[[BatchOutcome, int], None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        on_outcome: Callable[[BatchOutcome, int], None],
+        known: Iterable[ScriptedMessage] = (),
+        has_pipeline: bool = False,
+    ) -> None:
         """Begin.
 
         Args:
             plan: the stream's plan, with windows.
             on_outcome: called with the outcome of each micro-batch, and the clock, ns.
+            known: messages of two inputs that are joined, each with its input; see
+                `ScriptedStream`.
+            has_pipeline: whether the plan goes on behind its windows, so that batches do not name
+                the windows that they are of.
 
         Raises:
             StreamerError: the windows join two inputs, and messages do not say which they are from.
         """
-        if plan.window is not None and plan.window.join is not None:
+        known = tuple(known)
+        if plan.window is not None and plan.window.join is not None and not known:
             raise StreamerError(
                 "a window_join reads two inputs, and sample messages do not say from which of them "
                 "they are; write a test instead, with `target: stream` and `input: <label>` beside "
                 "each message"
             )
-        self._stream = ScriptedStream(plan)
+        self._stream = ScriptedStream(plan, known=known)
         # What comes out of several buffers comes in micro-batches as they are due.
-        self._window = None if len(plan.buffers) > 1 else plan.window
+        self._window = None if len(plan.buffers) > 1 or has_pipeline else plan.window
         self._on_outcome = on_outcome
         self._clock: int | None = None
         self._sent: list[ScriptedMessage] = []
 
-    def send(self, clock: int, message: Message) -> None:
+    def send(self, clock: int, message: Message, label: str = "") -> None:
         """Let a message arrive at a time, ns, which is not before that of the one before it.
+
+        Args:
+            clock: the time.
+            message: the message.
+            label: of the input that it is from, where windows join two.
 
         Raises:
             StreamerError: too many windows lie between the two.
@@ -160,7 +176,7 @@ class WindowSimulator:
         if clock != self._clock:
             self._run_arrived()
             self._clock = clock
-        self._sent.append(ScriptedMessage(message))
+        self._sent.append(ScriptedMessage(message, input=label))
 
     def end(self, now: int, wait: bool) -> int:
         """End the input.

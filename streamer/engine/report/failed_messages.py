@@ -20,13 +20,16 @@ from streamer.engine.report.rejected_messages import RejectedMessages
 from streamer.engine.report.repeated_lines import RepeatCounter
 
 MAX_PER_TASK: Final = 3
-"""Failed messages of a component that a task takes."""
+"""Failed messages of a component, or of one of its expectations, that a task takes."""
 
 MAX_KEPT_PER_COMPONENT: Final = 50
-"""Failed messages of a component that are kept."""
+"""Failed messages of a component, or of one of its expectations, that are kept."""
 
 MAX_COMPONENTS: Final = 40
-"""Components of which some are kept; of further ones, none are."""
+"""Components, or expectations, of which some are kept; of further ones, none are."""
+
+_SampleOwner = tuple[str, str]
+"""The path of a component, and the name of an expectation; empty for the component itself."""
 
 _MAX_COMPONENTS_PER_TASK: Final = 20
 _KAFKA_PLACE: Final = {
@@ -41,7 +44,7 @@ class FailureSampler:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._counts: dict[str, int] = {}
+        self._counts: dict[_SampleOwner, int] = {}
         self._samples: list[dict[str, Any]] = []
         self._lines = RepeatCounter()
 
@@ -51,19 +54,20 @@ class FailureSampler:
         """Take the first of some messages, if there is room.
 
         Args:
-            fate: what becomes of them: `marked` where they go on with the error, or `fallback`
-                where another output takes them.
-            fields: label and path of the component that they have failed in.
+            fate: what becomes of them: `marked` where they go on with the error, `fallback`
+                where another output takes them, or `expectation_dropped`, `expectation_warned`.
+            fields: label and path of the component that they have failed in, and the name of the
+                `expectation` where it was one.
             error: the text of the failure.
             messages: as the component got them.
         """
-        path = fields["path"]
-        count = self._counts.get(path, 0)
+        owner = _owner_of(fields)
+        count = self._counts.get(owner, 0)
         if count >= MAX_PER_TASK or not messages:
             return
         if not count and len(self._counts) >= _MAX_COMPONENTS_PER_TASK:
             return
-        self._counts[path] = count + 1
+        self._counts[owner] = count + 1
         self._samples.append(
             {
                 **fields,
@@ -89,7 +93,7 @@ class FailedMessages:
         """Begin with none."""
         self._lock = threading.Lock()
         self._number = 0
-        self._kept: dict[str, deque[dict[str, Any]]] = {}
+        self._kept: dict[_SampleOwner, deque[dict[str, Any]]] = {}
 
     def record(
         self,
@@ -115,25 +119,37 @@ class FailedMessages:
                     kept.clear()
                     kept.extend(left)
             for sample in samples:
-                self._add(sample["path"], {**sample, "micro_batch": batch, "time": at})
+                self._add(_owner_of(sample), {**sample, "micro_batch": batch, "time": at})
 
-    def _add(self, path: str, sample: dict[str, Any]) -> None:
-        if path not in self._kept and len(self._kept) >= MAX_COMPONENTS:
+    def _add(self, owner: _SampleOwner, sample: dict[str, Any]) -> None:
+        if owner not in self._kept and len(self._kept) >= MAX_COMPONENTS:
             return
         self._number += 1
-        kept = self._kept.setdefault(path, deque(maxlen=MAX_KEPT_PER_COMPONENT))
+        kept = self._kept.setdefault(owner, deque(maxlen=MAX_KEPT_PER_COMPONENT))
         kept.append({"number": self._number, **sample, "source": find_kafka_place(sample)})
 
-    def newest_samples(self, path: str | None = None, limit: int = 200) -> list[dict[str, Any]]:
+    def newest_samples(
+        self, path: str | None = None, limit: int = 200, expectation: str | None = None
+    ) -> list[dict[str, Any]]:
         """Return samples, newest first.
 
         Args:
             path: of the component; None for all.
             limit: how many at most.
+            expectation: the name of an expectation; None for all samples.
         """
         with self._lock:
-            samples = [one for of, kept in self._kept.items() if path in (None, of) for one in kept]
+            samples = [
+                one
+                for (of, name), kept in self._kept.items()
+                if path in (None, of) and expectation in (None, name)
+                for one in kept
+            ]
         return sorted(samples, key=lambda one: -one["number"])[:limit]
+
+
+def _owner_of(fields: Mapping[str, Any]) -> _SampleOwner:
+    return fields["path"], fields.get("expectation", "")
 
 
 def find_kafka_place(sample: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from streamer.engine.results.query_model import ResultQueryError
 if TYPE_CHECKING:
     import duckdb
 
-MEMORY_LIMIT: Final = "512MB"
+MEMORY_LIMIT_BYTES: Final = 512 << 20
 QUERY_TIMEOUT_S: Final = 10.0
 _INTERRUPT_INTERVAL_S: Final = 0.05
 
@@ -34,7 +34,7 @@ def open_sandbox(
         seconds: how long what is asked may take.
 
     Raises:
-        QuestionError: it took longer.
+        ResultQueryError: it took longer.
     """
     import duckdb
 
@@ -42,7 +42,7 @@ def open_sandbox(
         ":memory:",
         config={
             "threads": 2,
-            "memory_limit": MEMORY_LIMIT,
+            "memory_limit": f"{MEMORY_LIMIT_BYTES}B",
             "temp_directory": "",
             "allow_persistent_secrets": False,
             "allow_community_extensions": False,
@@ -73,12 +73,15 @@ def open_sandbox(
     except duckdb.InterruptException:
         if not overdue.is_set():
             raise
-        raise ResultQueryError(
-            f"the answer took longer than {seconds:g} s; ask for less: one key, a shorter time"
-        ) from None
+        raise ResultQueryError(time_error_text(seconds)) from None
     finally:
         timer.cancel()
         done.set()
         if timer.ident is not None:
             timer.join()
         connection.close()
+
+
+def time_error_text(seconds: float) -> str:
+    """Return what is wrong with a query that has taken so long."""
+    return f"the answer took longer than {seconds:g} s; ask for less: one key, a shorter time"

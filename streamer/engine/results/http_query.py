@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +27,11 @@ PARAMETERS: Final[Mapping[str, str]] = {
 
 
 def answer_query(
-    directory: Path, parameters: Mapping[str, str], now: int, seconds: float = QUERY_TIMEOUT_S
+    directory: Path,
+    parameters: Mapping[str, str],
+    now: int,
+    seconds: float = QUERY_TIMEOUT_S,
+    is_abandoned: Callable[[], bool] = lambda: False,
 ) -> dict[str, Any]:
     """Answer a request.
 
@@ -36,6 +40,7 @@ def answer_query(
         parameters: of the URL, decoded: see `PARAMETERS`.
         now: the time of day, Unix ns.
         seconds: how long it may take.
+        is_abandoned: returns whether who asks is gone; then a statement of SQL is ended.
 
     Returns:
         What `value.dump_json` writes: `results`, each as `Result.plain`, and `next`, which is null
@@ -47,7 +52,7 @@ def answer_query(
         RetentionError: they cannot be read (500).
     """
     if "sql" in parameters:
-        table = run_sql(directory, parameters, now, seconds)
+        table = run_sql(directory, parameters, now, seconds, is_abandoned)
         rows = [[to_json_value(value) for value in row] for row in table.rows]
         return {"columns": list(table.columns), "rows": rows, "cut": table.cut}
     page = find_results(directory, parse_query(parameters), now, seconds)
@@ -79,7 +84,11 @@ def parse_query(parameters: Mapping[str, str]) -> ResultQuery:
 
 
 def run_sql(
-    directory: Path, parameters: Mapping[str, str], now: int, seconds: float = QUERY_TIMEOUT_S
+    directory: Path,
+    parameters: Mapping[str, str],
+    now: int,
+    seconds: float = QUERY_TIMEOUT_S,
+    is_abandoned: Callable[[], bool] = lambda: False,
 ) -> SqlTable:
     """Run the statement `sql` of a URL's parameters; see `answer_query`."""
     has_revisions, limit = _parse_common(parameters)
@@ -89,8 +98,15 @@ def run_sql(
     problem = ResultQuery(limit=limit).find_problem()
     if problem is not None:
         raise ResultQueryError(problem)
-    sql = parameters["sql"]
-    return run_select(directory, sql, now, revisions=has_revisions, limit=limit, seconds=seconds)
+    return run_select(
+        directory,
+        parameters["sql"],
+        now,
+        revisions=has_revisions,
+        limit=limit,
+        seconds=seconds,
+        is_abandoned=is_abandoned,
+    )
 
 
 def _parse_common(parameters: Mapping[str, str]) -> tuple[bool, int]:

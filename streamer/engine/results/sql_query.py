@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from streamer.engine.results.duckdb_sandbox import QUERY_TIMEOUT_S, open_sandbox
+from streamer.connectors.duckdb.child_process import (
+    ChildAbandonedError,
+    ChildEndedError,
+    ChildProcess,
+    ChildTimeoutError,
+)
+from streamer.connectors.duckdb.errors import QueryError
+from streamer.engine.results.duckdb_sandbox import QUERY_TIMEOUT_S, time_error_text
 from streamer.engine.results.latest_revision_sql import ranked_sql, rows_sql
 from streamer.engine.results.layout import Layout, LayoutSnapshot
 from streamer.engine.results.query import answer_from_snapshot, row_conditions, select_files
 from streamer.engine.results.query_model import ResultQuery, ResultQueryError
 from streamer.engine.results.rows import FILE_SCHEMA
+from streamer.engine.results.select_server import MAX_ANSWER_BYTES, MEMORY_ERROR
+from streamer.engine.results.sql_cells import decode_row
 
 MAX_SQL_CHARACTERS: Final = 64 << 10
 """Characters that a statement has at most."""
 
 MAX_ROWS: Final = 10_000
-_MAX_BYTES: Final = 16 << 20
-_FETCH_ROWS: Final = 200
+_START_TIMEOUT_S: Final = 30.0
+_GRACE_S: Final = 1.0
+"""How long a statement may go on after its interruption before its process is ended."""
+
+_SERVER: Final = "streamer.engine.results.select_server"
 _VISIBLE_COLUMNS: Final = (
     "key, key_json, window_start, window_end, emitted_at, emit, revision, part, content, bytes, "
     "metadata, error"
@@ -50,8 +62,9 @@ def run_select(
     revisions: bool = False,
     limit: int = MAX_ROWS,
     seconds: float = QUERY_TIMEOUT_S,
+    is_abandoned: Callable[[], bool] = lambda: False,
 ) -> SqlTable:
-    """Run a SELECT over the view `results`.
+    """Run a SELECT over the view `results`, in a process of its own.
 
     Args:
         directory: the results' directory.
@@ -60,13 +73,12 @@ def run_select(
         revisions: `results` has all revisions that there still are; else the latest only.
         limit: how many rows at most.
         seconds: how long it may take.
+        is_abandoned: returns whether nobody waits for the rows any more.
 
     Raises:
-        QuestionError: the statement is wrong, or none that may be run, or took too much.
+        ResultQueryError: the statement is wrong, or none that may be run, or took too much.
         RetentionError: there are no results in this directory, or they cannot be read.
     """
-    import duckdb
-
     if len(sql) > MAX_SQL_CHARACTERS:
         raise ResultQueryError(
             f"the statement has {len(sql):,} characters, expected {MAX_SQL_CHARACTERS:,}"
@@ -74,39 +86,59 @@ def run_select(
 
     def answer(snapshot: LayoutSnapshot, cutoff: int) -> SqlTable:
         paths = select_files(snapshot, Layout(directory), cutoff)
-        with open_sandbox(paths, seconds) as connection:
-            _check_statement(connection, sql)
-            connection.execute(_view_sql(snapshot, paths, cutoff, revisions))
-            try:
-                connection.execute(sql)
-                return _fetch_table(connection, limit)
-            except (duckdb.InterruptException, duckdb.OutOfMemoryException):
-                raise
-            except duckdb.IOException as e:
-                if any(str(path) in str(e) for path in paths):
-                    raise
-                raise ResultQueryError(_error_text(e, directory)) from None
-            except duckdb.Error as e:
-                raise ResultQueryError(_error_text(e, directory)) from None
+        request = {
+            "do": "select",
+            "paths": [str(path) for path in paths],
+            "view": _view_sql(snapshot, paths, cutoff, revisions),
+            "sql": sql,
+            "limit": limit,
+            "seconds": seconds,
+        }
+        return _run_process(request, directory, is_abandoned)
 
     return answer_from_snapshot(directory, now, answer)
 
 
-def _check_statement(connection: Any, sql: str) -> None:
-    import duckdb
+def _run_process(
+    request: dict[str, Any], directory: Path, is_abandoned: Callable[[], bool]
+) -> SqlTable:
+    """Return the rows of a statement, which a process is started for.
 
+    Raises:
+        ResultQueryError: see `run_select`.
+        OSError: a file of the results cannot be read.
+    """
+    seconds: float = request["seconds"]
+    process = ChildProcess(_SERVER)
     try:
-        statements = connection.extract_statements(sql)
-    except duckdb.Error as e:
-        raise ResultQueryError(_error_text(e, None)) from None
-    if len(statements) != 1:
-        raise ResultQueryError(f"expected one SELECT, found {len(statements)} statements")
-    kind = statements[0].type
-    if kind != duckdb.StatementType.SELECT:
-        raise ResultQueryError(
-            f"expected a SELECT over results, found a statement of the kind {kind.name}; results "
-            "are read only"
+        process.start()
+        # The clock of the statement begins when the process is there.
+        process.request({"do": "open"}, seconds=_START_TIMEOUT_S, is_abandoned=is_abandoned)
+        header, body = process.request(
+            request,
+            seconds=seconds + _GRACE_S,
+            max_bytes=MAX_ANSWER_BYTES,
+            is_abandoned=is_abandoned,
         )
+    except ChildTimeoutError:
+        raise ResultQueryError(time_error_text(seconds)) from None
+    except ChildAbandonedError:
+        raise ResultQueryError("nobody waits for the answer any more") from None
+    except ChildEndedError as ended:
+        raise ResultQueryError(f"{MEMORY_ERROR} (its process has ended: {ended.how})") from None
+    except QueryError as error:
+        raise ResultQueryError(str(error)) from None
+    finally:
+        process.end()
+    if "refused" in header:
+        raise ResultQueryError(_hide_places(header["refused"], directory))
+    if "failed" in header:
+        raise OSError(header["failed"])
+    try:
+        rows = tuple(map(decode_row, bytes(body).splitlines()))
+    except ValueError as error:
+        raise ResultQueryError(f"the rows of the answer cannot be read: {error}") from None
+    return SqlTable(tuple(header["columns"]), rows, bool(header["cut"]))
 
 
 def _view_sql(snapshot: LayoutSnapshot, paths: Sequence[Path], cutoff: int, revisions: bool) -> str:
@@ -127,23 +159,6 @@ def _sql_type(arrow: Any) -> str:
     return names.get(str(arrow), "TIMESTAMP_NS")
 
 
-def _fetch_table(connection: Any, limit: int) -> SqlTable:
-    columns = tuple(column[0] for column in connection.description or ())
-    rows: list[tuple[Any, ...]] = []
-    size = 0
-    while some := connection.fetchmany(_FETCH_ROWS):
-        for row in some:
-            if len(rows) == limit or size > _MAX_BYTES:
-                return SqlTable(columns, tuple(rows), cut=True)
-            size += sum(len(value) for value in row if isinstance(value, str | bytes))
-            rows.append(row)
-    return SqlTable(columns, tuple(rows))
-
-
-def _error_text(error: Exception, directory: Path | None) -> str:
+def _hide_places(text: str, directory: Path) -> str:
     """Return what is wrong with a statement, without where on this machine the results are."""
-    text = str(error)
-    if directory is not None:
-        text = text.replace(str(directory), "…")
-    text = text.replace(os.path.expanduser("~"), "~")
-    return f"the statement cannot be run: {text.strip()}"
+    return text.replace(str(directory), "…").replace(os.path.expanduser("~"), "~")

@@ -278,7 +278,7 @@ class BufferShardStage(ShardStage):
     def _result_rows(self, status: Status) -> Iterator[ShuffleRow]:
         window = self._task_plan.plan.window
         assert window is not None and self._results is not None
-        flushes = window.end_of_input == "flush" or window.count_based
+        flushes = window.end_of_input == "flush"
         return self._results.rows(status, flushes)
 
 

@@ -55,6 +55,8 @@ RULINGS: Final[dict[str, Ruling]] = {
     "max_duration": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
+    "min_count": _OTHER,
+    "align": _OTHER,
     "latest_by": Ruling(Effect.RESET, "stored messages have the ids of the former one"),
     "delete_when": Ruling(Effect.IN_PLACE),
     "within": _OTHER,

@@ -65,6 +65,7 @@ class Difference:
         new: the value after.
         is_input_processor: whether it is among the processors beside an input, or below them, or
             in its batching.
+        is_rotated: whether only a secret has changed that both name by the same reference.
     """
 
     path: str
@@ -76,6 +77,7 @@ class Difference:
     old: str | None
     new: str | None
     is_input_processor: bool = False
+    is_rotated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,11 @@ def _make_difference(
 ) -> Difference:
     here = a if new is None else b
     left, right = _format_value(a, field, old), _format_value(b, field, new)
+    is_rotated = (
+        isinstance(old, str)
+        and isinstance(new, str)
+        and a.redactor.name_secrets(old) == b.redactor.name_secrets(new)
+    )
     if left == right and left is not None:
         # Both are the same once what is secret in them is taken out.
         left, right = f"{SCRUBBED} (before)", f"{SCRUBBED} (after)"
@@ -270,6 +277,7 @@ def _make_difference(
         left,
         right,
         cursor.is_input_processor,
+        is_rotated,
     )
 
 
@@ -292,6 +300,8 @@ def _format_value(side: Side, field: Field, value: Any) -> str | None:
 def _redact_item(side: Side, field: Field, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_redact_item(side, field, item) for item in value]
+    if isinstance(value, SourcedText):
+        return side.redactor.redact_text(value.describe())
     if isinstance(value, ParsedComponent):
         return side.redactor.redact_component(value)
     return side.redactor.redact_field(_as_scalar(field), value)

@@ -24,6 +24,7 @@ from streamer.plan.stream_buffers import extends_state
 from streamer.sdk.spec import Field, Kind, ParsedComponent, ParsedFields
 
 _IN_PLACE: Final = Ruling(Effect.IN_PLACE)
+_ROTATED: Final = Ruling(Effect.IN_PLACE, "is the same secret, which has another value")
 _NEW_TABLES: Final = Ruling(
     Effect.IN_PLACE, "is for a table that is made later; one that is there keeps its partitions"
 )
@@ -43,6 +44,7 @@ _INPUT: Final = Ruling(Effect.RESET, "offsets of the one input mean nothing to t
 SECTION_RULINGS: Final[dict[str, Ruling]] = {
     "http": _AT_START,
     "logger": _IN_PLACE,
+    "bloblang": _IN_PLACE,
     "redpanda": _IN_PLACE,
     "metrics": _IN_PLACE,
     "tracer": _AT_START,
@@ -113,7 +115,10 @@ class _Judge:
         self._input_resources = set[tuple[Kind, str]]().union(*by_inputs)
 
     def judge(self) -> ChangeImpact:
-        changes = [self._make_change(one, rule) for one, rule in self._rulings()]
+        changes = [
+            self._make_change(one, _ROTATED if one.is_rotated and rule is _INPUT else rule)
+            for one, rule in self._rulings()
+        ]
         changes += self._unexplained_changes(changes)
         if not any(one.effect == Effect.RESET for one in changes):
             changes += self._state_changes()

@@ -21,12 +21,14 @@ class ApiRequest(NamedTuple):
         query: the query's parameters; of those that are given more than once, the first.
         body: the body; empty where the endpoint takes none.
         options: how something is to be changed.
+        is_abandoned: returns whether who asks is gone.
     """
 
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: str
     options: ChangeOptions
+    is_abandoned: Callable[[], bool] = lambda: False
 
 
 SyncHandler = Callable[[ApiRequest], web.Response]

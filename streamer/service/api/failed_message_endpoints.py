@@ -16,7 +16,10 @@ from streamer.service.api.request_parsing import parse_number
 from streamer.service.api.responses import json_response
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
-from streamer.service.monitoring.stream_summary import summarise_components
+from streamer.service.monitoring.stream_summary import (
+    summarise_components,
+    summarise_expectations,
+)
 
 MAX_MESSAGES: Final = 200
 """Messages that an answer has at most."""
@@ -40,6 +43,7 @@ _SCHEMA: Final = s.object_schema(
         )
     ),
     components=s.list_schema(s.object_schema(kind=s.STRING, label=s.STRING, path=s.STRING)),
+    expectations=s.EXPECTATIONS,
 )
 
 
@@ -57,11 +61,13 @@ class FailedMessageEndpoints:
         yield Endpoint(
             *("GET", "/streams/{id}/failed-messages", "read_failed_messages"),
             "Return a sample of the messages that have failed, newest first, without secrets, and "
-            "how many have failed in each component since the start of the program. A few of each "
-            "component and micro-batch are taken, and the newest kept in memory.",
+            "how many have failed in each component since the start of the program, and how many "
+            "have passed and failed each expectation. A few of each component, expectation and "
+            "micro-batch are taken, and the newest kept in memory.",
             *(self._read, _SCHEMA),
             parameters=(
                 Parameter("node", "The path of a component, such as `root.output`.", s.STRING),
+                Parameter("expectation", "The name of an expectation: only its samples.", s.STRING),
                 Parameter("limit", f"How many messages at most, 1 to {MAX_MESSAGES}.", s.INTEGER),
             ),
             codes={400: "A parameter is no number.", 404: "There is no such stream."},
@@ -71,7 +77,7 @@ class FailedMessageEndpoints:
         managed = self._manager.registry.get(request.path["id"])
         limit = parse_number(request.query.get("limit", str(MAX_MESSAGES)), "limit")
         raw = managed.view.failed_messages.newest_samples(
-            request.query.get("node"), min(limit, MAX_MESSAGES)
+            request.query.get("node"), min(limit, MAX_MESSAGES), request.query.get("expectation")
         )
         messages = [{**one, "time": format_rfc3339(one["time"])} for one in raw]
         self._log_reader(managed, request.options.author)
@@ -79,6 +85,7 @@ class FailedMessageEndpoints:
             {
                 "messages": managed.redact_value(messages),
                 "components": [*_count_failures(managed)],
+                "expectations": summarise_expectations(managed.view),
             }
         )
 

@@ -313,9 +313,12 @@ class FleetApi:
         for name, value in request.query.items():
             query.setdefault(name, value)
         author = request.get(AUTHOR_KEY) or f"({request.remote or 'unknown'})"
-        return ApiRequest(
-            dict(request.match_info), query, body, parse_change_options(query, author)
-        )
+        options = parse_change_options(query, author)
+
+        def is_abandoned() -> bool:
+            return request.transport is None or request.transport.is_closing()
+
+        return ApiRequest(dict(request.match_info), query, body, options, is_abandoned)
 
     async def _call_endpoint(self, endpoint: Endpoint, request: ApiRequest) -> web.StreamResponse:
         pool = self.deploy_pool if endpoint.is_slow else self.read_pool
@@ -336,6 +339,7 @@ class FleetApi:
         """Let the threads go."""
         self.deploy_pool.shutdown(wait=False, cancel_futures=True)
         self.read_pool.shutdown(wait=False, cancel_futures=True)
+        self.results.close()
 
 
 def _make_metrics_answer(exposition: Exposition) -> Any:

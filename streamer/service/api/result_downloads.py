@@ -17,7 +17,7 @@ from aiohttp import hdrs, web
 
 from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
+from streamer.engine.results.results_directory import RESULTS_DIRECTORY
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
 from streamer.service.api.result_errors import result_error_reply
 from streamer.service.api.spooled_file import SpooledFile
@@ -89,19 +89,25 @@ class ResultDownloads:
         if opened >= MAX_OPEN_FILES or not self._export_slots.acquire(blocking=False):
             return error_reply(503, f"Error: {_BUSY_TEXT}")
         # The place is given back where the file is written: the one who asked may be gone by then.
-        answer = await asyncio.to_thread(self._write_file, managed, form, query)
+        answer = await asyncio.to_thread(
+            self._write_file, managed, form, query, request.is_abandoned
+        )
         if isinstance(answer, SpooledFile):
             self._open.add(answer)
         return answer
 
     def _write_file(
-        self, managed: ManagedStream, form: str, query: Mapping[str, str]
+        self,
+        managed: ManagedStream,
+        form: str,
+        query: Mapping[str, str],
+        is_abandoned: Callable[[], bool],
     ) -> web.StreamResponse:
         directory = self._manager.registry.checkpoints.service_directory
         # The answer closes it.
         file = cast(BinaryIO, tempfile.TemporaryFile(dir=directory))  # noqa: SIM115
         try:
-            summary = self._export(file, managed, form, query)
+            summary = self._export(file, managed, form, query, is_abandoned)
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
         except StreamerError as e:
@@ -127,7 +133,12 @@ class ResultDownloads:
         )
 
     def _export(
-        self, file: BinaryIO, managed: ManagedStream, form: str, query: Mapping[str, str]
+        self,
+        file: BinaryIO,
+        managed: ManagedStream,
+        form: str,
+        query: Mapping[str, str],
+        is_abandoned: Callable[[], bool],
     ) -> Any:
         from streamer.engine.results.exports import (
             MAX_EXPORT_RESULTS,
@@ -142,7 +153,7 @@ class ResultDownloads:
         if "sql" in query:
             with self._query_slot():
                 whole = {"limit": str(MAX_RESULTS), **query}
-                table = run_sql(directory, whole, time.time_ns(), PAGE_TIMEOUT_S)
+                table = run_sql(directory, whole, time.time_ns(), PAGE_TIMEOUT_S, is_abandoned)
             return export_table(file, form, table)
 
         def read_page(page: ResultQuery) -> ResultPage:

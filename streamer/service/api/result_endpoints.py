@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,7 +16,7 @@ from aiohttp import hdrs, web
 from streamer.connectors.http_server.replies import error_reply
 from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
-from streamer.engine.driver.results_factory import RESULTS_DIRECTORY
+from streamer.engine.results.results_directory import RESULTS_DIRECTORY
 from streamer.service.api import schemas as s
 from streamer.service.api.endpoint import ApiRequest, Endpoint, Parameter
 from streamer.service.api.request_parsing import parse_number
@@ -25,6 +27,9 @@ from streamer.service.fleet.manager import Manager
 
 MAX_CONCURRENT_QUERIES: Final = 2
 """Questions that are answered at a time: each may take half a gigabyte."""
+
+MAX_PENDING_QUERIES: Final = 16
+"""Questions that are answered or wait at a time, in threads of their own: others are refused."""
 
 QUERY_TIMEOUT_S: Final = 5.0
 """How long one may take."""
@@ -58,6 +63,8 @@ class ResultEndpoints:
         """Take the streams."""
         self._manager = manager
         self._query_slots = threading.BoundedSemaphore(MAX_CONCURRENT_QUERIES)
+        self._pool = ThreadPoolExecutor(MAX_PENDING_QUERIES, "results")
+        self._pending_count = 0
         self._downloads = ResultDownloads(manager, self._wait_for_slot)
 
     def list_endpoints(self) -> Iterator[Endpoint]:
@@ -81,9 +88,24 @@ class ResultEndpoints:
                 502: "The results cannot be read.",
                 503: _BUSY_TEXT,
             },
+            is_awaited=True,
         )
 
-    def _results(self, request: ApiRequest) -> web.Response:
+    def close(self) -> None:
+        """Let the threads go."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _results(self, request: ApiRequest) -> web.Response:
+        if self._pending_count >= MAX_PENDING_QUERIES:
+            return error_reply(503, f"Error: {_BUSY_TEXT}")
+        self._pending_count += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, self._find_results, request)
+        finally:
+            self._pending_count -= 1
+
+    def _find_results(self, request: ApiRequest) -> web.Response:
         from streamer.engine.results.http_query import answer_query
 
         managed = self._manager.registry.get(request.path["id"])
@@ -95,7 +117,9 @@ class ResultEndpoints:
             only_text, cut_text = query.pop(_ONLY_PARAMETER.name, None), query.pop(CUT_FIELD, None)
             position = None if only_text is None else parse_number(only_text, _ONLY_PARAMETER.name)
             max_characters = None if cut_text is None else parse_number(cut_text, CUT_FIELD)
-            page = answer_query(directory, query, time.time_ns(), QUERY_TIMEOUT_S)
+            page = answer_query(
+                directory, query, time.time_ns(), QUERY_TIMEOUT_S, request.is_abandoned
+            )
             if "results" in page:
                 if position is not None:
                     page["results"] = page["results"][position : position + 1]

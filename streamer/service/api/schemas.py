@@ -46,7 +46,36 @@ CONDITION: Final = object_schema(
     next_try=MAYBE_STRING,
     messages=MAYBE_NUMBER,
 )
+TABLE_COMMITS: Final = object_schema(
+    path=STRING,
+    label=STRING,
+    table=STRING,
+    retries=INTEGER,
+    conflicts=INTEGER,
+    commits=list_schema(
+        object_schema(
+            version=STRING,
+            at=STRING,
+            operation=STRING,
+            rows=MAYBE_INTEGER,
+            files=INTEGER,
+            bytes=INTEGER,
+            micro_batch=MAYBE_INTEGER,
+            own=BOOLEAN,
+        )
+    ),
+)
 _BENTHOS_FIELDS: Final = {"active": BOOLEAN, "uptime": NUMBER, "uptime_str": STRING}
+EXPECTATIONS: Final = list_schema(
+    object_schema(
+        expectation=STRING,
+        label=STRING,
+        path=STRING,
+        passed=INTEGER,
+        failed=INTEGER,
+        dropped=INTEGER,
+    )
+)
 _SUMMARY_FIELDS: Final = {
     "in_rate": MAYBE_NUMBER,
     "out_rate": MAYBE_NUMBER,
@@ -59,6 +88,8 @@ _SUMMARY_FIELDS: Final = {
     "backlog": MAYBE_NUMBER,
     "kafka_lag": MAYBE_NUMBER,
     "kafka_lag_worst": MAYBE_OBJECT,
+    "expectations": EXPECTATIONS,
+    "tables": list_schema(TABLE_COMMITS),
 }
 STREAM_SUMMARY: Final = object_schema(
     **_BENTHOS_FIELDS,

@@ -17,9 +17,11 @@ import orjson
 from aiohttp import web
 
 from streamer.config.placeholders import find_variables
+from streamer.config.references import variable_name
 from streamer.config.resources import ResourceText
 from streamer.config.unit_tests.definitions import find_definitions
 from streamer.connectors.http_server.replies import error_reply
+from streamer.connectors.secrets.lookup import current_lookup
 from streamer.core.durations import parse_duration
 from streamer.core.timestamps import parse_event_time
 from streamer.service.api import schemas as s
@@ -35,6 +37,8 @@ from streamer.tools.playground.split_documents import split_text
 
 _BUSY_TEXT: Final = "Too many configs are tried at the moment; try again in a few seconds."
 _UNNAMED: Final = "config.yaml"
+_KNOWN_VARIABLE: Final = "PATH"
+"""It is always there: a text without any variable may read no files either."""
 _FIELD_TYPES: Final[dict[str, type]] = {
     "config": str,
     "stream": str,
@@ -209,8 +213,15 @@ class TrialEndpoints:
 
 def _pick_variables(resource: ResourceText) -> dict[str, str]:
     """Return the variables that a text refers to; no others reach the process."""
-    names = {variable.name for variable in find_variables(resource.text)}
-    return {name: resource.env[name] for name in names if name in resource.env}
+    if not resource.env:
+        return {}
+    values: dict[str, str] = {_KNOWN_VARIABLE: resource.env.get(_KNOWN_VARIABLE, "")}
+    for variable in find_variables(resource.text):
+        name = variable_name(variable)
+        value = current_lookup().find(name, resource.env).value if name else None
+        if value is not None:
+            values[name] = value
+    return values
 
 
 def _parse_fields(body: str) -> dict[str, str]:

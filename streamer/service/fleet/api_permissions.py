@@ -14,6 +14,7 @@ from typing import Final
 from streamer.components import catalog
 from streamer.config import Config
 from streamer.config.placeholders import find_variables
+from streamer.config.references import describe_reference
 from streamer.config.sections import SECTIONS
 from streamer.core.errors import Lint
 from streamer.core.permissions import Permissions
@@ -33,7 +34,7 @@ class ApiPermissions:
 
     Attributes:
         programs: run programs.
-        local: read and write files, and see the environment.
+        local: read and write files, see the environment, and look up secrets.
         python: run code in Python.
     """
 
@@ -57,8 +58,7 @@ class ApiPermissions:
                     line,
                     column,
                     "not_allowed",
-                    f"the environment variable {variable.name} is out of reach for configs that "
-                    "come by API",
+                    f"{describe_reference(variable)} is out of reach for configs that come by API",
                     _LOCAL_HINT,
                 )
 

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamer.config import Config
-from streamer.config.secrets import add_variable_values
+from streamer.config.secrets import add_variable_values, list_references
 from streamer.connectors.http_server.registry import EndpointRegistry
+from streamer.core.crash_output import hide_in_crash_output
 from streamer.core.durations import SECOND, format_duration
 from streamer.core.errors import StreamerError, is_transient
 from streamer.core.log_format import LogLine
@@ -76,6 +77,7 @@ class FleetContext:
         prefixed: whether what a stream serves stands behind its id, see `EndpointRegistry`.
         on_end: called with the id of a stream whose input has ended.
         on_rollback: called with a stream, and the config that it went back to.
+        read_config: reads the config of a stream's revision again, for its secrets.
     """
 
     start_run: StartRun
@@ -87,6 +89,7 @@ class FleetContext:
     prefixed: bool
     on_end: Callable[[str], None]
     on_rollback: Callable[[ManagedStream, Config], None]
+    read_config: Callable[[str, Revision], Config] | None = None
 
 
 class ManagedStream:
@@ -145,7 +148,9 @@ class ManagedStream:
     def set_revision(self, config: Config, revision: Revision) -> None:
         """Have another revision: it runs already, or is to run from the next start on."""
         self.config, self.revision = config, revision
-        self._redaction = Redaction(add_variable_values(config.secrets, config.inputs))
+        secrets = add_variable_values(config.secrets, config.inputs)
+        self._redaction = Redaction(secrets)
+        hide_in_crash_output(secrets)
 
     def start(self, should_retry: bool = False) -> None:
         """Start the stream, and wait until that is done.
@@ -279,6 +284,7 @@ class ManagedStream:
         context, lifecycle = self._context, self.lifecycle
         if lifecycle.state != LifecycleState.WAITING:
             lifecycle.move_to(LifecycleState.STARTING)
+        self._read_secrets()
         has_slot = context.start_limiter.acquire()
         self._start_slot_since = time.monotonic() if has_slot else None
         try:
@@ -288,6 +294,18 @@ class ManagedStream:
             raise
         self.run.set_min_interval(self._min_interval)
         lifecycle.move_to(LifecycleState.RUNNING)
+
+    def _read_secrets(self) -> None:
+        """Read the secrets of the config again: they may have changed since its deploy."""
+        read = self._context.read_config
+        if read is None or not list_references(self.config):
+            return
+        try:
+            self.set_revision(read(self.stream_id, self.revision), self.revision)
+        except StreamerError as e:
+            # A store may be away just now; what it said before may still be right.
+            text = "The secrets cannot be read again; the stream starts with those it had"
+            self.log("WARN", text, {"reason": self.redact_text(str(e))})
 
     def _make_request(self) -> RunRequest:
         context = self._context

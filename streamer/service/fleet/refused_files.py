@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from streamer.config.placeholders import find_variables
+from streamer.config.placeholders import Variable, find_variables
+from streamer.config.references import format_reference, read_reference
 from streamer.core.durations import SECOND
+from streamer.core.errors import StreamerError
 from streamer.core.redaction import SCRUBBED, Redaction, names_credential
 from streamer.core.timestamps import format_rfc3339
 from streamer.service.monitoring.stream_condition import Condition, StreamCondition
@@ -91,6 +93,7 @@ class RefusedFile:
             "source": self.path,
             "revision": 0,
             **dict.fromkeys((*unknown, *flows, *lags)),
+            "expectations": [],
         }
 
 
@@ -135,6 +138,13 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
 
 
+def _read_value(variable: Variable, environ: Mapping[str, str]) -> str:
+    try:
+        return read_reference(variable, environ).value or ""
+    except StreamerError:
+        return ""
+
+
 def redact_findings(findings: Sequence[str], text: str, environ: Mapping[str, str]) -> list[str]:
     """Return the findings about a config without its secrets.
 
@@ -147,9 +157,9 @@ def redact_findings(findings: Sequence[str], text: str, environ: Mapping[str, st
         environ: the environment that its variables are from.
     """
     secrets = {
-        value: f"${{{one.name}}}"
+        value: format_reference(one)
         for one in find_variables(text)
-        if (value := environ.get(one.name, ""))
+        if (value := _read_value(one, environ))
     }
     for match in _FIELD.finditer(text):
         value = match[2].strip().strip("\"'")

@@ -127,6 +127,7 @@ class Registry:
             prefixed,
             on_end=lambda stream_id: store.set_desired_state(stream_id, ENDED),
             on_rollback=self._on_rollback,
+            read_config=self.read_config,
         )
 
     @property

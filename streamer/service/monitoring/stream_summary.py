@@ -24,6 +24,11 @@ _SHOWN_COUNTERS: Final = (
     "connection_up",
     "connection_lost",
 )
+_EXPECTATION_COUNTERS: Final = {
+    "expectation_passed_total": "passed",
+    "expectation_failed_total": "failed",
+    "expectation_dropped_total": "dropped",
+}
 
 
 def summarise_stream(view: StreamView) -> dict[str, Any]:
@@ -33,7 +38,9 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
     `in_rate`, `out_rate` and `error_rate` are those of now, per second. `event_time_lag` is in
     seconds, how old the newest message was; None where messages have no times. `backlog` is how
     many messages wait at the input, `kafka_lag` those of Kafka's partitions, `kafka_lag_worst` the
-    partition with most of them; None where nobody knows.
+    partition with most of them; None where nobody knows. `expectations` is what
+    `summarise_expectations` returns. `tables` has the newest commits of the tables that the stream
+    writes, as they were after its newest micro-batch.
     """
     now = view.current_state()
     lags = list_lags(now.counts)
@@ -48,6 +55,8 @@ def summarise_stream(view: StreamView) -> dict[str, Any]:
         "backlog": now.backlog,
         "kafka_lag": sum(one.lag for one in lags) if lags else None,
         "kafka_lag_worst": lags[0]._asdict() if lags else None,
+        "expectations": summarise_expectations(view),
+        "tables": list(now.tables),
     }
 
 
@@ -89,6 +98,32 @@ def summarise_components(view: StreamView) -> list[dict[str, Any]]:
                 figures[f"{what}_rate"] = round(rate, 3)
         rows.append({**each, **figures})
     return rows
+
+
+def summarise_expectations(view: StreamView) -> list[dict[str, Any]]:
+    """Return what each expectation of an `expect` has counted since the start of the program.
+
+    Next to its name and the place of its component: `passed` and `failed`, in messages, or in
+    batches where it is per batch; and `dropped`, in messages. One that has judged nothing is left
+    out.
+    """
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for (name, labels), number in view.current_state().counts.items():
+        counter = _EXPECTATION_COUNTERS.get(name)
+        if counter is None:
+            continue
+        place = dict(labels)
+        row = rows.setdefault(
+            (place["path"], place["expectation"]),
+            {
+                "expectation": place["expectation"],
+                "label": place["label"],
+                "path": place["path"],
+                **dict.fromkeys(_EXPECTATION_COUNTERS.values(), 0),
+            },
+        )
+        row[counter] += number
+    return [rows[key] for key in sorted(rows)]
 
 
 def _counts_by_component(now: StreamState) -> Mapping[tuple[str, str], dict[str, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -51,6 +51,7 @@ class StreamState:
         last_message: when a message last came in, Unix s; None before the first of a start.
         behind_since: since when more messages wait at the input than a micro-batch takes, Unix s;
             None when they do not.
+        tables: the newest commits of the tables that it writes, as the API has them.
     """
 
     snapshot: Snapshot
@@ -65,6 +66,7 @@ class StreamState:
     trouble: Trouble | None = None
     last_message: float | None = None
     behind_since: float | None = None
+    tables: Sequence[Mapping[str, Any]] = ()
 
 
 class MetricName(NamedTuple):

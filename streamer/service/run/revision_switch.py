@@ -230,6 +230,21 @@ class RevisionSwitch:
         delete_old_generations(checkpoint)
         return DeployResult(judgement.effect, time.monotonic() - began, discarded)
 
+    def drain(self) -> None:
+        """Flush open windows, and read no further; the next start goes on with new windows.
+
+        Raises:
+            DrainInterruptedError: the stream is to stop; the next start goes on with this.
+            StreamerError: they cannot be written; they stay in the checkpoint.
+        """
+        from streamer.spark.checkpoint.generations import begin_generation, delete_old_generations
+
+        old, checkpoint = self._host.stream, self._host.checkpoint
+        old.retire(self._timeout)
+        self._drain(old, keeps_input=True)
+        begin_generation(checkpoint, old.plan.fingerprint, True)
+        delete_old_generations(checkpoint)
+
     def _drain(self, old: Stream, keeps_input: bool) -> None:
         """Let open windows out by the former plan."""
         from streamer.spark.checkpoint.generations import Drain, begin_drain, cancel_drain

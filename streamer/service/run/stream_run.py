@@ -261,6 +261,21 @@ class StreamRun:
             self._trial = _Trial(Probation(time.monotonic() + change.probation), *former)
         return result
 
+    def drain(self) -> None:
+        """Flush open windows, and read no further; in the thread that polls, before `stop`.
+
+        Raises:
+            DrainInterruptedError: the run is to stop; the next start goes on with this.
+            StreamerError: they cannot be written; they stay in the checkpoint.
+        """
+        if self.plan.window is None:
+            return
+        self._is_draining = True
+        try:
+            self._switch(self._stop_timeout_s).drain()
+        finally:
+            self._is_draining = False
+
     def _switch(self, timeout: float) -> RevisionSwitch:
         return RevisionSwitch(self._host, self._log, timeout, lambda: self.should_stop())
 
@@ -292,6 +307,7 @@ class StreamRun:
             trouble=stream.run.trouble_tracker.current,
             last_message=self._arrivals.last_message,
             behind_since=None if trouble.text else self._arrivals.behind_since,
+            tables=stream.run.describe_tables(),
         )
 
     def poll(self) -> bool:

@@ -3,6 +3,7 @@
 ```
 <checkpoint>/streamer.json   format, what the state is bound to, what the inputs remember
             /lock            held by the program and its JVM
+            /jvm.lock        held by a JVM that was there before, see `JvmLock`
             /spark           offsets, commits and state, as Spark lays them out
             /spool           what inputs have received and the checkpoint does not have yet
             /spark-1, …      the same, once a deploy has let the windows begin anew
@@ -12,6 +13,7 @@
             /files*.json     lengths of output files before the micro-batch in hand
             /files*.newest   which micro-batch that is, so that an older copy is noticed
             /files*.columns  types of the columns of Parquet files
+            /files*.tables   tables of the newest micro-batch, where messages name them
             /crashes.json    messages of the micro-batch in hand that end a worker
             /signals         hints between driver and planner
             /figures.json    figures of the newest micro-batch, shown after a restart
@@ -350,7 +352,8 @@ class Checkpoint:
                 remove_tree(path)
             # Micro-batches are numbered anew: a journal that stayed would take the first ones for
             # replays and cut files back.
-            for kind in ("newest", "columns", "json"):  # What says that there is one goes first.
+            # What says that there is one goes first.
+            for kind in ("newest", "columns", "tables", "json"):
                 for journal in self.directory.glob(f"files*.{kind}"):
                     journal.unlink()
             # For the same reason nothing stays of messages that ended workers.

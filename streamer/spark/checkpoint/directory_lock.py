@@ -24,6 +24,10 @@ _JVM_EXIT_TIMEOUT_S: Final = 90.0
 """Seconds for the JVM of a program that was killed: one of a cluster says goodbye to executors."""
 
 
+JVM_LOCK_FILE: Final = "jvm.lock"
+"""The file that a JVM locks which was there before the checkpoint's lock, see `JvmLock`."""
+
+
 class Holder(NamedTuple):
     """The program that has signed a lock.
 
@@ -42,7 +46,7 @@ class Holder(NamedTuple):
 
 
 _CHECKPOINT_FILES: Final = re.compile(
-    r"lock|(streamer|files[^/]*)\.json|(running|drain)\.plan|signals|results|submitted|lost\+found"
+    r"lock|jvm\.lock|(streamer|files[^/]*)\.json|(running|drain)\.plan|signals|results|submitted|lost\+found"
     r"|(spark|spool|seed|dynamic)(-.*)?|.*\.(tmp|crc)"
 )
 """What stands in a directory that is a checkpoint and nothing else."""
@@ -82,6 +86,7 @@ class DirectoryLock:
         """
         _make_private_directory(directory)
         self.file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        self._jvm_lock = directory / JVM_LOCK_FILE
 
     def acquire(self) -> bool:
         """Take and sign it; False when another program has it."""
@@ -89,8 +94,28 @@ class DirectoryLock:
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
+        if self._has_jvm():
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+            return False
         self.sign()
         return True
+
+    def _has_jvm(self) -> bool:
+        """Whether a JVM that has not inherited the lock works here: that of a killed program."""
+        try:
+            file = os.open(self._jvm_lock, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            # Java's locks are POSIX's, which others cannot take with flock.
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return True
+        except OSError:  # a file system without such locks
+            return False
+        finally:
+            os.close(file)
+        return False
 
     def sign(self, url: str = "") -> None:
         """Write into the lock who has it: host, process, and the URL of its HTTP server."""

@@ -68,7 +68,8 @@ def read_planned_position(checkpoint: Checkpoint) -> Offset | None:
 
 def begin_drain(checkpoint: Checkpoint, drain: Drain) -> None:
     """Note that open windows are let out, and by which plan."""
-    write_value(checkpoint.directory / _DRAIN_PLAN_FILE, drain.plan)
+    path = checkpoint.directory / _DRAIN_PLAN_FILE
+    write_value(path, drain.plan, drain.plan.secret_references)
     note = {"keeps_input": drain.keeps_input, "emits": drain.emits}
     checkpoint.write_record({**checkpoint.read_record(), "draining": note})
 
@@ -96,7 +97,8 @@ def read_drain(checkpoint: Checkpoint) -> Drain | None:
 
 def save_running(checkpoint: Checkpoint, config: Config, plan: Plan) -> None:
     """Keep what runs, so that a start with another config can let its windows out."""
-    write_value(checkpoint.directory / _RUNNING_PLAN_FILE, (checkpoint.spark.name, config, plan))
+    value = checkpoint.spark.name, config, plan
+    write_value(checkpoint.directory / _RUNNING_PLAN_FILE, value, plan.secret_references)
 
 
 def load_running(checkpoint: Checkpoint, log: LogLine = _discard_log) -> tuple[Config, Plan] | None:

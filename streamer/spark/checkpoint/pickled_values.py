@@ -13,25 +13,36 @@ import importlib
 import io
 import json
 import os
-import pickle
+from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamer import __version__
 from streamer.core.disk import sync_data
+from streamer.core.errors import StreamerError
+from streamer.spark.checkpoint.sealed_secrets import SealingPickler, UnsealingUnpickler
 
 _OTHERS_WRITE_MODE: Final = 0o022
 
 
-def write_value(path: Path, value: Any) -> None:
+def write_value(path: Path, value: Any, secrets: Mapping[str, str] = MappingProxyType({})) -> None:
     """Write a value that only this version of the program reads, and only its user.
+
+    Args:
+        path: the file.
+        value: the value.
+        secrets: texts that are not written where `SecretReference`s stand for them.
 
     Raises:
         OSError: it cannot be written.
     """
-    body = pickle.dumps(value)
-    collector = _ClassCollector(io.BytesIO(body))
+    out = io.BytesIO()
+    pickler = SealingPickler(out, secrets)
+    pickler.dump(value)
+    body = out.getvalue()
+    collector = _ClassCollector(io.BytesIO(body), pickler.references)
     collector.load()
     head = {
         "version": __version__,
@@ -39,11 +50,11 @@ def write_value(path: Path, value: Any) -> None:
         "digest": hashlib.blake2b(body).hexdigest(),
     }
     draft = path.with_suffix(".tmp")
-    # It holds what the config does, passwords among it.
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-        out.write(json.dumps(head).encode() + b"\n" + body)
-        out.flush()
-        sync_data(out.fileno())
+    # It holds what the config does, passwords among it that stand there.
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(json.dumps(head).encode() + b"\n" + body)
+        file.flush()
+        sync_data(file.fileno())
     draft.replace(path)
 
 
@@ -69,18 +80,20 @@ def read_value(path: Path) -> Any:
         if _fields_of_class_name(name) != fields:
             raise ValueError(f"another build of streamer has written it, with another {name}")
     try:
-        return pickle.loads(body)
+        return UnsealingUnpickler(io.BytesIO(body)).load()
+    except (ValueError, StreamerError) as e:
+        raise ValueError(str(e)) from None
     except Exception as e:  # Whatever a class does when it is made again.
         raise ValueError(
             f"another build of streamer has written it: {type(e).__name__}: {e}"
         ) from None
 
 
-class _ClassCollector(pickle.Unpickler):
+class _ClassCollector(UnsealingUnpickler):
     """Reads a value, and notes the classes that it is made of, each with its fields."""
 
-    def __init__(self, body: io.BytesIO) -> None:
-        super().__init__(body)
+    def __init__(self, body: io.BytesIO, secrets: Mapping[str, str]) -> None:
+        super().__init__(body, secrets)
         self.fields_by_class: dict[str, list[str]] = {}
 
     def find_class(self, module: str, name: str) -> Any:

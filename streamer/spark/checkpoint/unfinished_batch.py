@@ -6,11 +6,14 @@ since others write to it too. So the plan that has begun it finishes it first.
 
 from __future__ import annotations
 
-from streamer.connectors.tables.table_client import TableUnavailableError
+import sys
+
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.writers import TABLE_OUTPUTS, make_table_name, name_table_writer
+from streamer.engine.driver.table_commits import AheadWriter
+from streamer.engine.driver.writers import TABLE_OUTPUTS, make_writers
 from streamer.engine.planner.offset_log import newest_number
 from streamer.plan import Plan
+from streamer.plan.component_lookup import flatten_outputs
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 
 
@@ -34,19 +37,21 @@ def find_table_ahead(checkpoint: Checkpoint, plan: Plan) -> str:
     if number is None:
         return ""
     batch = checkpoint.global_batch_number(number)
-    taken: dict[str, int] = {}
-    for output in plan.driver_outputs:
-        if output.name not in TABLE_OUTPUTS:
-            continue
-        client = plan.context().build(output).output.client
-        table = client.describe()
-        writer = name_table_writer(checkpoint.identity, make_table_name(table, taken))
-        try:
-            if not client.upserts and client.find_committed(writer) >= batch:
-                return str(table)
-        except TableUnavailableError:
-            continue
+    if not _has_tables(plan):
+        return ""
+    writers = make_writers(
+        plan, checkpoint.directory, sys.stdout.buffer, stream=lambda: checkpoint.identity
+    )
+    for writer in writers:
+        if isinstance(writer, AheadWriter) and (table := writer.find_ahead(batch)):
+            return table
     return ""
+
+
+def _has_tables(plan: Plan) -> bool:
+    """Return whether an output, or one inside of another, writes to a table."""
+    outputs = flatten_outputs(plan.outputs, plan.resources)
+    return any(output.name in TABLE_OUTPUTS for output in outputs)
 
 
 def check_finished(checkpoint: Checkpoint, plan: Plan, change: str) -> None:

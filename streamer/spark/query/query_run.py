@@ -31,6 +31,7 @@ from streamer.engine.driver.delivery_setup import (
 from streamer.engine.driver.failure_diagnosis import NO_DIAGNOSIS, Diagnosis, root_cause_line
 from streamer.engine.driver.output_preflight import preflight_outputs
 from streamer.engine.driver.results_factory import open_store, store_gauges
+from streamer.engine.driver.table_commits import describe_tables
 from streamer.engine.driver.writers import Overlay, make_writers, open_writers
 from streamer.engine.planner.checkpoint_path import Location
 from streamer.engine.planner.pacing import PacingSettings
@@ -226,6 +227,11 @@ class QueryRun:
         self._context = input_session.host.stoppable_child("", input_session.host.directory)
         if self._results is not None:
             self._context.context.on_stop(self._results.close)
+
+    def describe_tables(self) -> list[dict[str, Any]]:
+        """Return the newest commits of the tables that are written; see `describe_tables`."""
+        outputs = self.plan.driver_outputs
+        return describe_tables(self._writers, ((one.path, one.label) for one in outputs))
 
     @property
     def trouble(self) -> Diagnosis:

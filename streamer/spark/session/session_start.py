@@ -39,7 +39,7 @@ from streamer.spark.cluster.worker_setup import (
 from streamer.spark.cluster.yarn import MASTER as YARN
 from streamer.spark.cluster.yarn import SETTINGS as YARN_SETTINGS
 from streamer.spark.cluster.yarn import check_configuration, check_manager
-from streamer.spark.compat import note_missing_modules
+from streamer.spark.compat import adopt_gateway, note_missing_modules
 from streamer.spark.fork_server.fork_client import DAEMONS, PLANNERS
 from streamer.spark.fork_server.worker_daemon import WORKER_MODULES
 from streamer.spark.jvm.class_preload import ClassPreload
@@ -310,6 +310,7 @@ class SessionStart:
         JAVA_REFERENCES.freeze_loaded()
         try:
             gateway = self._connect_gateway()
+            adopt_gateway(gateway)
             self._on_connected()
             self._progress.begin(StartPhase.SPARK)
             preload = ClassPreload(gateway.jvm, self._application.has_state)

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 import streamer
-from streamer.components.plugin_index import find_plugin_distributions
+from streamer.core.entry_points import find_plugin_distributions
 from streamer.core.errors import StreamerError
 from streamer.core.extras import DISTRIBUTION, EXTRAS, install_command
 

@@ -10,7 +10,7 @@ from string import Template
 from typing import Final
 
 from streamer.components.component_names import COMPONENTS
-from streamer.components.plugin_index import GROUP
+from streamer.core.entry_points import GROUP
 from streamer.core.errors import StreamerError
 from streamer.core.extras import DISTRIBUTION
 from streamer.sdk.api_version import API_VERSION

@@ -120,8 +120,8 @@ def _describe_result(result: CaseResult, file: str, directory: str) -> dict[str,
 
 
 def _run_timeline(request: TrialRequest, directory: str, emit: Emit) -> None:
+    from streamer.engine.offline.arrival_clock import ArrivalTimes
     from streamer.tools.timeline.model import WindowSpan, format_numbers
-    from streamer.tools.timeline.simulate import ArrivalTimes
     from streamer.tools.timeline.simulate_results import simulate_buffer
     from streamer.tools.timeline.svg import draw_timeline
 

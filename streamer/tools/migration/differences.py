@@ -87,6 +87,17 @@ _BY_COMPONENT: Final[dict[tuple[Kind, str], tuple[str, ...]]] = {
         "it knows those that the broker sends back.",
         "Set message_id where consumers use it.",
     ),
+    (Kind.INPUT, "cassandra"): (
+        "cassandra_pages",
+        "The input cassandra goes on behind the last page that it has read; Redpanda Connect runs "
+        "the query anew at every start. A column without a value is null, and not zero or empty.",
+    ),
+    (Kind.INPUT, "amqp_1"): (
+        "amqp_1_acknowledgement",
+        "The input amqp_1 accepts messages when they are on the disk; Redpanda Connect does when "
+        "they are delivered.",
+        "The field azure_renew_lock can be left out.",
+    ),
     (Kind.INPUT, "gcp_pubsub"): (
         "pubsub_acknowledgement",
         "The input gcp_pubsub acknowledges messages when they are on the disk; Redpanda Connect "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from streamer.config import LintOptions, lint_config
+from streamer.config.lint.rules import RULES
 from streamer.config.partial import MissingComponent, PartialConfig, read_partial_config
 from streamer.config.unit_tests.definitions import find_definitions, read_definitions
 from streamer.core.errors import ConfigError, Lint
@@ -69,11 +70,12 @@ def review_config(file: str, env: Mapping[str, str], resources: Sequence[str] = 
         config = read_partial_config(file, env)
     except ConfigError as e:
         return Review(file, (), e.lints, ())
-    lints = lint_config(file, env=env, resources=resources)
-    # A thorough lint alone knows which findings come of variables without a value; its advice is
-    # no obstacle.
-    sure = set(lint_config(file, env=env, options=_THOROUGH_OPTIONS, resources=resources))
-    findings = tuple(one for one in lints if one in sure and one.code not in _MISSING_CODES)
+    # A thorough lint alone knows which findings come of variables without a value. It warns of
+    # much with which a config runs.
+    lints = lint_config(file, env=env, options=_THOROUGH_OPTIONS, resources=resources)
+    findings = tuple(
+        one for one in lints if RULES[one.code].level == "error" and one.code not in _MISSING_CODES
+    )
     return Review(
         file, config.missing, findings, find_differences(config), _count_tests(file), config
     )

@@ -7,13 +7,12 @@ Spark calls it. The pipeline is left out, since it sees a window when all is dec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from streamer.bloblang import BloblangError, Mapping, compile_mapping
-from streamer.core.errors import MessageError, StreamerError
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
-from streamer.core.timestamps import format_rfc3339, parse_event_time
+from streamer.core.timestamps import format_rfc3339
+from streamer.engine.offline.arrival_clock import ArrivalClock, ArrivalTimes
 from streamer.engine.offline.scripted import BatchOutcome
 from streamer.engine.offline.window_simulator import (
     EventTimeReader,
@@ -37,22 +36,6 @@ _DROP_TEXTS = {
     "future": "its time is further ahead of the clock than max_ahead allows",
     "incomplete": "it came before the first window, or the input ended before its window was full",
 }
-
-
-@dataclass(frozen=True)
-class ArrivalTimes:
-    """The arrival times of messages.
-
-    Attributes:
-        clock: the time of the first message, ns; None for its event time.
-        step: ns from one message to the next; None for the event times, or the message before
-            where that is later.
-        mapping: a mapping that gives a message's time of arrival; wins over both.
-    """
-
-    clock: int | None = None
-    step: int | None = None
-    mapping: str = ""
 
 
 def simulate(
@@ -108,10 +91,8 @@ class Simulation:
         self._simulator = WindowSimulator(run_plan, self._record_outcome)
         self._name, self._window = plan.name, plan.window
         self._times = EventTimeReader(plan)
-        self._arrivals = arrivals
-        self._arrival = _compile_arrival(arrivals.mapping)
+        self._arrival_clock = ArrivalClock(self._times, arrivals, now)
         self._now = now
-        self._clock: int | None = None
         self._is_over = False
         self._processors = plan.context().build_all(plan.input.processors)
         self._events: list[Event] = []
@@ -121,7 +102,7 @@ class Simulation:
 
     def _process_batch(self, batch: Batch) -> tuple[int, Batch]:
         """Return when a batch arrives, and what the input's processors make of it."""
-        clock = self._advance_clock(batch)
+        clock = self._arrival_clock.advance(batch, len(self._events) + 1)
         ex = Execution(lambda: clock)
         return clock, [m for b in run(self._processors, [batch], ex) for m in b]
 
@@ -143,7 +124,8 @@ class Simulation:
 
     def end(self) -> Timeline:
         """End the input, and go on until no window is held back by the clock."""
-        clock = self._clock if self._clock is not None else self._now()
+        clock = self._arrival_clock.now
+        clock = self._now() if clock is None else clock
         ended = self._simulator.end(clock, wait=self._window.end_of_input == "wait")
         # What is held then goes on to the next start, which shows what it is.
         self._is_over = True
@@ -162,31 +144,6 @@ class Simulation:
         event = Event(len(self._events) + 1, text, clock)
         self._events.append(event)
         return event
-
-    def _advance_clock(self, batch: Batch) -> int:
-        """Return the clock when a batch arrives; it never runs backwards."""
-        before = self._clock
-        if self._arrival is not None:
-            at = self._query_arrival(self._arrival, batch)
-        elif before is None and self._arrivals.clock is not None:
-            at = self._arrivals.clock
-        elif before is not None and self._arrivals.step is not None:
-            at = before + self._arrivals.step
-        else:
-            now = before if before is not None else self._now()
-            time = self._times.read(batch[0], now)
-            at = now if time is None else time
-        self._clock = at if before is None else max(before, at)
-        return self._clock
-
-    def _query_arrival(self, mapping: Mapping, batch: Batch) -> int:
-        try:
-            return parse_event_time(mapping.query(batch, 0, Execution(self._now)))
-        except (MessageError, ValueError) as e:
-            number = len(self._events) + 1
-            raise StreamerError(
-                f"--arrival: message {number} has no time of arrival: {e}"
-            ) from None
 
     def _record_outcome(self, outcome: BatchOutcome, now: int) -> None:
         for batch in outcome.batches:
@@ -234,10 +191,3 @@ class Simulation:
         if due <= event.arrived:
             return f"its last window closed at {format_rfc3339(due)}"
         return "its windows ended before the stream began"
-
-
-def _compile_arrival(mapping: str) -> Mapping | None:
-    try:
-        return compile_mapping(mapping) if mapping else None
-    except BloblangError as e:
-        raise StreamerError(f"--arrival: {e}") from None

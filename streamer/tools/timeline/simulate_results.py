@@ -12,6 +12,7 @@ from typing import Final
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time
+from streamer.engine.offline.arrival_clock import ArrivalClock, ArrivalTimes
 from streamer.engine.offline.scripted import BatchOutcome
 from streamer.engine.offline.window_simulator import (
     EventTimeReader,
@@ -23,7 +24,7 @@ from streamer.plan import Plan
 from streamer.plan.buffer_chain import plan_of_buffer
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.tools.timeline.model import Event, Timeline
-from streamer.tools.timeline.simulate import ArrivalTimes, Simulation, run_simulation, simulate
+from streamer.tools.timeline.simulate import Simulation, run_simulation, simulate
 from streamer.window.pack.window_metadata import WINDOW_EMIT, WINDOW_KEY
 from streamer.window.settings.result_times import shift_of_results
 
@@ -70,6 +71,7 @@ class _ResultSimulation(Simulation):
         super().__init__(own, arrivals, now, marked)
         first = next(at for at, other in enumerate(plan.buffers) if other.source is None)
         self._times = EventTimeReader(plan_of_buffer(plan, first))
+        self._arrival_clock = ArrivalClock(self._times, arrivals, now)
         before = plan.buffers[one.source].windows.window
         assert before is not None
         self._result_times = EventTimeReader(own) if one.has_own_times else None

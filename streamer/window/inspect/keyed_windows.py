@@ -179,7 +179,7 @@ class KeyedWindows:
         if isinstance(kind, Count):
             if not state.marks:
                 return []
-            missing = max(kind.every - state.total % kind.every, kind.count - state.total)
+            missing = kind.window_after(state.total) - state.total
             row = WindowRow(key, None, None, len(state.marks), closes_by="count", missing=missing)
             return [row]
         return [

@@ -267,14 +267,21 @@ class KeyCloser:
         rules = self._rules
         assert isinstance(rules, CountRules)
         first = state.oldest
-        if self._ended:
-            unseen = rules.incomplete_arrivals(state)
-            if unseen:
+        if self._ended and rules.end_of_input != "keep":
+            if rules.end_of_input == "flush":
+                self._flush_count_windows(key, state, rules)
+            elif unseen := rules.incomplete_arrivals(state):
                 self._queue.incomplete_arrivals.setdefault(key, []).extend(unseen)
             state.marks, state.total = [], 0
         state.oldest = state.marks[0][0] if state.marks else FOREVER
         if state.oldest > first:
             self._queue.queue_free(key, first, state.oldest - 1)
+
+    def _flush_count_windows(self, key: bytes, state: KeyState, rules: CountRules) -> None:
+        """Emit the count windows of a key that have begun, since nothing more comes."""
+        for window in rules.begun_windows(state, self._active or 0):
+            order = (ON_CLOSE, FOREVER, window.first, *(window.offsets or ()))
+            self._queue.queue_emit(key, window, "flush", order)
 
     def _next_dues(self, state: KeyState) -> Dues:
         """Return when a key is due if it gets no messages."""

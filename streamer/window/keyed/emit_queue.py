@@ -50,6 +50,7 @@ class PendingBatch:
         only: the arrival numbers of its messages; None for all in its bounds.
         is_empty: whether it is a window without messages.
         stand_in: payload and encoded metadata of what stands in for these; None for nothing.
+        offsets: see `Window`.
     """
 
     key: bytes
@@ -70,6 +71,7 @@ class PendingBatch:
     only: frozenset[int] | None = None
     is_empty: bool = False
     stand_in: tuple[bytes, bytes] | None = None
+    offsets: tuple[int, int] | None = None
 
 
 PerEventBatch = tuple[int, int, int, int, bytes, WindowAggregate, States, int, int]
@@ -194,6 +196,7 @@ class EmitQueue:
                 excluded_ranges,
                 AggregateSnapshot.from_window(window, self._next_arrival),
                 window.only,
+                offsets=window.offsets,
             )
         )
 

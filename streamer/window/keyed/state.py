@@ -90,6 +90,8 @@ class Window:
         only: the arrival numbers of its messages, where not all in its bounds are; else None.
         reach: of a session whose messages bring their gaps, the time up to which another belongs
             to it, ns; None for others.
+        offsets: of a count window, how many messages of its key were before its first one, and
+            are when it is full; None for others.
     """
 
     start: int
@@ -106,6 +108,7 @@ class Window:
     only: frozenset[int] | None = None
     reach: int | None = None
     edges: tuple[EdgeMessage, EdgeMessage] | None = None
+    offsets: tuple[int, int] | None = None
 
     def add_edge(self, message: EdgeMessage) -> None:
         """Keep a message if it is the first or the last one by event time."""

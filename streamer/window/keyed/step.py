@@ -263,7 +263,7 @@ class KeyedStep:
         closing = KeyCloser(rules, settings, aggregation, queue, watermarks, idle, ended, by_key)
         dues: Dues = (watermarks.after, active, now)
         numbers = buckets.select_buckets(segments, dues)
-        flush = ended and (settings.end_of_input == "flush" or rules.count_based)
+        flush = ended and self._window.end_of_input == "flush"
         if flush:
             numbers = dict(sorted({**dict.fromkeys(buckets.earliest_dues, []), **numbers}.items()))
         for number, touched in numbers.items():

@@ -89,7 +89,7 @@ def make_rules(window: EventWindow) -> WindowRules:
         rules = MessageGapRules if kind.by_message else SessionRules
         return rules(kind.gap, kind.max_duration, lateness, bool(kind.expected))
     if isinstance(kind, Count):
-        return CountRules(kind.count, kind.every)
+        return CountRules(kind)
     if isinstance(kind, Global):
         return UnboundedRules()
     if isinstance(kind, KeyedMessages):

@@ -25,6 +25,8 @@ WINDOW_END_MS: Final = "window_end_unix_ms"
 WINDOW_KEY: Final = "window_key"
 WINDOW_EMIT: Final = "window_emit"
 WINDOW_COUNT: Final = "window_count"
+WINDOW_START_OFFSET: Final = "window_start_offset"
+WINDOW_END_OFFSET: Final = "window_end_offset"
 
 MAX_SHOWN_KEY_CHARS: Final = 200
 """Characters of a key that people see in lists."""
@@ -99,14 +101,24 @@ def format_keys(keys: Sequence[bytes]) -> list[str]:
     return list(map(format_key, keys))
 
 
-def make_count_metadata(count: int, key: bytes | None = None) -> Mapping[str, Any]:
-    """Return the metadata of the messages of a count window, which has no bounds.
+def make_count_metadata(
+    reason: WindowReason, count: int, offsets: tuple[int, int], key: bytes | None = None
+) -> Mapping[str, Any]:
+    """Return the metadata of the messages of a count window, which has no bounds in time.
 
     Args:
+        reason: why it comes.
         count: how many messages the batch holds.
-        key: as `WindowMetadata.of` takes it.
+        offsets: of its first message among those of its key, from 0, and behind the last one that
+            it holds when it is full.
+        key: as `WindowMetadata.for_key` takes it.
     """
-    entries: dict[str, Any] = {WINDOW_EMIT: "count", WINDOW_COUNT: count}
+    entries: dict[str, Any] = {
+        WINDOW_EMIT: reason,
+        WINDOW_COUNT: count,
+        WINDOW_START_OFFSET: offsets[0],
+        WINDOW_END_OFFSET: offsets[1],
+    }
     if key is not None:
         entries[WINDOW_KEY] = format_key(key)
     return entries

@@ -19,6 +19,11 @@ from streamer.window.settings.window_types import (
     WindowType,
 )
 
+COUNT_END_TEXTS: Final = {
+    "drop": "drops messages that do not fill a window (incomplete)",
+    "flush": "emits the windows that have begun",
+    "keep": "keeps messages of the next windows in the checkpoint",
+}
 END_OF_INPUT_TEXTS: Final = {
     "wait": "waits for open windows",
     "flush": "emits open windows at once",
@@ -108,8 +113,11 @@ def describe_type(kind: WindowType) -> str:
                 return f"for every message, those of the {size} before it"
             return f"windows of {size} that begin with a message"
         case Count():
-            text = f"windows of {kind.count:,} messages"
-            return f"{text} every {kind.every:,}" if kind.every != kind.count else text
+            least = "" if kind.least_count == kind.count else f"{kind.least_count:,} to "
+            text = f"windows of {least}{kind.count:,} messages"
+            text += f" every {kind.every:,}" if kind.every != kind.count else ""
+            begins = kind.align == "start" and kind.every != kind.count
+            return f"{text}, from the first message on" if begins else text
         case Global():
             kept = " of the latest messages by id" if kind.latest_by else ""
             return f"one window{kept} without end"
@@ -150,7 +158,9 @@ def describe_bounds(kind: WindowType) -> str:
             bound = bounds.get(kind.mode, "[t - size, t] and [t + 1ms, t + 1ms + size]")
             return f"size {format_duration(kind.size)}, {kind.mode}: {bound}"
         case Count():
-            return f"count {kind.count:,}, every {kind.every:,}"
+            least = "" if kind.least_count == kind.count else f", from {kind.least_count:,} on"
+            align = ", by starts" if kind.align == "start" else ""
+            return f"count {kind.count:,}, every {kind.every:,}{align}{least}"
         case Global():
             if not kind.latest_by:
                 return "one window without end"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 from streamer.core.durations import MILLISECOND, SECOND, format_duration
 from streamer.window.settings.day_grid import DayGrid
 from streamer.window.settings.describe import (
+    COUNT_END_TEXTS,
     END_OF_INPUT_TEXTS,
     describe_bounds,
     describe_closing,
@@ -131,7 +132,9 @@ class EventWindow:
 
     @property
     def end_of_input(self) -> str:
-        """Fate of open windows when a bounded input has ended."""
+        """Fate of open windows when a bounded input has ended; `flush` where none stay open."""
+        if isinstance(self.kind, Count):
+            return "keep" if self.kind.end_of_input == "keep" else "flush"
         return self.time.end_of_input
 
     @property
@@ -269,8 +272,8 @@ class EventWindow:
                 "keep": "keeps waiting messages in the checkpoint",
             }
             end = waits[self.end_of_input] if self.sorts_by_time else "nothing is left"
-        elif self.count_based:
-            end = "drops messages that do not fill a window (incomplete)"
+        elif isinstance(self.kind, Count):
+            end = COUNT_END_TEXTS[self.kind.end_of_input]
         elif not emits_at_end(self.time) and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"
         else:

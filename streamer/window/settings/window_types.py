@@ -17,6 +17,8 @@ Emit = Literal["final", "changes", "each", "forward"]
 EmitAlso = Literal["on_time", "close"]
 Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
+CountEndOfInput = Literal["drop", "flush", "keep"]
+CountAlign = Literal["end", "start"]
 SlidingMode = Literal["event", "forward", "kafka"]
 Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
@@ -171,17 +173,51 @@ class Count:
     """Windows of a number of messages, without any time.
 
     Attributes:
-        count: messages in a window.
-        every: messages from one output to the next, 1 <= every <= count; count for tumbling.
+        count: messages in a window, at most.
+        every: messages from one window to the next; count for tumbling. Windows that are aligned
+            at their starts leave out no message: 1 <= every <= count.
+        min_count: the fewest messages of a key for a window; 0 for count.
+        align: `end`: a window ends after each `every` messages; `start`: one begins before each
+            `every` messages, the first one with the first message.
+        end_of_input: what becomes of windows that have begun when a bounded input has ended.
     """
 
     count: int
     every: int
+    min_count: int = 0
+    align: CountAlign = "end"
+    end_of_input: CountEndOfInput = "drop"
+
+    @property
+    def least_count(self) -> int:
+        """The fewest messages of a key for a window."""
+        return self.min_count or self.count
 
     @property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        return f"count({self.count},{self.every})"
+        parts = [str(self.count), str(self.every)]
+        if self.least_count != self.count:
+            parts.append(f"from {self.least_count}")
+        if self.align == "start" and self.every != self.count:
+            parts.append("by starts")
+        return f"count({','.join(parts)})"
+
+    def window_after(self, total: int) -> int:
+        """Return the number of the message, from 1, that completes the next window.
+
+        Args:
+            total: how many messages of the key there were so far.
+        """
+        phase = self.count if self.align == "start" else 0
+        least = max(total + 1, self.least_count)
+        return least + (phase - least) % self.every
+
+    def window_before(self, total: int) -> int:
+        """Return the number of the message that completed the latest window; 0 without one."""
+        phase = self.count if self.align == "start" else 0
+        newest = total - (total - phase) % self.every
+        return newest if newest >= self.least_count else 0
 
 
 @dataclass(frozen=True, slots=True)

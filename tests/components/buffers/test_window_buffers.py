@@ -66,6 +66,11 @@ def buffer(yaml: str, more: str = "") -> Any:
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 1}", Count(5, 1)),
+        ("count_window: {count: 2, every: 3, min_count: 1}", Count(2, 3, 1)),
+        (
+            "count_window: {count: 5, every: 2, align: start, end_of_input: flush}",
+            Count(5, 2, 0, "start", "flush"),
+        ),
         ("global_window: {latest_by: root = this.id}", Global("root = this.id")),
         ("global_window: {latest_by: this.id, delete_when: this.d}", Global("this.id", "this.d")),
     ],
@@ -216,7 +221,15 @@ def test_empty_mappings_are_none() -> None:
         ("sliding_window: {size: 1m, mode: event, emit: each}", "leave it out"),
         ("session_window: {gap: -1s}", "gap is -1s, but a session needs a gap above 0s"),
         ("session_window: {gap: 2m, max_duration: 1m}", "must not be shorter than the gap, 2m"),
-        ("count_window: {count: 2, every: 3}", "every is 3, but it must not be more than count"),
+        (
+            "count_window: {count: 2, every: 3, align: start}",
+            "every is 3, but with align: start it must not be more than count, 2",
+        ),
+        ("count_window: {count: 2, min_count: 3}", "min_count is 3, but a window has at most 2"),
+        (
+            "count_window: {count: 2, min_count: 1, align: start}",
+            "min_count has no meaning with align: start",
+        ),
         ("count_window: {count: 2, every: 0}", "every is 0; expected a number of messages"),
         ("count_window: {count: 2, key_mapping: root = ksuid()}", "leaves the key to chance"),
         ("session_window: {gap: 1s, key_mapping: counter()}", "looks at other messages"),

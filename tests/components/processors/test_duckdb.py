@@ -165,8 +165,8 @@ def test_the_process_is_started_again_and_ends_with_its_owner(query: Any, a_run:
     process = processor.processor._query._process
     assert outcomes(processor, a_run, {"k": "a", "v": 1}) == [{"k": "a", "v": 1}]
     first = process.process_id
-    process._process.kill()
-    process._process.wait()
+    process._child._process.kill()
+    process._child._process.wait()
     assert outcomes(processor, a_run, {"k": "a", "v": 2}) == [{"k": "a", "v": 2}]
     second = process.process_id
     assert second != first and runs(second)
@@ -178,9 +178,9 @@ def test_the_process_is_started_again_and_ends_with_its_owner(query: Any, a_run:
         b"LD_LIBRARY_PATH",
     }
     # It sees the end of its worker by the connection alone.
-    process._connection.close()
-    process._process.wait(10)
-    process._connection = None
+    process._child._connection.close()
+    process._child._process.wait(10)
+    process._child._connection = None
 
 
 @pytest.mark.slow

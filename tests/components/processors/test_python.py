@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from streamer.components.catalog import build_context
 from streamer.config import parse_config
 from streamer.core.lookup_tables import LookupTable, use_tables
 from streamer.core.message import Batch, Message
+from streamer.core.time_limit import OVERDUE_EXIT_CODE
 from streamer.sdk.processing import Processor
 
 from .conftest import Make, Run, messages, payloads
@@ -274,6 +277,35 @@ def test_a_function_that_hangs_is_interrupted(
             assert "it takes longer than the 200ms that timeout allows, at config(" in made.error
         else:
             assert made.error is None and made.doc == {"n": int(given)}
+
+
+HANGS_IN_C = {
+    "beside others": "import hashlib; hashlib.pbkdf2_hmac('sha256', b'x', b'y', 2**31 - 1)",
+    "with the interpreter": "import itertools; sum(itertools.repeat(1))",
+}
+"""Code that no signal ends; the second lets no thread in Python run, either."""
+
+
+@pytest.mark.parametrize("hang", HANGS_IN_C)
+@pytest.mark.parametrize("takes", ["dict", "list[dict]"])
+def test_a_function_that_hangs_in_c_ends_the_worker(hang: str, takes: str) -> None:
+    code = f"def process(m: {takes}):\n    {HANGS_IN_C[hang]}"
+    body = yaml_of(code, "  timeout: 200ms\n").replace("\n", "\n      ")
+    text = f"pipeline:\n  processors:\n    - {body}"
+    script = (
+        "from streamer.components.catalog import build_context\n"
+        "from streamer.config import parse_config\n"
+        "from streamer.core.execution import Execution\nfrom streamer.core.message import Message\n"
+        "from streamer.core.time_limit import end_process_when_overdue\n"
+        f"config = parse_config({text!r})\n"
+        "processor = build_context().build(config.processors[0])\n"
+        "end_process_when_overdue()\n"
+        "processor.process([Message(b'{}')], Execution(lambda: 0))\n"
+    )
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", script], timeout=60, capture_output=True)
+    assert done.returncode == OVERDUE_EXIT_CODE, done.stderr
+    assert time.monotonic() - began < 30
 
 
 def test_a_message_that_hangs_leaves_its_batch_alone(make: Make, a_run: Run) -> None:

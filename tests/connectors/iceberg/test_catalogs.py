@@ -17,6 +17,7 @@ from streamer.connectors.tables.table_client import (
     TableUnavailableError,
 )
 from streamer.plan import make_plan
+from tests.connectors.tables.table_kinds import replacing
 from tests.servers.aws import KEY, REGION, SECRET, aws_server
 from tests.servers.iceberg_rest import iceberg_rest
 
@@ -95,11 +96,12 @@ def test_a_table_of_each_catalog(kind: str, request: pytest.FixtureRequest) -> N
     seen = make_client(place)
     assert [seen.find_committed(name) for name in ("a", "b", "c")] == [8, 3, -1]
     upserting = make_client(place, ", row_operation: upsert, identifier_fields: [n]")
-    upserting.commit(TableCommit("a", 9, pa.table({"n": [3, 4], "x": ["d", "e"]})))
+    rows = pa.table({"n": [3, 4], "x": ["d", "e"]})
+    upserting.commit(replacing(TableCommit("a", 9, rows)))
     table = seen._open()
     assert table is not None
-    rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["n"])
-    assert [(row["n"], row["x"]) for row in rows] == [(1, "a"), (2, "b"), (3, "d"), (4, "e")]
+    read = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["n"])
+    assert [(row["n"], row["x"]) for row in read] == [(1, "a"), (2, "b"), (3, "d"), (4, "e")]
     assert "3 columns" in make_client(place).check()
 
 

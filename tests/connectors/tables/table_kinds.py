@@ -11,9 +11,10 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import Catalog, load_catalog
 
 from streamer.connectors.delta.delta_table import DeltaClient
-from streamer.connectors.iceberg.iceberg_table import IcebergClient
+from streamer.connectors.iceberg.iceberg_table import CatalogConnection, IcebergClient
 from streamer.connectors.iceberg.partition_spec import PartitionTerm
-from streamer.connectors.tables.table_client import TableClient
+from streamer.connectors.tables.row_operations import RowOperation, repeat_operation
+from streamer.connectors.tables.table_client import TableClient, TableCommit
 
 
 def open_catalog(directory: Path) -> Catalog:
@@ -33,7 +34,7 @@ def make_iceberg(
 ) -> TableClient:
     catalog = open_catalog(directory)
     return IcebergClient(
-        (catalog.name, catalog.properties),
+        CatalogConnection(catalog.name, catalog.properties),
         "demo",
         "rows",
         keys=keys,
@@ -47,6 +48,12 @@ def read_delta(directory: Path) -> pa.Table:
 
 def read_iceberg(directory: Path) -> pa.Table:
     return open_catalog(directory).load_table("demo.rows").scan().to_arrow()
+
+
+def replacing(commit: TableCommit) -> TableCommit:
+    """Return a commit whose rows take the places of those with their keys."""
+    operations = repeat_operation(RowOperation.UPSERT, commit.rows.num_rows)
+    return commit._replace(operations=operations)
 
 
 class TableKind(NamedTuple):

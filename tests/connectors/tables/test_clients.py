@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streamer.connectors.iceberg.iceberg_table import IcebergClient
+from streamer.connectors.iceberg.iceberg_table import CatalogConnection, IcebergClient
 from streamer.connectors.tables.table_client import TableCommit, TableUnavailableError
 from streamer.connectors.tables.table_output import ColumnCache, TableOutput
 from streamer.core.errors import StreamerError
@@ -17,6 +17,7 @@ from tests.connectors.tables.table_kinds import (
     make_delta,
     make_iceberg,
     open_catalog,
+    replacing,
 )
 
 pytestmark = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -77,10 +78,11 @@ def test_a_table_that_others_change_is_seen_as_it_is(kind: TableKind, tmp_path: 
 
 def test_a_row_replaces_the_one_with_its_key(kind: TableKind, tmp_path: Path) -> None:
     client = kind.make(tmp_path, keys=["k", "n"], partition_by=["k"])
-    client.commit(commit(0, n=[1, 2], k=["a", "b"], v=[1, 2]))
-    client.commit(commit(1, n=[1, 2], k=["a", "a"], v=[10, 20]))
-    client.commit(commit(2, n=[1], k=["b"], v=[None], x=["y"]))
-    client.commit(commit(2, n=[1], k=["b"], v=[5], x=[None]))  # A replay: the same, once.
+    client.commit(replacing(commit(0, n=[1, 2], k=["a", "b"], v=[1, 2])))
+    client.commit(replacing(commit(1, n=[1, 2], k=["a", "a"], v=[10, 20])))
+    client.commit(replacing(commit(2, n=[1], k=["b"], v=[None], x=["y"])))
+    # A replay: the same, once.
+    client.commit(replacing(commit(2, n=[1], k=["b"], v=[5], x=[None])))
     assert sorted(kind.rows(tmp_path), key=lambda row: (row["k"], row["n"])) == [
         {"n": 1, "k": "a", "v": 10, "x": None},
         {"n": 2, "k": "a", "v": 20, "x": None},
@@ -120,7 +122,9 @@ def test_what_is_special_to_a_format(kind: TableKind, tmp_path: Path) -> None:
         return
     assert make_iceberg(tmp_path).explain_name("a.b") == "it has a dot in it"
     catalog = IcebergClient(
-        ("default", {"type": "sql", "uri": f"sqlite:///{tmp_path}/new.db", "warehouse": "."}),
+        CatalogConnection(
+            "default", {"type": "sql", "uri": f"sqlite:///{tmp_path}/new.db", "warehouse": "."}
+        ),
         *("demo", "rows"),
     )
     assert "is not there yet" in catalog.check()

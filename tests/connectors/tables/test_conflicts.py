@@ -47,7 +47,7 @@ class Writing:
         client._open = open_and_wait  # type: ignore[attr-defined]
         self._commit = client.commit
         client.commit = self.commit  # type: ignore[method-assign]
-        keys = ["n"] if client.upserts else []
+        keys = client._keys  # type: ignore[attr-defined]
         self.output = TableOutput(client, pa.schema([]), ColumnCache(), is_open=True, keys=keys)
         self.writer = TableWriter(self.output, lambda: name)
 

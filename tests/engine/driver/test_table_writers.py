@@ -55,7 +55,6 @@ class FailingClient:
 
     def __init__(self, client: TableClient) -> None:
         self._client = client
-        self.upserts = client.upserts
         self.fails_before = self.fails_after = 0
 
     def __getattr__(self, name: str) -> Any:

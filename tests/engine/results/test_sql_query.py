@@ -6,17 +6,32 @@ import os
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streamer.engine.results import sql_query
 from streamer.engine.results.json_cells import to_json_value
 from streamer.engine.results.layout import RetentionError
 from streamer.engine.results.query_model import ResultQueryError
-from streamer.engine.results.sql_query import MAX_SQL_CHARACTERS, run_select
+from streamer.engine.results.select_server import select_rows
+from streamer.engine.results.sql_cells import decode_row
+from streamer.engine.results.sql_query import MAX_SQL_CHARACTERS, SqlTable, run_select
 
 from .kept import Row, T, keep, portion, store
 
 SECRET = "a secret that nobody may read"
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run statements here: to start a process for each of many takes long."""
+
+    def run(request: dict[str, Any], directory: Path, _: object) -> SqlTable:
+        header, body = select_rows(request)
+        return SqlTable(tuple(header["columns"]), tuple(map(decode_row, body.splitlines())))
+
+    monkeypatch.setattr(sql_query, "_run_process", run)
 
 
 @pytest.fixture
@@ -65,6 +80,7 @@ def test_what_is_more_than_the_limit_is_cut_and_it_is_said(results: Path) -> Non
     assert long.cut and len(long.rows) < 50
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("sql", "found"),
     [
@@ -91,6 +107,7 @@ def test_only_a_select_is_run(results: Path, sql: str, found: str) -> None:
         run_select(results, sql, T)
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("sql", "count"), [("SELECT 1; SELECT 2", 2), ("", 0), ("SELECT 1; DROP VIEW results", 2)]
 )
@@ -99,6 +116,7 @@ def test_one_statement_is_run(results: Path, sql: str, count: int) -> None:
         run_select(results, sql, T)
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     "sql",
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from streamer.cli.remote_status import describe_stream
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.report.failed_messages import FailureSampler
@@ -143,6 +144,48 @@ def test_the_calls_of_the_page_pass_the_guard(shown: Asking) -> None:
     headers = {"Origin": shown.url, "Sec_Fetch_Site": "same-origin"}
     assert shown.ask("POST", "/streams/orders/tap", **headers).status_code == 200
     assert shown.ask("POST", "/streams/orders/pause", **headers).status_code == 200
+
+
+def test_expectations_are_counted_by_name_and_their_samples_have_no_secrets(
+    tmp_path: Path,
+) -> None:
+    place = (("label", "it"), ("path", CHECK))
+    counts = {
+        ("expectation_passed_total", (("expectation", "x"), *place)): 90,
+        ("expectation_failed_total", (("expectation", "x"), *place)): 10,
+        ("expectation_dropped_total", (("expectation", "x"), *place)): 7,
+        ("expectation_passed_total", (("expectation", "fine"), *place)): 5,
+    }
+    said = Stage(now=lambda *_: StreamState(Snapshot(messages=20), counts))
+    config = SECRET + "pipeline: { processors: [ { label: it, mapping: root = this } ] }\n"
+    with asking(tmp_path, stage=said) as server:
+        assert server.ask("POST", "/streams/a", config).status_code == 200
+        sampler = FailureSampler()
+        for name in ("x", "y"):
+            labels = {"expectation": name, "label": "it", "path": CHECK}
+            message = Message(f"very-secret-word {name}".encode())
+            sampler.add("expectation_dropped", labels, "it is very-secret-word", [message])
+        body = sampler.encode_samples()
+        assert body is not None
+        view = server.service.manager.registry.get("a").view
+        view.failed_messages.record(4, 1_700_000_000 * SECOND, [body])
+        path = "/streams/a/failed-messages"
+        answer = server.ask("GET", f"{path}?expectation=x")
+        assert "very-secret-word" not in answer.text
+        [sample] = answer.json()["messages"]
+        assert (sample["expectation"], sample["fate"]) == ("x", "expectation_dropped")
+        assert len(server.ask("GET", path).json()["messages"]) == 2
+        fine, x = answer.json()["expectations"]
+        assert (fine["passed"], fine["failed"], fine["dropped"]) == (5, 0, 0)
+        assert x == {
+            **{"expectation": "x", "label": "it", "path": CHECK},
+            **{"passed": 90, "failed": 10, "dropped": 7},
+        }
+        status = server.ask("GET", "/streams").json()["a"]
+        assert server.ask("GET", "/streams/a/progress").json()["expectations"] == [fine, x]
+        assert [*describe_stream(status)] == [
+            "expectation x (it) failed 10 of 100 times, 7 messages dropped"
+        ]
 
 
 def test_failed_messages_are_shown_without_secrets_and_their_readers_are_logged(

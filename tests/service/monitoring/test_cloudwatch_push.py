@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from streamer.cli.metrics_export import export_metrics
 from streamer.connectors.aws.client import AwsClient
 from streamer.connectors.aws.errors import AwsError
 from streamer.core.component_stats import bucket_of
@@ -15,6 +14,7 @@ from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.cloudwatch_push import CloudWatchExporter, make_data
 from streamer.service.monitoring.metric_samples import Sample
+from streamer.service.monitoring.metrics_export import export_metrics
 from streamer.service.monitoring.sample_deltas import SampleDeltas
 from tests.servers.aws import aws_server
 from tests.service.monitoring.test_metrics_push import TIMES, Exported

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from streamer.cli.metrics_export import export_metrics
 from streamer.config import parse_config
 from streamer.core.component_stats import bucket_of
 from streamer.core.errors import ConfigError
@@ -21,6 +20,7 @@ from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.service.monitoring.influxdb_push import InfluxExporter
 from streamer.service.monitoring.metric_samples import Sample
+from streamer.service.monitoring.metrics_export import export_metrics
 from streamer.service.monitoring.otlp_push import OtlpExporter, make_metrics
 from streamer.service.monitoring.sample_deltas import SampleDeltas
 from streamer.service.monitoring.statsd_push import StatsdExporter, format_lines

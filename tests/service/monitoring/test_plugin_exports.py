@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from streamer.cli.metrics_export import export_metrics
 from streamer.config import parse_config
 from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
+from streamer.service.monitoring.metrics_export import export_metrics
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.monitoring.tracing import make_tracer
 from tests.plugin_site import installed, write_package

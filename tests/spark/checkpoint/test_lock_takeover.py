@@ -155,3 +155,28 @@ def test_a_program_of_another_machine_is_never_killed(tmp_path: Path, lock: Dire
         for _ in range(3):
             clock.now += JVM_GRACE_S
             assert waiting.attempt() == (False, frozenset())
+
+
+_JVM = """
+import fcntl, sys
+with open(sys.argv[1], "w") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("LOCKED", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_jvm_that_has_only_its_own_lock_is_waited_for(
+    tmp_path: Path, lock: DirectoryLock
+) -> None:
+    command = [sys.executable, "-c", _JVM, str(tmp_path / "jvm.lock")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as jvm:  # type: ignore[call-overload]
+        assert jvm.stdout.readline() == b"LOCKED\n"
+        other = DirectoryLock(tmp_path)
+        assert not other.acquire()
+        # It was not left locked: the next try succeeds as soon as that process ends.
+        jvm.stdin.close()
+        jvm.wait(30)
+    assert other.acquire()
+    other.close()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,12 @@ import pytest
 from streamer.config import parse_config
 from streamer.connectors.tables.table_client import TableCommit
 from streamer.core.errors import StreamerError
+from streamer.core.execution import Execution
+from streamer.core.message import Message
+from streamer.engine.driver.dynamic_output_writer import DynamicOutputWriter
+from streamer.engine.driver.table_commits import AheadWriter
 from streamer.engine.driver.writers import make_writers
+from streamer.engine.report.result_frame import Frame, FrameKind
 from streamer.plan import Plan, make_plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint
 from streamer.spark.checkpoint.generations import (
@@ -71,6 +77,48 @@ def test_a_table_that_has_more_than_the_checkpoint_is_told(held, tmp_path) -> No
         check_finished(held, plan, "move its offsets")
     note(held, "commits", 1)
     assert find_table_ahead(held, plan) == ""
+
+
+NESTED = {
+    "broker": "broker: {pattern: fan_out, outputs: [{stdout: {}}, {broker: {outputs: [TABLE]}}]}",
+    "switch": "switch: {cases: [{check: this.a, output: TABLE}, {output: {stdout: {}}}]}",
+    "fallback": "fallback: [TABLE, {stdout: {}}]",
+    "dynamic": "dynamic: {outputs: {a: {stdout: {}}, b: TABLE}}",
+    "dynamic broker": "dynamic: {outputs: {a: {broker: {outputs: [TABLE, {stdout: {}}]}}}}",
+    "messages name it": "ROUTED",
+}
+
+
+@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+def test_a_table_inside_of_another_output_is_known(held, tmp_path, text) -> None:
+    table = f"delta: {{path: {tmp_path}/b}}"
+    routed = f"delta: {{path: '{tmp_path}/${{! this.to }}'}}"
+    output = text.replace("TABLE", f"{{{table}}}").replace("ROUTED", routed)
+    plan = make_plan(parse_config(f"input: {{stdin: {{}}}}\noutput: {{{output}}}\n", "a.yaml"))
+    assert find_table_ahead(held, plan) == ""
+    writers = make_writers(plan, held.directory, None, stream=lambda: held.identity)
+    [writer] = list_table_writers(writers)
+    leaf = writer._output
+    rows = [Message(b'{"n":1,"to":"b"}')]
+    frames = [
+        Frame(FrameKind.DATA, 0, 0, 0, 0, *one) for one in leaf.encode(rows, Execution(lambda: 0))
+    ]
+    writer.write(held.global_batch_number(1), frames)
+    assert find_table_ahead(held, plan) == f"the Delta table {tmp_path}/b"
+    note(held, "commits", 1)
+    assert find_table_ahead(held, plan) == ""
+
+
+def list_table_writers(writers: Iterable[Any]) -> list[Any]:
+    """Return the writers of tables among writers and those inside of them."""
+    found: list[Any] = []
+    for writer in writers:
+        if isinstance(writer, DynamicOutputWriter):
+            for output in writer.running().values():
+                found += list_table_writers(output.writers.values())
+        elif isinstance(writer, AheadWriter):
+            found.append(writer)
+    return found
 
 
 def test_rows_that_are_replaced_by_key_may_come_again(held, tmp_path) -> None:

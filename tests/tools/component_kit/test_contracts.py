@@ -22,6 +22,7 @@ from streamer.sdk import (
     Spec,
 )
 from streamer.sdk.testing import (
+    BufferContract,
     CacheContract,
     ComponentContract,
     InputContract,
@@ -31,6 +32,7 @@ from streamer.sdk.testing import (
     RateLimitContract,
     RecordedExecution,
     RequestRecorder,
+    ScannerContract,
     ScriptedClock,
     read_input,
     record_requests,
@@ -91,6 +93,46 @@ class TestFileCache(CacheContract):
 
     def make_config(self) -> Any:
         return {"directory": str(self.place)}
+
+
+class TestLines(ScannerContract):
+    component = "lines"
+    data = b"a\r\nbb\n\nccc"
+    expected = (b"a", b"bb", b"", b"ccc")
+
+
+class TestCsv(ScannerContract):
+    component = "csv"
+    data = b'n,t\n1,"a\nb"\n2,c\n'
+    expected = (b'{"n":"1","t":"a\\nb"}', b'{"n":"2","t":"c"}')
+
+
+class TestChunker(ScannerContract):
+    component = "chunker"
+    config = {"size": 3}
+    data = b"abcdefgh"
+    expected = (b"abc", b"def", b"gh")
+
+
+class TestTumblingWindow(BufferContract):
+    component = "tumbling_window"
+    config = {"timestamp_mapping": "root = this.t", "size": "10s"}
+    arrivals = ((101, '{"t":101}'), (104, '{"t":103}'), (112, '{"t":111}'), (125, '{"t":124}'))
+    expected = ((b'{"t":101}', b'{"t":103}'), (b'{"t":111}',), (b'{"t":124}',))
+
+
+class TestSessionWindow(BufferContract):
+    component = "session_window"
+    config = {"timestamp_mapping": "root = this.t", "gap": "5s"}
+    arrivals = ((101, '{"t":101}'), (104, '{"t":104}'), (120, '{"t":120}'))
+    expected = ((b'{"t":101}', b'{"t":104}'), (b'{"t":120}',))
+
+
+class TestSystemWindow(BufferContract):
+    component = "system_window"
+    config = {"timestamp_mapping": "root = this.t", "size": "10s"}
+    arrivals = ((101, '{"t":101}'), (104, '{"t":103}'), (112, '{"t":111}'))
+    expected = ((b'{"t":101}', b'{"t":103}'), (b'{"t":111}',))
 
 
 class TestLocalRateLimit(RateLimitContract):

@@ -40,6 +40,11 @@ class TestFindDifferences:
                 "switch_order",
                 5,
             ),
+            (
+                SILENT + "output:\n  amqp_0_9: {urls: ['amqp://a'], exchange: b}\n",
+                "amqp_message_id",
+                5,
+            ),
             (SILENT + "cache_resources:\n  - {label: a, lru: {}}\n", "memory_cache", 5),
             (
                 SILENT + "rate_limit_resources:\n  - {label: a, local: {}}\n",
@@ -68,6 +73,8 @@ class TestFindDifferences:
         ("text", "subject"),
         [
             ("amqp_0_9: {urls: ['amqp://a'], queue: b}", "amqp_acknowledgement"),
+            ("amqp_1: {urls: ['amqp://a'], source_address: b}", "amqp_1_acknowledgement"),
+            ("cassandra: {addresses: ['a:1'], query: b}", "cassandra_pages"),
             ("gcp_pubsub: {project: a, subscription: b}", "pubsub_acknowledgement"),
             ("aws_dynamodb_cdc: {tables: [a]}", "dynamodb_positions"),
             ("sftp: {address: a, credentials: {password: b}, paths: [/c]}", "sftp_positions"),

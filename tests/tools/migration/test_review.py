@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streamer.config import LintOptions, lint_config
 from streamer.sdk.spec import Kind
 from streamer.tools.migration.review import (
     Verdict,
@@ -47,6 +49,28 @@ class TestReviewConfig:
 
     def test_variables_need_not_be_set(self) -> None:
         Path("a.yaml").write_text("output: {file: {path: '${WHERE}'}}\n")
+        assert review_config("a.yaml", {}).verdict == Verdict.RUNS
+
+    def test_a_config_is_linted_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from streamer.tools.migration import review
+
+        linted: list[str] = []
+        original = review.lint_config
+
+        def lint_and_count(file: str, **more: Any) -> Any:
+            linted.append(file)
+            return original(file, **more)
+
+        monkeypatch.setattr(review, "lint_config", lint_and_count)
+        Path("a.yaml").write_text("input: {generate: {mapping: root = 1, counts: 1}}\n")
+        assert [one.code for one in review_config("a.yaml", {}).findings] == ["unknown_field"]
+        assert linted == ["a.yaml"]
+
+    def test_warnings_are_no_findings(self) -> None:
+        Path("a.yaml").write_text("cache_resources: [{label: a, memory: {}}]\ninput: {stdin: {}}\n")
+        assert [one.code for one in lint_config("a.yaml", options=LintOptions(thorough=True))] == [
+            "unused_resource"
+        ]
         assert review_config("a.yaml", {}).verdict == Verdict.RUNS
 
     @pytest.mark.parametrize("text", ["a: [", "- 1", "", "a"])

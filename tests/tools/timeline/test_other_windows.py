@@ -11,10 +11,11 @@ from streamer.config import parse_config
 from streamer.core.durations import MINUTE, SECOND
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
+from streamer.engine.offline.arrival_clock import ArrivalTimes
 from streamer.plan import make_plan
 from streamer.tools.timeline.json_document import to_json_document
 from streamer.tools.timeline.model import Event, Timeline
-from streamer.tools.timeline.simulate import ArrivalTimes, simulate
+from streamer.tools.timeline.simulate import simulate
 from streamer.tools.timeline.svg import draw_timeline
 from streamer.tools.timeline.text import format_timeline
 from streamer.tools.timeline.windows import WindowIndex
@@ -89,7 +90,11 @@ SESSIONS = timeline(
     EventTimeSettings(emit="changes"),
 )
 COUNTED = timeline(
-    Count(2, 2), [(1, make_count_metadata(2), [1, 2]), (3, make_count_metadata(2), [3, 4])]
+    Count(2, 2),
+    [
+        (1, make_count_metadata("count", 2, (0, 2)), [1, 2]),
+        (3, make_count_metadata("count", 2, (2, 4)), [3, 4]),
+    ],
 )
 
 TEXTS = [

@@ -10,11 +10,12 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
+from streamer.engine.offline.arrival_clock import ArrivalTimes
 from streamer.plan import make_plan
 from streamer.tools.timeline.axis import Axis
 from streamer.tools.timeline.json_document import to_json_document
 from streamer.tools.timeline.model import Timeline, WindowSpan
-from streamer.tools.timeline.simulate import ArrivalTimes, simulate
+from streamer.tools.timeline.simulate import simulate
 from streamer.tools.timeline.svg import MAX_ROWS, assign_tracks, draw_timeline
 from streamer.tools.timeline.text import format_timeline
 

@@ -13,12 +13,13 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_event_time
+from streamer.engine.offline.arrival_clock import ArrivalTimes
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.engine.offline.window_simulator import WindowSimulator
 from streamer.plan import make_plan
 from streamer.tools.timeline.json_document import to_json_document
 from streamer.tools.timeline.model import Event, Timeline, format_numbers
-from streamer.tools.timeline.simulate import ArrivalTimes, simulate
+from streamer.tools.timeline.simulate import simulate
 from streamer.tools.timeline.svg import draw_timeline
 from streamer.tools.timeline.text import format_timeline
 

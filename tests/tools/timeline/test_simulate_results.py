@@ -10,9 +10,9 @@ import pytest
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
 from streamer.core.message import Message
+from streamer.engine.offline.arrival_clock import ArrivalTimes
 from streamer.plan import make_plan
 from streamer.tools.timeline.model import Timeline
-from streamer.tools.timeline.simulate import ArrivalTimes
 from streamer.tools.timeline.simulate_results import simulate_buffer
 from streamer.tools.timeline.svg import draw_timeline
 from streamer.tools.timeline.text import format_timeline

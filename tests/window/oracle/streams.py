@@ -139,8 +139,16 @@ def kafka_slidings(draw: st.DrawFn) -> KafkaSliding:
 @st.composite
 def counts(draw: st.DrawFn) -> Count:
     count = draw(st.integers(1, 6))
-    every = draw(st.none() | st.integers(1, count))
-    return Count(count=count, every=every, keyed=draw(st.booleans()), filtered=draw(st.booleans()))
+    align = draw(st.sampled_from(["end", "end", "start"]))
+    return Count(
+        count=count,
+        every=draw(st.none() | st.integers(1, count if align == "start" else 8)),
+        min_count=None if align == "start" else draw(st.none() | st.integers(1, count)),
+        align=align,
+        end_of_input=draw(st.sampled_from(["drop", "flush", "keep"])),
+        keyed=draw(st.booleans()),
+        filtered=draw(st.booleans()),
+    )
 
 
 @st.composite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.window.oracle.count import Count, CountOracle
-from tests.window.oracle.events import KEY_FAILS, Event, MicroBatch
+from tests.window.oracle.events import KEY_FAILS, Event, MicroBatch, Out
 from tests.window.oracle.play import at_once, one_by_one
 
 
@@ -33,6 +33,27 @@ def test_countwindow_5_2_is_triggered_by_every_second_event_from_the_sixth_on() 
     # Events 2 and 4 trigger nothing, event 6 gives the latest five and ignores the first.
     found = outputs(CountOracle(Count(count=5, every=2)), numbered(11))
     assert found == {"6": ["2-6/5"], "8": ["4-8/5"], "10": ["6-10/5"]}
+
+
+def test_a_window_may_begin_with_the_events_that_there_are() -> None:
+    # Tenzir's trailing windows: one for each event, of it and up to `count` - 1 before it.
+    found = outputs(CountOracle(Count(count=2, every=1, min_count=1)), numbered(4))
+    assert found == {"1": ["1-1/1"], "2": ["1-2/2"], "3": ["2-3/2"], "4": ["3-4/2"]}
+    # Its cadence may be longer than the window, which then samples.
+    oracle = CountOracle(Count(count=2, every=3, min_count=1, end_of_input="flush"))
+    assert outputs(oracle, numbered(7)) == {"3": ["2-3/2"], "6": ["5-6/2"]}
+    assert oracle.step(MicroBatch(0, ended=True)) == Out()
+
+
+def test_a_window_may_begin_with_every_second_event_and_be_flushed() -> None:
+    # Tenzir's windows of events: they begin before each `every`, none before the first event.
+    oracle = CountOracle(Count(count=3, every=2, align="start", end_of_input="flush"))
+    assert outputs(oracle, numbered(5)) == {"3": ["1-3/3"], "5": ["3-5/3"]}
+    out = oracle.step(MicroBatch(0, ended=True))
+    assert [(one.reason, one.ids) for one in out.batches] == [("flush", ("5",))]
+    oracle = CountOracle(Count(count=2, end_of_input="flush"))
+    assert outputs(oracle, numbered(5)) == {"2": ["1-2/2"], "4": ["3-4/2"]}
+    assert [one.ids for one in oracle.step(MicroBatch(0, ended=True)).batches] == [("5",)]
 
 
 def test_what_the_first_output_leaves_out_is_incomplete() -> None:

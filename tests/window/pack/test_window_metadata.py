@@ -88,9 +88,16 @@ def test_many_windows_are_told_what_each_is(some: list[Any], unit: int, keyed: b
 
 
 def test_a_count_window_tells_how_many_messages_it_holds() -> None:
-    assert make_count_metadata(5, b"1") == {
+    assert make_count_metadata("count", 5, (4, 9), b"1") == {
         "window_emit": "count",
         "window_count": 5,
+        "window_start_offset": 4,
+        "window_end_offset": 9,
         "window_key": "1",
     }
-    assert make_count_metadata(1) == {"window_emit": "count", "window_count": 1}
+    assert make_count_metadata("flush", 1, (2, 4)) == {
+        "window_emit": "flush",
+        "window_count": 1,
+        "window_start_offset": 2,
+        "window_end_offset": 4,
+    }

@@ -185,7 +185,7 @@ def decode_records(
             if next_offset >= end:
                 break
             at = until
-        columns = _decode_batches(data, selected, begin, end, needed) if selected else _NO_RECORDS
+        columns = _decode_batches(selected, begin, end, needed) if selected else _NO_RECORDS
     except (StructError, IndexError, ValueError, OSError, zlib.error) as error:
         raise CorruptRecordsError(
             f"a record batch near offset {max(next_offset, begin)} cannot be read ({error}); check "
@@ -289,11 +289,12 @@ _DECOMPRESSORS: Final[dict[int, Callable[[memoryview], bytes]]] = {
 
 
 def _decode_batches(
-    data: bytes, batches: Sequence[_Batch], begin: int, end: int, needed: NeededFields
+    batches: Sequence[_Batch], begin: int, end: int, needed: NeededFields
 ) -> RecordColumns:
     """Decode the records of batches, all of them together."""
-    buffer = batches[0].body if len(batches) == 1 else b"".join(one.body for one in batches)
-    buffer = bytes(buffer)
+    # Lines are joined where values are: what stands behind these, headers, is overwritten.
+    as_lines = needed.lines and not needed.headers
+    buffer = (bytearray() if as_lines else b"").join(one.body for one in batches)
     counts = [one.records for one in batches]
     starts = find_records(buffer, [len(one.body) for one in batches], counts)
     octets = np.frombuffer(buffer, np.uint8)
@@ -311,8 +312,9 @@ def _decode_batches(
     places, offsets = choose(places), choose(offsets)
     key_sizes, key_places = read_varints(octets, places)
     sizes, places = read_varints(octets, key_places + np.maximum(key_sizes, 0))
-    lines = join_values(buffer, places, sizes) if needed.lines else None
-    values = cut_values(buffer, places, sizes) if lines is None else lines
+    lines = join_values(buffer, places, sizes) if isinstance(buffer, bytearray) else None
+    data = bytes(buffer) if lines is None or needed.keys else b""
+    values = cut_values(data, places, sizes) if lines is None else lines
     timestamps: list[int] = []
     if needed.timestamps:
         timestamps = choose(_read_times(batches, counts, deltas)).tolist()
@@ -320,9 +322,9 @@ def _decode_batches(
         values,
         np.flatnonzero(sizes < 0).tolist(),
         offsets.tolist() if needed.offsets else [],
-        cut_values(buffer, key_places, key_sizes) if needed.keys else [],
+        cut_values(data, key_places, key_sizes) if needed.keys else [],
         timestamps,
-        _read_headers(buffer, octets, places + np.maximum(sizes, 0)) if needed.headers else [],
+        _read_headers(data, octets, places + np.maximum(sizes, 0)) if needed.headers else [],
     )
 
 

@@ -10,6 +10,8 @@ import { clock, number, whole } from "../parts/words.js";
 const INTERVAL = 3_000;
 const FATES = {
   marked: "went on, marked as failed",
+  expectation_dropped: "dropped by its expectation",
+  expectation_warned: "went on unmarked; only counted",
   fallback: "sent to the next output of the fallback",
   answered: "rejected; the sender got an error",
   dropped: "rejected and dropped (auto_replay_nacks: false)",
@@ -31,16 +33,16 @@ export async function show(root, { params, api, onLeave }) {
   const about = h(
     "p",
     { class: "muted" },
-    "This is a sample: at most three messages of each component and task in a micro-batch. The service keeps the newest 50 of each component in memory. The counters count all failures. ",
+    "This is a sample: at most three messages of each component, or expectation, and task in a micro-batch. The service keeps the newest 50 of each in memory. The counters count all failures. ",
     h("a", { href: "#/docs/failed-messages" }, "How failed messages are handled"),
   );
   root.append(h("div", { class: "tools" }, node, search, hold, note), counts, list, about);
-  let found = { messages: [], components: [] };
+  let found = { messages: [], components: [], expectations: [] };
   let wanted = params.node ?? "";
 
   function fits(one) {
     const text = search.value.trim().toLowerCase();
-    return !text || `${one.content} ${one.error} ${one.label} ${one.path}`.toLowerCase().includes(text);
+    return !text || `${one.content} ${one.error} ${one.label} ${one.path} ${one.expectation ?? ""}`.toLowerCase().includes(text);
   }
 
   function drawNodes() {
@@ -62,9 +64,10 @@ export async function show(root, { params, api, onLeave }) {
     const items = seen.map((one) => known.get(String(one.number)) ?? card(one, params.id));
     const same = items.length === list.children.length && items.every((one, index) => one === list.children[index]);
     if (!same) fill(list, items);
-    const lines = found.components.map((one) => count(one));
-    if (counts.dataset.said !== JSON.stringify(found.components)) fill(counts, lines);
-    counts.dataset.said = JSON.stringify(found.components);
+    const expectations = found.expectations ?? [];
+    const said = JSON.stringify([found.components, expectations]);
+    if (counts.dataset.said !== said) fill(counts, found.components.map(count), expectations.map(judgement));
+    counts.dataset.said = said;
     say(note, seen.length ? `${number(seen.length, "message")}, newest first` : nothing());
   }
 
@@ -100,6 +103,12 @@ function count({ label, path, error, rejected }) {
   return h("li", null, h("b", null, label || path), ` ${words.filter(Boolean).join(", ")} since the start`);
 }
 
+function judgement({ expectation, label, path, passed, failed, dropped }) {
+  const words = [`${whole(failed)} of ${whole(passed + failed)} failed`, dropped && `${number(dropped, "message")} dropped`];
+  const place = h("span", { class: "muted", title: path }, ` of ${label || path}`);
+  return h("li", null, "expectation ", h("b", null, expectation), place, ` ${words.filter(Boolean).join(", ")} since the start`);
+}
+
 function card(one, id) {
   const at = h("time", { datetime: one.time, title: one.time }, clock(Date.parse(one.time)));
   const link = h(
@@ -110,6 +119,7 @@ function card(one, id) {
   const facts = [
     one.messages > 1 && number(one.messages, "message"),
     one.source && `${one.source.topic} · partition ${one.source.partition} · offset ${one.source.offset}`,
+    one.expectation && `expectation ${one.expectation}`,
     one.reason,
     one.cause && `failed in ${one.cause.label || one.cause.path}`,
     `micro-batch ${one.micro_batch}`,

@@ -4,7 +4,8 @@ import { h, fill, say } from "../parts/dom.js";
 import { figureLinks } from "../parts/figure_links.js";
 import { poll } from "../parts/poll.js";
 import { sparkline } from "../parts/sparkline.js";
-import { clock, lasting, moment, rate, short, whole } from "../parts/words.js";
+import { table } from "../parts/table.js";
+import { clock, lasting, moment, number, rate, short, whole } from "../parts/words.js";
 import { graph } from "./graph.js";
 import { timeline } from "./timeline.js";
 
@@ -19,7 +20,8 @@ const LINES_INTERVAL = 5_000;
  */
 export async function show(root, { params, api, onLeave }) {
   const figures = tiles(["In", "Out", "Errors", "Lag", "Open windows", "Micro-batch"], params.id);
-  root.append(figures.element);
+  const commits = tableCommits();
+  root.append(figures.element, commits.element);
 
   async function look() {
     const now = await api.get(`streams/${params.id}/progress`);
@@ -39,6 +41,7 @@ export async function show(root, { params, api, onLeave }) {
     const due = now.next_close ? `${short(now.held)} messages; next closes ${clock(Date.parse(now.next_close))}` : "";
     const held = now.clock_waits_for ? `the clock waits for ${now.clock_waits_for.source}` : "";
     figures.show("Open windows", whole(now.open_windows), [due, held].filter(Boolean).join("; "));
+    commits.show(now.tables ?? []);
     figures.show("Micro-batch", now.micro_batch < 0 ? "–" : whole(now.micro_batch), dropped(now.dropped));
   }
 
@@ -57,6 +60,34 @@ export async function show(root, { params, api, onLeave }) {
   root.append(drawn);
   await timeline(drawn, params.id, api, onLeave);
   await graph(drawn, params.id, api, onLeave);
+}
+
+/** The newest commits of the tables that the stream writes; nothing is there without a table. */
+function tableCommits() {
+  const cell = (read) => (place, row) => say(place, read(row));
+  const rows = table(
+    "The newest commits of tables",
+    [
+      { name: "Commit", fill: cell((row) => row.version) },
+      { name: "Table", fill: cell((row) => row.table) },
+      { name: "Time", value: (row) => Date.parse(row.at), fill: cell((row) => moment(Date.parse(row.at))), down: true, first: true },
+      { name: "Operation", fill: cell((row) => row.operation) },
+      { name: "Rows", fill: cell((row) => whole(row.rows)), style: "number" },
+      { name: "Files", fill: cell((row) => whole(row.files)), style: "number" },
+      { name: "Bytes", fill: cell((row) => whole(row.bytes)), style: "number" },
+      { name: "Micro-batch", fill: cell((row) => (row.micro_batch === null ? "another program" : whole(row.micro_batch))), style: "number" },
+    ],
+    (row) => `${row.path} ${row.table} ${row.version}`,
+  );
+  const tries = h("p", { class: "muted" });
+  const element = h("section", { class: "card", hidden: true }, h("h2", null, "Tables"), rows.element, tries);
+  function show(tables) {
+    element.hidden = !tables.length;
+    rows.show(tables.flatMap(({ path, table, commits }) => commits.map((one) => ({ ...one, path, table }))));
+    const sum = (name) => tables.reduce((all, one) => all + one[name], 0);
+    say(tries, `${number(sum("retries"), "retry", "retries")} and ${number(sum("conflicts"), "conflict")} in this run`);
+  }
+  return { element, show };
 }
 
 /** All three count from the same moment: the start of the run. */

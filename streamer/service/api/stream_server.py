@@ -38,8 +38,8 @@ def bound_connections(http: ParsedFields) -> None:
 
 
 @contextmanager
-def serve_stream(view: StreamView, log: LogLine) -> Iterator[None]:
-    """Serve a stream for as long as the block runs, if its config says so.
+def serve_stream(view: StreamView, log: LogLine) -> Iterator[str]:
+    """Serve a stream for as long as the block runs, if its config says so; give the URL, or "".
 
     Raises:
         StreamerError: the address cannot be listened on. One that nobody asked for, the default,
@@ -48,7 +48,7 @@ def serve_stream(view: StreamView, log: LogLine) -> Iterator[None]:
     http = view.config.http
     if not http["enabled"]:
         bound_connections(http)
-        yield
+        yield ""
         return
     # Imported here: a stream without a server should not wait for aiohttp.
     from streamer.service.api.server import HttpServer
@@ -59,10 +59,10 @@ def serve_stream(view: StreamView, log: LogLine) -> Iterator[None]:
         if http.is_given("address") or http.is_given("enabled"):
             raise
         log("WARN", f"There is no HTTP server: {e}", {})
-        yield
+        yield ""
         return
     log("INFO", "Listening for HTTP requests", {"url": server.url})
     try:
-        yield
+        yield server.url
     finally:
         server.stop()

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from streamer.cli.run_server import serve_stream
 from streamer.cli.signal_handler import SignalHandler
 from streamer.config import parse_config
 from streamer.core.errors import StreamerError
 from streamer.service.api import server
+from streamer.service.api.stream_server import serve_stream
 from streamer.service.monitoring.stream_view import StreamView
 
 Lines = list[tuple[str, str]]

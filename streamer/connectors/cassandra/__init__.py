@@ -1,0 +1,1 @@
+"""Cassandra, and databases with its protocol, such as ScyllaDB."""

@@ -1,0 +1,1 @@
+"""Expectations: named conditions on messages and batches, as the processor `expect` has them."""

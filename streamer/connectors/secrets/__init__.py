@@ -1,0 +1,1 @@
+"""Stores of secrets outside: files, Vault, AWS Secrets Manager, Redis."""

@@ -74,6 +74,7 @@ OWN_FILES = {
     "connectors/protobuf/compiler.py": "a directory that it makes itself",
     "connectors/python/mapping_functions.py": "the source of a module, which python allows",
     "connectors/python/memory.py": "the size of its own process",
+    "connectors/locations/stores.py": "credentials of the clouds' chains, after it has asked",
     "connectors/objects/read_objects.py": "what an input has read, in the checkpoint",
     "connectors/python/modules.py": "modules beside the config, where local and python allow it",
     "connectors/secrets/lookup.py": "the environment of the program, for stores of --secrets",

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from tests.servers import installed, lasting_port, running
 
+GUARDED = "guarded"
+"""The role that needs its password, once somebody has made it."""
+
 _PROGRAMS = "/usr/lib/postgresql/*/bin/"
 
 
@@ -66,6 +69,10 @@ def postgres_cluster() -> Iterator[PostgresCluster]:
         data = str(directory / "data")
         made = ["-D", data, "-U", "streamer", "--auth=trust", "--encoding=UTF8", "--no-sync"]
         subprocess.run([initdb, *made], check=True, capture_output=True, user=user, cwd=directory)
+        # One role must say its password, for whatever it asks.
+        access = directory / "data" / "pg_hba.conf"
+        guarded = f"host all,replication {GUARDED} 127.0.0.1/32 scram-sha-256\n"
+        access.write_text(guarded + access.read_text())
         yield PostgresCluster(directory, lasting_port(), user)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -164,7 +164,7 @@ def _make_stream(
         path,
         text,
         tuple(sets),
-        tuple(map(os.fspath, resources)),
-        tuple(map(os.fspath, templates)),
+        tuple(os.fspath(one) for one in resources),
+        tuple(os.fspath(one) for one in templates),
     )
     return Stream(source, name, None if checkpoint is None else os.fspath(checkpoint))

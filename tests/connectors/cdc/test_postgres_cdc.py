@@ -18,7 +18,7 @@ from streamer.core.message import Message
 from tests.components.inputs.landing import Taken, receiving
 from tests.components.inputs.reading import built
 from tests.connectors.cdc.receiver import garbage_server, kill_receivers
-from tests.servers.postgres import postgres_cluster
+from tests.servers.postgres import GUARDED, postgres_cluster
 
 _NUMBERS = itertools.count()
 
@@ -291,6 +291,19 @@ def test_what_the_server_lacks_is_named(db: Database) -> None:
     assert "has no primary key" in probe(db.config("stream_snapshot: true", f"{db.table}_k"))
     assert 'role "nobody" does not exist' in probe(db.config().replace("streamer@", "nobody:s3@"))
     assert "s3" not in probe(db.config().replace("streamer@", "nobody:s3@"))
+
+
+@pytest.mark.slow
+def test_a_password_that_is_wrong(db: Database, tmp_path: Path) -> None:
+    db.run(f"CREATE ROLE {GUARDED} LOGIN SUPERUSER PASSWORD 'r1ght-pass'")
+    wrong = db.config().replace("streamer@", f"{GUARDED}:wr0ng-pass@")
+    with pytest.raises(StreamerError, match="password authentication failed") as caught:
+        built(f"input: {{{wrong}}}").probe()
+    assert "wr0ng" not in str(caught.value)
+    right = db.config().replace("streamer@", f"{GUARDED}:r1ght-pass@")
+    assert built(f"input: {{{right}}}").probe().endswith(f"the slot {db.slot} will be made")
+    with receiving(tmp_path, right) as taken:
+        streams(taken, db)
 
 
 @pytest.mark.slow

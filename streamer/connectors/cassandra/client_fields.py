@@ -120,8 +120,8 @@ CLIENT_FIELDS: Final = (
         "those of a data centre and a rack.",
         advanced=True,
         children=(
-            Field(LOCAL_DC, "string", "The data centre.", optional=True),
-            Field(LOCAL_RACK, "string", "The rack; with `local_dc`.", optional=True),
+            Field(LOCAL_DC, "string", "The data centre.", default=""),
+            Field(LOCAL_RACK, "string", "The rack; with `local_dc`.", default=""),
         ),
     ),
     duration_field(
@@ -150,8 +150,8 @@ CLIENT_FIELDS: Final = (
 def client_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     """Return what is wrong with these fields together, for a spec's `check`."""
     yield from tls_problems(parsed)
-    chosen = parsed[NODE_CHOICE]
-    if chosen[LOCAL_RACK] and not chosen[LOCAL_DC]:
+    policy = parsed[NODE_CHOICE]
+    if policy[LOCAL_RACK] and not policy[LOCAL_DC]:
         yield f"{NODE_CHOICE}.{LOCAL_RACK}", f"needs {LOCAL_DC}"
     if parsed[LOGIN][ENABLED] and not parsed[LOGIN][USERNAME]:
         yield f"{LOGIN}.{USERNAME}", "is empty, but the login is enabled"

@@ -1,4 +1,4 @@
-"""Findings of a lint where the extra `all` is installed, and those that it leaves out may not be."""
+"""Findings of a lint where the extra `all` is installed, and what it leaves out may not be."""
 
 from __future__ import annotations
 

@@ -125,7 +125,10 @@ CLIENT_FIELDS: Final = (
         ),
     ),
     duration_field(
-        RECONNECT_INTERVAL, "The pause before a node that was away is tried again.", default="60s"
+        RECONNECT_INTERVAL,
+        "The pause before a node that was away is tried again.",
+        default="60s",
+        check=lambda ns: None if ns >= 0 else "must not be negative",
     ),
     Field(
         EXPONENTIAL_RECONNECTION,

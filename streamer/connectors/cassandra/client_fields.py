@@ -46,7 +46,13 @@ def split_addresses(addresses: Any) -> list[tuple[str, int]]:
         if not colon or "]" in port or (":" in host and not host.startswith("[")):
             host, port = text, str(_DEFAULT_PORT)
         host = host.strip("[]")
-        if not (host and port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 1 << 16):
+        if not (
+            host.isprintable()
+            and host
+            and port.isascii()
+            and port.isdecimal()
+            and 0 < int(port[:6]) < 1 << 16
+        ):
             raise ValueError(f"{text!r} is no address; {_ADDRESS_TEXT}")
         split.append((host, int(port)))
     return split

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from streamer.core import time_limit
 from tests.examples import examples
 from tests.long_lists import where_they_part
 from tests.servers.clickhouse import clickhouse_server
@@ -30,6 +32,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("streamer")
+
+
+_SUITE = os.getpid()
+_END_PROCESSES = time_limit._WATCH.end_processes
+
+
+def _end_forks() -> None:
+    """Let a task that is overdue end its process, but not the suite's, which runs tasks as well."""
+    if os.getpid() != _SUITE:
+        _END_PROCESSES()
+
+
+time_limit._WATCH.end_processes = _end_forks  # type: ignore[method-assign]
 
 
 def pytest_collection_finish() -> None:

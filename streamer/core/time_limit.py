@@ -29,6 +29,8 @@ OVERDUE_EXIT_CODE: Final = 1
 _GRACE_S: Final = 1.0
 """Seconds that C code has to come back, beyond as long again as the limit."""
 
+_STDERR: Final = 2
+
 _CHECKS_PER_LIMIT: Final = 4
 """How often the thread looks while a limit passes."""
 
@@ -135,7 +137,8 @@ class _Watch:
                     self._is_armed = False
 
     def _arm(self, seconds: float) -> None:
-        faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True)
+        # By its number, since what stands for the standard error may be no file.
+        faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True, file=_STDERR)
         self._is_armed = True
 
 
@@ -176,8 +179,8 @@ def run_within_time(
     wakes = wakes and threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGALRM, _ignore_signal) if wakes else None
     try:
-        _WATCH.begin(limit / 1e9, wakes)
         try:
+            _WATCH.begin(limit / 1e9, wakes)
             made = work(*given)
         finally:
             _WATCH.end()

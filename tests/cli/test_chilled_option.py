@@ -18,6 +18,7 @@ CHILLED = {
     "bad_label": "pipeline: {processors: [{label: A b, noop: {}}]}\n",
     "duplicate_label": "pipeline: {processors: [{label: a, noop: {}}, {label: a, noop: {}}]}\n",
     "missing_variable": 'pipeline: {processors: [{mapping: root = "${NOPE_NOT_SET}"}]}\n',
+    "missing_secret": 'pipeline: {processors: [{mapping: root = "${file:/nowhere/x}"}]}\n',
     "should_omit": "pipeline: {processors: [{label: a, resource: b}]}\n"
     "processor_resources: [{label: b, noop: {}}]\n",
 }

@@ -15,6 +15,7 @@ from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_p
 from streamer.sdk.spec import Kind
 from streamer.sdk.spec.keyed_state import STATEFUL_PROCESSORS
 from tests.examples import variables_in
+from tests.findings import list_findings
 
 SHIPPED = Path(streamer.__file__).parent / "docs" / "components"
 SPECS = [pytest.param(spec, id=f"{spec.kind}-{spec.name}") for spec in catalog.all_specs()]
@@ -77,7 +78,7 @@ def test_a_page_names_every_field_and_its_configs_have_no_findings(
     for config in configs:
         path = tmp_path / "c.yaml"
         path.write_text(config)
-        assert [str(lint) for lint in lint_config(path, env=variables_in(config))] == []
+        assert list_findings(lint_config(path, env=variables_in(config))) == []
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -85,7 +86,7 @@ def test_the_examples_of_a_component_have_no_findings(spec: catalog.Spec, tmp_pa
     for example in spec.examples:
         path = tmp_path / "c.yaml"
         path.write_text(example.config)
-        assert [str(lint) for lint in lint_config(path, env=variables_in(example.config))] == []
+        assert list_findings(lint_config(path, env=variables_in(example.config))) == []
 
 
 def test_the_index_leads_to_every_page() -> None:

@@ -67,6 +67,7 @@ def test_an_expression_of_the_command_line_that_cannot_be_applied() -> None:
 SHOWN_BELOW = {
     *("too_deep", "too_large", "too_many", "unreadable", "bad_set", "bad_template"),
     "missing_package",
+    *("missing_secret", "readable_secret"),  # test_references.py
     "lint_fault",  # tests/cli/test_lint_command.py
 }
 

@@ -146,7 +146,7 @@ class Amqp1Input:
                     context.log("ERROR", f"amqp_1 rejects a message: {error}", self.labels)
                 if received.records and not session.write(received.records):
                     return
-                receiver.settle(received)
+                receiver.acknowledge(received)
         finally:
             connection.close()
 

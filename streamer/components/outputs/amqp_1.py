@@ -187,7 +187,7 @@ class Amqp1Output(BulkOutput):
             raise SendError(str(error)) from None
 
     def send_all(self, batches: Sequence[Batch], ex: Execution) -> list[SendError | None]:
-        """Send the messages of batches, and wait until the broker has settled them."""
+        """Send the messages of batches, and wait for the outcome of each."""
         failed: list[dict[int, str]] = [{} for _ in batches]
         places: list[tuple[int, int]] = []
         outgoing: dict[int, OutgoingMessage] = {}

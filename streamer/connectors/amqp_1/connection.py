@@ -202,11 +202,11 @@ class Amqp1Connection:
 
     def _read(self, seconds: float) -> None:
         assert self._socket is not None
-        room = self._transport.capacity()
-        if room > 0:
+        capacity = self._transport.capacity()
+        if capacity > 0:
             self._socket.settimeout(max(seconds, 0.001))
             try:
-                data = self._socket.recv(min(room, _MAX_FRAME_BYTES))
+                data = self._socket.recv(min(capacity, _MAX_FRAME_BYTES))
             except TimeoutError:
                 data = None
             if data:

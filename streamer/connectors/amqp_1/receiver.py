@@ -1,4 +1,4 @@
-"""Receiving: the broker sends as many messages as it has credit for, and each is settled."""
+"""Receiving: the broker sends as many messages as it has credit for; each has an outcome."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MessageReceiver:
     def __init__(
         self, connection: Amqp1Connection, address: str, credit: int, reads_header: bool
     ) -> None:
-        """Ask for messages.
+        """Request messages.
 
         Args:
             connection: the connection, which the caller closes.
@@ -93,7 +93,7 @@ class MessageReceiver:
         received.records.append(record)
         received.deliveries.append((delivery, Delivery.ACCEPTED))
 
-    def settle(self, received: ReceivedMessages) -> None:
+    def acknowledge(self, received: ReceivedMessages) -> None:
         """Accept the messages that are safe, reject the others, and ask for as many more."""
         for delivery, state in received.deliveries:
             if state:

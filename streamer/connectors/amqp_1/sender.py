@@ -10,7 +10,7 @@ from streamer.connectors.amqp_1.connection import Amqp1Connection, Amqp1Error, L
 from streamer.sdk.output.rejection import Reason, Rejection
 from streamer.sdk.spec import ParsedFields
 
-_SETTLE_TIMEOUT_S: Final = 60.0
+_OUTCOME_TIMEOUT_S: Final = 60.0
 _TOO_LARGE: Final = "amqp:link:message-size-exceeded"
 _MESSAGE_CONDITIONS: Final = frozenset(
     {
@@ -113,7 +113,7 @@ class SharedSender:
             connection.close()
 
     def send(self, messages: Mapping[int, OutgoingMessage]) -> SendResult:
-        """Send messages, and wait until the broker has settled them."""
+        """Send messages, and wait for the outcome of each."""
         failed: dict[int, str] = {}
         parts = [messages] if messages else []
         with self._lock:
@@ -168,14 +168,14 @@ class SharedSender:
                 link.advance()
                 on_way[delivery] = number
             if not on_way and waiting:
-                connection.wait(lambda: link.credit > 0, _SETTLE_TIMEOUT_S, link)
+                connection.wait(lambda: link.credit > 0, _OUTCOME_TIMEOUT_S, link)
                 continue
             connection.wait(
-                lambda: any(map(_is_settled, on_way)),
-                _SETTLE_TIMEOUT_S,
+                lambda: any(map(_has_outcome, on_way)),
+                _OUTCOME_TIMEOUT_S,
                 link,
             )
-            for delivery in [one for one in on_way if _is_settled(one)]:
+            for delivery in [one for one in on_way if _has_outcome(one)]:
                 number = on_way.pop(delivery)
                 outcome = _read_outcome(delivery, part[number])
                 delivery.settle()
@@ -184,7 +184,7 @@ class SharedSender:
                 del unsettled[number]
 
 
-def _is_settled(delivery: Any) -> bool:
+def _has_outcome(delivery: Any) -> bool:
     from proton import Delivery
 
     # The state `received` is none of the last ones.

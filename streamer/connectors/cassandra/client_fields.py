@@ -46,7 +46,13 @@ def split_addresses(addresses: Any) -> list[tuple[str, int]]:
         if not colon or "]" in port or (":" in host and not host.startswith("[")):
             host, port = text, str(_DEFAULT_PORT)
         host = host.strip("[]")
-        if not (host and port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 1 << 16):
+        if not (
+            host.isprintable()
+            and host
+            and port.isascii()
+            and port.isdecimal()
+            and 0 < int(port[:6]) < 1 << 16
+        ):
             raise ValueError(f"{text!r} is no address; {_ADDRESS_TEXT}")
         split.append((host, int(port)))
     return split
@@ -120,12 +126,15 @@ CLIENT_FIELDS: Final = (
         "those of a data centre and a rack.",
         advanced=True,
         children=(
-            Field(LOCAL_DC, "string", "The data centre.", optional=True),
-            Field(LOCAL_RACK, "string", "The rack; with `local_dc`.", optional=True),
+            Field(LOCAL_DC, "string", "The data centre.", default=""),
+            Field(LOCAL_RACK, "string", "The rack; with `local_dc`.", default=""),
         ),
     ),
     duration_field(
-        RECONNECT_INTERVAL, "The pause before a node that was away is tried again.", default="60s"
+        RECONNECT_INTERVAL,
+        "The pause before a node that was away is tried again.",
+        default="60s",
+        check=lambda ns: None if ns >= 0 else "must not be negative",
     ),
     Field(
         EXPONENTIAL_RECONNECTION,
@@ -150,8 +159,8 @@ CLIENT_FIELDS: Final = (
 def client_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     """Return what is wrong with these fields together, for a spec's `check`."""
     yield from tls_problems(parsed)
-    chosen = parsed[NODE_CHOICE]
-    if chosen[LOCAL_RACK] and not chosen[LOCAL_DC]:
+    policy = parsed[NODE_CHOICE]
+    if policy[LOCAL_RACK] and not policy[LOCAL_DC]:
         yield f"{NODE_CHOICE}.{LOCAL_RACK}", f"needs {LOCAL_DC}"
     if parsed[LOGIN][ENABLED] and not parsed[LOGIN][USERNAME]:
         yield f"{LOGIN}.{USERNAME}", "is empty, but the login is enabled"

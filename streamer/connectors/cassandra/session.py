@@ -61,12 +61,15 @@ def cassandra_errors() -> Iterator[None]:
     Raises:
         CassandraError: for each of them.
     """
-    from cassandra import DriverException, InvalidRequest
+    from cassandra import DriverException, InvalidRequest, UnresolvableContactPoints
     from cassandra.cluster import NoHostAvailable
     from cassandra.protocol import ErrorMessage
 
     try:
         yield
+    except UnresolvableContactPoints:
+        text = "no name of the addresses is known here; check them, and the name server"
+        raise CassandraError(text, is_refused=False, is_connection_lost=True) from None
     except (DriverException, ErrorMessage, NoHostAvailable, OSError) as e:
         lost = isinstance(e, NoHostAvailable | OSError)
         raise CassandraError(
@@ -116,7 +119,8 @@ class CassandraSession:
         """
         with self._lock:
             if self._session is None:
-                cluster = self._make_cluster()
+                with cassandra_errors():
+                    cluster = self._make_cluster()
                 try:
                     with cassandra_errors():
                         self._session = cluster.connect()

@@ -49,7 +49,7 @@ _LOG = """\
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%d %p %c{1}: %m%n</pattern></encoder>
   </appender>
-  <{top} level="INFO"><appender-ref ref="out"/></{top}>
+  <TOP level="INFO"><appender-ref ref="out"/></TOP>
 </configuration>
 """
 _OPENED = (
@@ -86,7 +86,7 @@ def cassandra_server(directory: Path, port: int | None = None) -> Iterator[int]:
     is_new = not (directory / "data").exists()
     text = _SETTINGS.format(port=port, storage_port=lasting_port(), home=directory)
     (directory / "cassandra.yaml").write_text(text)
-    (directory / "logback.xml").write_text(_LOG.format(top="root"))
+    (directory / "logback.xml").write_text(_LOG.replace("TOP", "root"))
     opened = [f"--add-{what}={one}=ALL-UNNAMED" for one in _OPENED for what in ("opens", "exports")]
     (agent,) = place.glob("jamm-*.jar")
     properties = {

@@ -163,14 +163,14 @@ def test_the_process_has_few_rights(
     assert limits["Max file size"][:2] == ["0", "0"]
     assert limits["Max core file size"][:2] == ["0", "0"]
     assert 512 << 20 < int(limits["Max data size"][0]) < 1_200 << 20
-    assert int(seen["stat"].rpartition(")")[2].split()[16]) >= 10
+    assert int(seen["stat"].rpartition(")")[2].split()[16]) >= min(os.nice(0) + 10, 19)
     assert seen["oom_score_adj"].strip() == "1000"
 
 
 def test_a_row_and_an_answer_have_bounds(results: Path) -> None:
     with pytest.raises(ResultQueryError, match=r"a row of the answer has 20,000,00. bytes"):
         run_select(results, "SELECT repeat('x', 20000000)", T)
-    lists = run_select(results, "SELECT range(100000) FROM range(100)", T)
+    lists = run_select(results, "SELECT range(100000) FROM range(50)", T)
     assert lists.cut and 10 <= len(lists.rows) <= 40
     deep = "SELECT " + "[" * (MAX_DEPTH + 2) + "1" + "]" * (MAX_DEPTH + 2)
     with pytest.raises(ResultQueryError, match=f"over {MAX_DEPTH} levels"):

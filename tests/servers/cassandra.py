@@ -24,8 +24,7 @@ num_tokens: 1
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 endpoint_snitch: SimpleSnitch
 authenticator: PasswordAuthenticator
-commitlog_sync: periodic
-commitlog_sync_period: 10ms
+commitlog_sync: batch
 commitlog_segment_size: 4MiB
 memtable_heap_space: 64MiB
 memtable_offheap_space: 64MiB

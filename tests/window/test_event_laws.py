@@ -162,9 +162,10 @@ def test_when_all_windows_have_closed_nothing_of_them_is_stored(
 ) -> None:
     rules, batches = data.draw(cases(kind))
     batches = [replace(batch, ended=False) for batch in batches]
+    rules = replace(rules, end_of_input="flush")
     if kind != "count":
         # What a key's own clock, and what closed early, are remembered for ends with time.
-        rules = replace(rules, clock_scope="stream", end_of_input="flush", idle_timeout=None)
+        rules = replace(rules, clock_scope="stream", idle_timeout=None)
     mode = "event" if kind == "event" else "forward"
     stream = EventStream(rules, mode, shards, random.Random(seed))
     for batch in batches:

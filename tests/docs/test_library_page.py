@@ -52,7 +52,7 @@ def test_the_programs_run(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.splitlines() == [
-        *("ended 600", "speeds True", "[19, 20, 20]", "[{'windows': 33}]")
+        *("ended 600", "speeds True", "[19, 20, 20]", "[{'windows': 31}]")
     ]
     lines = (tmp_path / "speeds.jsonl").read_text().splitlines()
     # The second start has begun again from the beginning, since the input had ended.

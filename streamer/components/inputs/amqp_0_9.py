@@ -34,7 +34,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
@@ -175,7 +174,6 @@ class AmqpInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -184,8 +182,7 @@ class AmqpInput:
             except AmqpError as e:
                 raise ConnectionLostError(str(e)) from None
 
-        start_sessions(context, store, "amqp_0_9", self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "amqp_0_9", self.labels, session)
 
     async def _run(self, session: Session) -> None:
         queue = MessageQueue()

@@ -19,7 +19,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import Access, BuildContext, Example, Field, Kind, ParsedFields, Spec
@@ -121,7 +120,6 @@ class Amqp1Input:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -129,8 +127,7 @@ class Amqp1Input:
             except Amqp1Error as e:
                 raise ConnectionLostError(str(e)) from None
 
-        start_sessions(context, store, "amqp_1", self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "amqp_1", self.labels, session)
 
     def _run(self, session: Session) -> None:
         parsed, context = self.parsed, session.context

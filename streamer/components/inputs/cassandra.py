@@ -21,7 +21,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.message import NO_META
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
@@ -88,10 +87,8 @@ class CassandraInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to read rows; return the source of what the spool holds."""
-        source = SpoolSource(context.directory, inline=not context.is_local)
         if read_safe(context.directory).closed:
-            return source
-        store = SpoolStore.for_input(context)
+            return SpoolSource.for_input(context)
 
         def session(one: Session) -> None:
             cassandra = CassandraSession(self.parsed)
@@ -104,8 +101,7 @@ class CassandraInput:
             finally:
                 cassandra.close()
 
-        start_sessions(context, store, "cassandra", self.labels, session)
-        return source
+        return start_sessions(context, "cassandra", self.labels, session)
 
     def _run(self, session: Session, cassandra: CassandraSession) -> None:
         from cassandra.query import SimpleStatement

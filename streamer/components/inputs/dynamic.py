@@ -102,7 +102,7 @@ class DynamicInput:
         else:
             text = "There is no HTTP server, so no inputs can be added to the input dynamic"
             context.log("WARN", text, {})
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 
 @dataclass

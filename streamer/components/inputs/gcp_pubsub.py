@@ -18,7 +18,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.sdk.component_ref import ComponentRef
@@ -106,7 +105,6 @@ class PubsubInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -114,8 +112,7 @@ class PubsubInput:
             except StreamerError as e:
                 raise ConnectionLostError(str(e)) from None
 
-        start_sessions(context, store, "gcp_pubsub", self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "gcp_pubsub", self.labels, session)
 
     def _run(self, session: Session) -> None:
         path = self.pubsub.path("subscriptions", self.parsed[SUBSCRIPTION])

@@ -135,7 +135,7 @@ class HttpClientInput:
             poller = _Poller(self, context, store)
             run = poller.poll if self.scanner is None else poller.stream
             context.start("http_client", run)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 
 class _Poller:

@@ -66,7 +66,7 @@ class InprocInput:
 
         context.start(f"inproc {self._name!r}", run)
         CHANNELS.add(self._name, receiver)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 
 def build(parsed: str, context: BuildContext) -> InprocInput:

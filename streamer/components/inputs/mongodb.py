@@ -36,7 +36,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import MessageError, StreamerError
 from streamer.core.json.parse import parse_json
 from streamer.core.message import Message
@@ -163,11 +162,9 @@ class MongodbInput:
         Raises:
             StreamerError: the mapping of the query fails.
         """
-        source = SpoolSource(context.directory, inline=not context.is_local)
         if read_safe(context.directory).closed:
-            return source
+            return SpoolSource.for_input(context)
         query = self._evaluate_query(context)
-        store = SpoolStore.for_input(context)
         connection = MongodbConnection(self.parsed)
 
         def session(one: Session) -> None:
@@ -180,8 +177,7 @@ class MongodbInput:
             finally:
                 connection.close()
 
-        start_sessions(context, store, "mongodb", self.origin.fields, session)
-        return source
+        return start_sessions(context, "mongodb", self.origin.fields, session)
 
     def _evaluate_query(self, context: InputContext) -> Any:
         try:

@@ -26,7 +26,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
@@ -99,13 +98,11 @@ class MqttInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to listen; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             _MqttSession(self.parsed, one).run()
 
-        start_sessions(context, store, "mqtt", self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "mqtt", self.labels, session)
 
     def probe(self) -> str:
         """Check that a broker answers."""

@@ -127,7 +127,7 @@ class ReadUntilInput:
         else:
             reading.open()
             context.start("read_until", reading.run)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 
 class _UntilReader:

@@ -24,7 +24,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.regex_field import compile_pattern, pattern_problem
@@ -107,10 +106,8 @@ class SchemaRegistryInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to read schemas; return the source of what the spool holds."""
-        source = SpoolSource(context.directory, inline=not context.is_local)
         if read_safe(context.directory).closed:
-            return source
-        store = SpoolStore.for_input(context)
+            return SpoolSource.for_input(context)
         client = RegistryClient(self.parsed)
 
         def session(one: Session) -> None:
@@ -123,8 +120,7 @@ class SchemaRegistryInput:
             except RegistryError as error:
                 raise ConnectionLostError(str(error)) from None
 
-        start_sessions(context, store, NAME, self.origin.fields, session)
-        return source
+        return start_sessions(context, NAME, self.origin.fields, session)
 
     def _list_schemas(self, client: RegistryClient) -> Iterator[dict[str, Any]]:
         deleted = self.parsed[INCLUDE_DELETED]

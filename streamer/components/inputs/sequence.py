@@ -152,7 +152,7 @@ class SequenceInput:
             kind = _SequentialReader if self.joiner is None else _JoiningReader
             reading = kind(self, context, store, mark)
             context.start("sequence", reading.run)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 
 class _SequentialReader:

@@ -194,7 +194,7 @@ class SocketServerInput:
                 self.cache.set(key, address.encode(), None, server.ex)
             except CacheError as e:
                 context.log("ERROR", f"Failed to set address in cache: {e}", {})
-        return SpoolSource(context.directory, self.scanner, address, inline=not context.is_local)
+        return SpoolSource.for_input(context, self.scanner, address)
 
     def probe(self) -> str:
         """Check that the address can be listened on; see `SupportsProbe`."""

@@ -137,7 +137,7 @@ class StdinInput:
             store.close()
 
         context.start("stdin", run)
-        return SpoolSource(context.directory, self.scanner, "stdin", inline=not context.is_local)
+        return SpoolSource.for_input(context, self.scanner, "stdin")
 
     def continue_from(self, directory: Path) -> StdinInput:
         """Return this input, reading the spool in a directory."""

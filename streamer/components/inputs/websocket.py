@@ -153,7 +153,7 @@ class WebsocketInput:
                 store.close()
 
         start_receiver(context, "websocket", run)
-        return SpoolSource(context.directory, None, "websocket", inline=not context.is_local)
+        return SpoolSource.for_input(context, None, "websocket")
 
     async def _connect_with_retry(
         self, context: InputContext, commit: GroupCommit, retries: int

@@ -15,7 +15,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
 from streamer.core.timestamps import parse_rfc3339
 from streamer.sdk.input.input_context import InputContext
@@ -57,7 +56,6 @@ class LogInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to read; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             reader = LogReader(self._parsed, one)
@@ -68,8 +66,7 @@ class LogInput:
             finally:
                 reader.close()
 
-        start_sessions(context, store, "aws_cloudwatch_logs", self._labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "aws_cloudwatch_logs", self._labels, session)
 
     def probe(self) -> str:
         """Check that the log group is there, and may be read."""

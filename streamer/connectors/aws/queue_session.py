@@ -22,7 +22,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import MessageError
 from streamer.sdk.backoff import Backoff
@@ -81,7 +80,6 @@ def start_receiving(
         settings: of receiving.
         make_record: makes what is written of a message.
     """
-    store = SpoolStore.for_input(context)
 
     def session(one: Session) -> None:
         receiver = QueueReceiver(open_queue(), settings, make_record, one, labels)
@@ -92,8 +90,7 @@ def start_receiving(
         finally:
             receiver.close()
 
-    start_sessions(context, store, name, labels, session)
-    return SpoolSource(context.directory, inline=not context.is_local)
+    return start_sessions(context, name, labels, session)
 
 
 class QueueInput:

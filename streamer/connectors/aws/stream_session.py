@@ -23,7 +23,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedFields
 
@@ -45,7 +44,6 @@ class StreamInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to read; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             reader = self._make_reader(one)
@@ -56,8 +54,7 @@ class StreamInput:
             finally:
                 reader.close()
 
-        start_sessions(context, store, "aws_kinesis", self._labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "aws_kinesis", self._labels, session)
 
     def _make_reader(self, session: Session) -> StreamReader:
         mark: Positions = dict(session.store.mark or {})

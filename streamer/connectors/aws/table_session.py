@@ -21,7 +21,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedFields
@@ -48,7 +47,6 @@ class TableInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to read; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -56,8 +54,7 @@ class TableInput:
             except AwsError as error:
                 raise ConnectionLostError(str(error)) from None
 
-        start_sessions(context, store, "aws_dynamodb_cdc", self._labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "aws_dynamodb_cdc", self._labels, session)
 
     def probe(self) -> str:
         """Check that the tables and their streams are there."""

@@ -13,7 +13,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.errors import StreamerError
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.processing.batching import (
@@ -104,9 +103,7 @@ class CdcInput:
             except StreamerError as e:
                 raise ConnectionLostError(str(e)) from None
 
-        store = SpoolStore.for_input(context)
-        start_sessions(context, store, self.name, self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, self.name, self.labels, session)
 
     def probe(self) -> str:
         """Check that the database answers, and that its changes can be read."""

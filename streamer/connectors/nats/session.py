@@ -21,7 +21,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedFields
 
@@ -53,7 +52,6 @@ class NatsInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -62,8 +60,7 @@ class NatsInput:
             except NatsError as e:
                 raise ConnectionLostError(str(e)) from None
 
-        start_sessions(context, store, self.name, self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, self.name, self.labels, session)
 
     async def _run(self, session: Session) -> None:
         queue = MessageQueue(self.limit)

@@ -15,7 +15,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.spec import ParsedFields
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
@@ -46,7 +45,6 @@ class RedisInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to receive; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             with _redis_as_connection_lost():
@@ -55,8 +53,7 @@ class RedisInput:
                     client.execute_command("PING")
                     self.session(self.parsed, client, one)
 
-        start_sessions(context, store, self.name, self.labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, self.name, self.labels, session)
 
     def probe(self) -> str:
         """Check that Redis answers."""

@@ -18,7 +18,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
 )
 from streamer.connectors.spool.scan_bytes import records_of_chunk
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
 from streamer.core.permissions import NotPermittedError
@@ -51,7 +50,6 @@ class FileInput:
 
     def open(self, context: InputContext) -> SpoolSource:
         """Begin to read; return the source of what the spool holds."""
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -61,8 +59,7 @@ class FileInput:
             except (SftpError, NotPermittedError) as error:
                 raise ConnectionLostError(str(error)) from None
 
-        start_sessions(context, store, "sftp", self._labels, session)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return start_sessions(context, "sftp", self._labels, session)
 
     def probe(self) -> str:
         """Check that the server lets the user in, and count the files."""

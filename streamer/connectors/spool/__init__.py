@@ -10,7 +10,7 @@ An input spools messages so:
     def open(self, context: InputContext) -> SpoolSource:
         store = SpoolStore.for_input(context)
         start_receiver(context, "socket", lambda reception: self._receive(reception, store))
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 and in its coroutine `await commit.put(pack_each([raw], meta))`, which returns when it is safe.
 """

@@ -49,7 +49,7 @@ class BatchedInput:
         else:
             reading = _BatchedReader(self, context, store)
             context.start("batched", reading.run)
-        return SpoolSource(context.directory, inline=not context.is_local)
+        return SpoolSource.for_input(context)
 
 
 class _SourceRange:

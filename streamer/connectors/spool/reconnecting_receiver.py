@@ -11,6 +11,7 @@ from typing import Any
 
 from streamer.connectors.spool.blocks import Record
 from streamer.connectors.spool.connection_state import ConnectionState
+from streamer.connectors.spool.spool_source import SpoolSource
 from streamer.connectors.spool.spool_writer import SpoolWriter, StreamStoppedError
 from streamer.connectors.spool.store import SpoolStore
 from streamer.core.durations import SECOND
@@ -67,22 +68,26 @@ class Session:
 
 def start_sessions(
     context: InputContext,
-    store: SpoolStore,
     name: str,
     labels: Mapping[str, str],
     session: Callable[[Session], None],
-) -> None:
+) -> SpoolSource:
     """Have sessions in a thread, one after the other, until one returns or the stream stops.
+
+    The spool's store is closed when a session has returned before the stop.
 
     Args:
         context: the input's.
-        store: the spool's; it is closed when a session has returned before the stop.
         name: the input's, for the log and the thread.
         labels: of its log lines and counts.
         session: connects, calls `set_connected`, and spools what comes; it returns at the end of
             what there is, or when the stream stops, and raises a LostError when the connection is
             lost.
+
+    Returns:
+        The source of what the spool holds.
     """
+    store = SpoolStore.for_input(context)
 
     def run() -> None:
         pauses = RECONNECT.pauses()
@@ -107,3 +112,4 @@ def start_sessions(
             store.close()
 
     context.start(name, run)
+    return SpoolSource.for_input(context)

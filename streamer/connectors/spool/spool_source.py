@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from streamer.connectors.spool.blocks import HEADER_BYTES, is_whole, read_chunks, read_header
 from streamer.connectors.spool.byte_spool import delete_segments, segment_path
@@ -28,6 +28,7 @@ from streamer.connectors.spool.pointer import (
 )
 from streamer.connectors.spool.scan_bytes import make_scan_function
 from streamer.core.execution import Execution
+from streamer.sdk.input.input_context import InputContext
 from streamer.sdk.input.replayable import Chunk, LatestOffset, Limit, Offset
 
 _MIN_PIECE_BYTES = 1 << 20
@@ -69,6 +70,11 @@ class SpoolSource:
     scanner: Any = None
     name: str = ""
     inline: bool = False
+
+    @classmethod
+    def for_input(cls, context: InputContext, scanner: Any = None, name: str = "") -> Self:
+        """Return the source of what an input spools; see the attributes."""
+        return cls(context.directory, scanner, name, inline=not context.is_local)
 
     def initial_offset(self) -> Offset:
         """Return the beginning of the first segment."""

@@ -20,7 +20,7 @@ class SpooledMessages:
         """Open the store of an input."""
         self._store = SpoolStore.for_input(context)
         self._writer = SpoolWriter(context, self._store)
-        self.source = SpoolSource(context.directory, inline=not context.is_local)
+        self.source = SpoolSource.for_input(context)
 
     @property
     def mark(self) -> Any:

@@ -19,7 +19,6 @@ from streamer.connectors.spool.reconnecting_receiver import (
     start_sessions,
 )
 from streamer.connectors.spool.spool_source import SpoolSource
-from streamer.connectors.spool.store import SpoolStore
 from streamer.connectors.sql.arguments import ArgumentsMapping
 from streamer.connectors.sql.database_fields import own_database
 from streamer.connectors.sql.errors import SqlError
@@ -65,13 +64,11 @@ class QueryInput:
         Raises:
             StreamerError: the mapping of the arguments fails.
         """
-        source = SpoolSource(context.directory, inline=not context.is_local)
         if read_safe(context.directory).closed:
-            return source
+            return SpoolSource.for_input(context)
         database = own_database(self.parsed)
         ex = Execution(_clock_ns, context.log, context.count)
         arguments = self._evaluate_arguments(ex)
-        store = SpoolStore.for_input(context)
 
         def session(one: Session) -> None:
             try:
@@ -86,8 +83,7 @@ class QueryInput:
             finally:
                 database.close()
 
-        start_sessions(context, store, self.name, self.origin.fields, session)
-        return source
+        return start_sessions(context, self.name, self.origin.fields, session)
 
     def probe(self) -> str:
         """Check that the database answers."""

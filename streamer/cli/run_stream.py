@@ -219,6 +219,7 @@ def _run_stream(run: _RunContext) -> int:
     status.update(*_status_figures(life), "stopping")
     delay_stop(life.config.shutdown_delay, stopper, log)
     finished = _drain_and_stop(run)
+    life.finish_start()  # again: the first micro-batch may have been delivered since
     _log_end(life.snapshot(), stopped, str(life.checkpoint), log)
     if not stopped and finished:
         life.finish()

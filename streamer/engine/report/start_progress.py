@@ -81,6 +81,7 @@ class StartProgress:
         self._connect_logged = False
         self._connecting = "", ""
         self._is_finished = False
+        self._is_delivered = False
 
     def log_to(self, log: LogLine | None) -> None:
         """Write a line for each phase from now on, or none any more."""
@@ -121,15 +122,18 @@ class StartProgress:
                 self._background = None
 
     def finish(self, delivered: bool = True) -> None:
-        """End the start; later calls change nothing.
+        """End the start.
 
         Args:
-            delivered: whether the first micro-batch is; else the start is given up.
+            delivered: whether the first micro-batch is; else the start is given up. A micro-batch
+                that is delivered after that still has its line: an input may end so soon that
+                nobody has seen the first one delivered.
         """
         with self._lock:
-            was_over, self._is_finished = self._is_finished, True
+            was_delivered = self._is_delivered
+            self._is_finished, self._is_delivered = True, was_delivered or delivered
             self._foreground = self._background = None
-        if delivered and not was_over and self._log is not None:
+        if delivered and not was_delivered and self._log is not None:
             text = "The first micro-batch is delivered"
             self._log("INFO", text, {"seconds": self._rounded_seconds()})
 

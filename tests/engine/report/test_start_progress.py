@@ -120,6 +120,16 @@ def test_a_start_that_is_given_up_delivers_nothing(progress: StartProgress) -> N
     assert (progress.is_finished, lines) == (True, [])
 
 
+def test_a_micro_batch_that_nobody_saw_delivered_before_the_end_has_its_line_once(
+    progress: StartProgress,
+) -> None:
+    lines = logged(progress)
+    for delivered in (False, True, True, False):
+        progress.finish(delivered)
+    assert progress.is_finished
+    assert [text for _, text, _ in lines] == ["The first micro-batch is delivered"]
+
+
 def test_a_connection_that_takes_long_has_one_line(progress: StartProgress, clock: Clock) -> None:
     lines = logged(progress)
     for component in ("orders", "database"):

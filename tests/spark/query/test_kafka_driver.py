@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -23,6 +23,7 @@ class Topic:
 
     group, lag_metric, lost_metric, bound = "", "", "", None
     commit_period = lag_period = 10**9
+    starting: Mapping[tuple[str, int], int] = {}
 
     def __init__(self) -> None:
         self.problems: list[str | None] = []

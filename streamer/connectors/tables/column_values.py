@@ -109,7 +109,10 @@ def _misfit(value: Any, kind: pa.DataType) -> MisfitError:
     elif isinstance(value, Decimal):
         shown = str(value)
     else:
-        shown = dump_json(value).decode("utf-8", "replace")
+        try:
+            shown = dump_json(value).decode("utf-8", "replace")
+        except RecursionError:
+            shown = "a value that is nested very deeply"
     if len(shown) > _MAX_SHOWN_CHARACTERS:
         shown = f"{shown[:_MAX_SHOWN_CHARACTERS]}…"
     return MisfitError(f"is {shown}, which does not fit its column, {name_column_type(kind)}")

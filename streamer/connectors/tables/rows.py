@@ -11,6 +11,7 @@ from streamer.connectors.tables.column_inference import (
     drop_untyped,
     extend_type,
     infer_columns,
+    is_nested_deeper,
     list_field_names,
     widen_type,
 )
@@ -19,6 +20,14 @@ from streamer.connectors.tables.column_values import MisfitError, build_column, 
 
 MAX_COLUMNS: Final = 2_000
 """Columns that a table may get from messages: one whose fields are keys would get ever more."""
+
+MAX_LEVELS: Final = 32
+"""Objects and lists in one another that a column may get from messages. Arrow reads 64 at most, and
+readers of tables go into each one by a call."""
+
+_TOO_DEEP: Final = (
+    f"nested deeper than {MAX_LEVELS} levels; let a mapping make a text of it, by format_json()"
+)
 
 
 class TableColumns(NamedTuple):
@@ -113,6 +122,9 @@ def _build_widened(
     """Return a column to which objects in its values add fields, and what still does not fit."""
     widened, failed = kind, dict[int, MisfitError]()
     for index in misfits:
+        if is_nested_deeper(values[index], MAX_LEVELS):
+            failed[index] = MisfitError(f"is {_TOO_DEEP}")
+            continue
         candidate = widen_type(kind, values[index], in_maps=columns.widens_maps)
         pruned = drop_untyped(candidate, values[index])
         if not _may_have_fields(kind, candidate, columns):
@@ -186,6 +198,8 @@ def _explain_fields(
                 )
         elif problem := columns.explain_name(name):
             return f"the field {name!r} cannot be a column: {problem}"
+        elif is_nested_deeper(value, MAX_LEVELS):
+            return f"the field {name} is {_TOO_DEEP}"
     return ""
 
 

@@ -163,6 +163,7 @@ def make_writers(
     """
     writers: list[Writer] = []
     tables: dict[str, int] = {}
+    names: dict[tuple[Path, str], str] = {}
 
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
@@ -174,7 +175,9 @@ def make_writers(
             from streamer.engine.driver.table_writer import TableWriter
 
             table = plan.context().build(output).output
-            name = make_table_name(table.describe(), tables)
+            # One that replaces another in a `dynamic` goes on with its name: the table knows it.
+            place = (journal, table.describe())
+            name = names[place] = names.get(place) or make_table_name(place[1], tables)
             if isinstance(table, RoutedTableOutput):
                 return RoutedTableWriter(table, lambda: name_table_writer(stream(), name), journal)
             return TableWriter(table, lambda: name_table_writer(stream(), name))

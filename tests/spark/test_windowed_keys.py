@@ -10,8 +10,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-# Its bytes are no UTF-8, and neither are most times.
+# As most times, its bytes are no UTF-8.
 FIRST_DAY_MS = 20_454 * DAY_MS
+LAST_HOUR = 300
 
 
 def time_key(name: bytes, start_ms: int) -> bytes:
@@ -22,32 +23,46 @@ def session_key(name: bytes, start_ms: int, end_ms: int) -> bytes:
     return name + end_ms.to_bytes(8, "big") + start_ms.to_bytes(8, "big")
 
 
-@pytest.mark.parametrize("reader", ["kafka_franz", "redpanda"])
-def test_hours_of_one_topic_become_days_and_sessions_of_others(run_stream, kafka, reader):
-    source, days = kafka.create(f"hours-{reader}"), kafka.create(f"days-{reader}")
-    sessions = kafka.create(f"sessions-{reader}")
-    hours = [(b"ada", 1), (b"ada", 2), (b"bob", 3), (b"ada", 9), (b"ada", 30), (b"bob", 31), (b"eve", 300)]
-    counts = {1: 5, 2: 7, 3: 1, 9: 2, 30: 4, 31: 8, 300: 1}
-    kafka.produce(
-        source,
-        *(
-            Record(b'{"count":%d}' % counts[hour], time_key(name, FIRST_DAY_MS + hour * HOUR_MS))
-            for name, hour in hours
-        ),
-    )
-    common = f"""
+HOURS = [(b"ada", 1), (b"ada", 2), (b"bob", 3), (b"ada", 9), (b"ada", 30), (b"bob", 31)]
+COUNTS = {1: 5, 2: 7, 3: 1, 9: 2, 30: 4, 31: 8, LAST_HOUR: 1}
+
+EVENT_TIME = """
       key_mapping: root = @kafka_key.parse_windowed_key("time").key.string()
       timestamp_mapping: |
         root = @kafka_key.parse_windowed_key("time", "1h").window_start_unix_ms / 1000
 """
-    total = (
-        "root = if batch_index() == 0 "
-        '{ {"count": json("count").from_all().sum()} } else { deleted() }'
-    )
-    written = f"""
+TOTAL = (
+    'root = if batch_index() == 0 { {"count": json("count").from_all().sum()} } else { deleted() }'
+)
+DAY_KEY = '@window_key.format_windowed_key("time", @window_start_unix_ms)'
+SESSION_KEY = (
+    '@window_key.format_windowed_key("session", @window_start_unix_ms, @window_end_unix_ms)'
+)
+
+
+def buffer(label: str, window: str, kafka, topic: str, key: str) -> str:
+    return f"""
+  - label: {label}
+    {window}
+{EVENT_TIME}
+    pipeline: {{processors: [{{mapping: '{TOTAL}'}}]}}
+    output:
       redpanda:
         seed_brokers: ['{kafka.bootstrap}']
+        topic: {topic}
+        key: |-
+          ${{! {key} }}
 """
+
+
+@pytest.mark.parametrize("reader", ["kafka_franz", "redpanda"])
+def test_hours_of_one_topic_become_days_and_sessions_of_others(run_stream, kafka, reader):
+    source, days = kafka.create(f"hours-{reader}"), kafka.create(f"days-{reader}")
+    sessions = kafka.create(f"sessions-{reader}")
+    # The last one closes all others.
+    for name, hour in (*HOURS, (b"eve", LAST_HOUR)):
+        key = time_key(name, FIRST_DAY_MS + hour * HOUR_MS)
+        kafka.produce(source, Record(b'{"count":%d}' % COUNTS[hour], key))
     run_stream(
         f"""
 input:
@@ -56,27 +71,10 @@ input:
     topics: [{source}]
     start_from_oldest: true
 buffers:
-  - label: days
-    tumbling_window:
-      size: 1d
-{common}
-    pipeline: {{processors: [{{mapping: '{total}'}}]}}
-    output:
-{written}
-        topic: {days}
-        key: ${{! @window_key.format_windowed_key("time", @window_start_unix_ms) }}
-  - label: sessions
-    session_window:
-      gap: 1h
-{common}
-    pipeline: {{processors: [{{mapping: '{total}'}}]}}
-    output:
-{written}
-        topic: {sessions}
-        key: |-
-          ${{! @window_key.format_windowed_key("session", @window_start_unix_ms, @window_end_unix_ms) }}
-""",
-        until=lambda s: s.messages >= len(hours) and len(kafka.consume(sessions)) >= 5,
+"""
+        + buffer("days", "tumbling_window:\n      size: 1d", kafka, days, DAY_KEY)
+        + buffer("sessions", "session_window:\n      gap: 1h", kafka, sessions, SESSION_KEY),
+        until=lambda s: s.messages > len(HOURS) and len(kafka.consume(sessions)) >= 5,
     )
     assert read_counts(kafka, days) == {
         time_key(b"ada", FIRST_DAY_MS): 14,
@@ -84,12 +82,11 @@ buffers:
         time_key(b"bob", FIRST_DAY_MS): 1,
         time_key(b"bob", FIRST_DAY_MS + DAY_MS): 8,
     }
+    expected = [(b"ada", 1, 2, 12), (b"ada", 9, 9, 2), (b"ada", 30, 30, 4)]
+    expected += [(b"bob", 3, 3, 1), (b"bob", 31, 31, 8)]
     assert read_counts(kafka, sessions) == {
         session_key(name, FIRST_DAY_MS + first * HOUR_MS, FIRST_DAY_MS + last * HOUR_MS): count
-        for name, first, last, count in [
-            *((b"ada", 1, 2, 12), (b"ada", 9, 9, 2), (b"ada", 30, 30, 4)),
-            *((b"bob", 3, 3, 1), (b"bob", 31, 31, 8)),
-        ]
+        for name, first, last, count in expected
     }
 
 

@@ -46,6 +46,14 @@ def bound(buffer: str) -> str:
             ),
         ),
         (
+            "session_window: {gap: 1m, max_count: 5, max_duration: 1h, max_duration_origin: start}",
+            "session_window: {gap: 1m, gap_mapping: root = this.gap}",
+            (
+                "buffer session_window (gap: 1m, max_duration: 1h from start, max_count: 5)",
+                "buffer session_window (gap: 1m, or as the message says)",
+            ),
+        ),
+        (
             "system_window: {timestamp_mapping: root = this.ts, size: 10s}",
             "system_window: {timestamp_mapping: root = this.ts, size: 10s, slide: 5s}",
             ("buffer system_window (size: 10s)", "buffer system_window (size: 10s, slide: 5s)"),

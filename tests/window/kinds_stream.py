@@ -53,7 +53,12 @@ def _kind(rules: Fields, mode: str) -> Any:
     if isinstance(rules, Hopping):
         return Tumbling(rules.size, rules.hop, rules.offset, rules.timezone)
     if isinstance(rules, Session):
-        return SessionKind(rules.gap, rules.max_duration, rules.by_message)
+        origin = "start" if rules.from_start else "epoch"
+        return SessionKind(
+            *(rules.gap, rules.max_duration, rules.by_message),
+            max_count=rules.max_count,
+            max_duration_origin=origin,
+        )
     if isinstance(rules, Unbounded):
         return Global(LATEST_BY if rules.latest else "", DELETE_WHEN if rules.deletes else "")
     if isinstance(rules, KafkaSliding):

@@ -35,6 +35,7 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"unit": streams.HOUR, "around": streams.CHANGES},
     ),
     "session": (streams.sessions(), SessionOracle, {}),
+    "limited": (streams.limited_sessions(), SessionOracle, {}),
     "gaps": (streams.message_gaps(), SessionOracle, {}),
     "forward": (streams.slidings(), ForwardOracle, {}),
     "event": (streams.event_slidings(), EventOracle, {}),

@@ -53,6 +53,8 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.GAP_MAPPING: _OTHER,
     "expected_keys": _OTHER,
     "max_duration": _OTHER,
+    "max_duration_origin": _OTHER,
+    "max_count": _OTHER,
     "mode": _OTHER,
     "count": _OTHER,
     "min_count": _OTHER,

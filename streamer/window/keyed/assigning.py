@@ -22,7 +22,7 @@ from streamer.window.keyed.message_rows import (
     iterate_in_order,
     make_message_row,
 )
-from streamer.window.keyed.session import MessageGapRules, SessionRules
+from streamer.window.keyed.session import LimitedSessionRules, MessageGapRules, SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER, EdgeMessage, KeyState, Window
 from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.keyed.window_rules import WindowRules
@@ -80,6 +80,8 @@ class Assigner:
         self._needs_edges = isinstance(rules, HoppingRules) and rules.needs_edges
         if self._gap_rules is not None or self._needs_edges:
             pass  # the next message may bring another gap, or be the last of its window
+        elif isinstance(rules, LimitedSessionRules):
+            pass  # the next message may make its session full
         elif isinstance(rules, _STRETCHING_RULES) and rules.non_overlapping:
             self._stretch = None if by_key or self._reason is not None else rules.extend_over
         self.taken = 0

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from streamer.window.contract import WindowReason
 from streamer.window.keyed.clocks import Watermarks
 from streamer.window.keyed.counting import CountRules
-from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
+from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, PER_EVENT, EmitQueue
 from streamer.window.keyed.empty_windows import EmptyWindowCloser, MissingSessionCloser
 from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.key_buckets import NO_DUES, Dues
@@ -91,7 +91,7 @@ class KeyCloser:
 
         This is a shortcut for most keys that have messages, of which there may be a million.
         """
-        if not state.windows or state.closed_bounds:
+        if not state.windows or state.closed_bounds or state.full:
             return None
         closes_at, due = self._rules.close_time, FOREVER
         for window in state.windows:
@@ -104,6 +104,8 @@ class KeyCloser:
 
     def _close_key(self, key: bytes, state: KeyState, clock: int) -> None:
         emit = self._settings.emit
+        if state.full:
+            state.readmit_full()
         several = self._rules.mergeable and len(state.windows) > 1
         excluded_ranges = state.all_excluded_ranges(self._queue.first_arrival) if several else {}
         if self._settings.emit_also:
@@ -223,7 +225,9 @@ class KeyCloser:
             ):
                 if reason == "final" and not self._at_close:
                     reason = "on_time"
-                order = (ON_CLOSE, window.end, window.first, window.start)
+                order: tuple[int, ...] = (ON_CLOSE, window.end, window.first, window.start)
+                if window.full_at is not None:
+                    order = (PER_EVENT, window.full_at, window.end, window.first, window.start)
                 queue.queue_emit(
                     *(key, window, reason, order),
                     since=window.first,
@@ -241,6 +245,8 @@ class KeyCloser:
             state.latest = {}
 
     def _close_reason(self, window: Window, clock: int) -> WindowReason | None:
+        if window.full_at is not None:
+            return "count"
         if clock >= self._rules.close_time(window):
             return "final"
         timeout, active = self._settings.idle_timeout, self._active

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from streamer.window.keyed.window_aggregate import WindowAggregate
@@ -92,6 +93,8 @@ class Window:
             to it, ns; None for others.
         offsets: of a count window, how many messages of its key were before its first one, and
             are when it is full; None for others.
+        full_at: arrival number of the message that has closed a session by its number of messages;
+            None for others.
     """
 
     start: int
@@ -109,6 +112,7 @@ class Window:
     reach: int | None = None
     edges: tuple[EdgeMessage, EdgeMessage] | None = None
     offsets: tuple[int, int] | None = None
+    full_at: int | None = None
 
     def add_edge(self, message: EdgeMessage) -> None:
         """Keep a message if it is the first or the last one by event time."""
@@ -176,6 +180,8 @@ class KeyState:
         run: its windows that are emitted with messages and without; None for none of these.
         latest: by id, as JSON, time and arrival number of its latest message, for windows without
             end that hold these.
+        full: sessions that this micro-batch has closed by their numbers of messages.
+        full_until: the latest end of these, ns; `NEVER` without any.
     """
 
     windows: list[Window] = field(default_factory=list)
@@ -189,6 +195,19 @@ class KeyState:
     run: WindowRun | None = None
     latest: dict[str, tuple[int, int]] = field(default_factory=dict)
     clock_before: int = NEVER
+    full: list[Window] = field(default_factory=list)
+    full_until: int = NEVER
+
+    def close_full(self, session: Window, arrival: int) -> None:
+        """Close a session by its number of messages, with the message of an arrival number."""
+        session.full_at = arrival
+        self.full.append(session)
+        self.full_until = max(self.full_until, session.end)
+
+    def readmit_full(self) -> None:
+        """Count the sessions that are full among the open windows, to emit and to close them."""
+        self.windows = [*self.windows, *self.full]
+        self.full, self.full_until = [], NEVER
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return the messages in the bounds of a session that are in other sessions of the key.
@@ -199,24 +218,31 @@ class KeyState:
             window: the session.
             since: the first arrival number of the micro-batch.
         """
-        until = window.last_arrival(since)
-        return tuple(
-            (other.start, other.end, other.first, other.last_arrival(since))
-            for other in self.windows
-            if other.start <= window.end
-            and window.start <= other.end
-            and other.last_arrival(since) < until
-        )
+        others = self.windows
+        if window.start <= self.full_until:
+            others = [*others, *self.full]
+        return _select_excluded(window, others, since)
 
     def all_excluded_ranges(self, since: int) -> Mapping[Window, tuple[MessageRange, ...]]:
         """Return `excluded_ranges` of all windows; nothing if no two of them overlap.
 
-        Overlaps are found by sorting, since a key may have thousands of windows.
+        Windows are sorted for that, since a key may have thousands.
         """
-        spans = sorted((window.start, window.end) for window in self.windows)
-        if not any(start <= end for (_, end), (start, _) in pairwise(spans)):
+        ordered = sorted(self.windows, key=attrgetter("start", "end"))
+        if not any(one.end >= other.start for one, other in pairwise(ordered)):
             return {}
-        return {window: self.excluded_ranges(window, since) for window in self.windows}
+        overlapping: dict[Window, list[Window]] = {}
+        reaching: list[Window] = []
+        for window in ordered:
+            reaching = [other for other in reaching if other.end >= window.start]
+            overlapping[window] = list(reaching)
+            for other in reaching:
+                overlapping[other].append(window)
+            reaching.append(window)
+        return {
+            window: _select_excluded(window, others, since)
+            for window, others in overlapping.items()
+        }
 
     @property
     def is_idle(self) -> bool:
@@ -256,6 +282,20 @@ class KeyState:
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]
         return state
+
+
+def _select_excluded(
+    window: Window, others: Sequence[Window], since: int
+) -> tuple[MessageRange, ...]:
+    """Return `KeyState.excluded_ranges` of a session, among some others."""
+    until = window.last_arrival(since)
+    return tuple(
+        (other.start, other.end, other.first, other.last_arrival(since))
+        for other in others
+        if other.start <= window.end
+        and window.start <= other.end
+        and other.last_arrival(since) < until
+    )
 
 
 def _window_to_fields(w: Window) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from streamer.window.contract import WindowReason
 from streamer.window.keyed.counting import CountRules
 from streamer.window.keyed.hopping import HoppingRules
-from streamer.window.keyed.session import MessageGapRules, SessionRules
+from streamer.window.keyed.session import LimitedSessionRules, MessageGapRules, SessionRules
 from streamer.window.keyed.sliding import ForwardSlidingRules, KafkaSlidingRules
 from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
 from streamer.window.keyed.state import KeyState, Window
@@ -87,7 +87,9 @@ def make_rules(window: EventWindow) -> WindowRules:
         return HoppingRules(window, lateness)
     if isinstance(kind, Session):
         rules = MessageGapRules if kind.by_message else SessionRules
-        return rules(kind.gap, kind.max_duration, lateness, bool(kind.expected))
+        if kind.max_count is not None:
+            rules = LimitedSessionRules
+        return rules(kind, lateness)
     if isinstance(kind, Count):
         return CountRules(kind)
     if isinstance(kind, Global):

@@ -104,9 +104,12 @@ def describe_type(kind: WindowType) -> str:
         case Session():
             gap = format_duration(kind.gap)
             gap = f"each message's own gap, or {gap}," if kind.by_message else gap
-            text = f"sessions, ended by {gap} without a message"
-            max_duration = kind.max_duration
-            return f"{text} or after {format_duration(max_duration)}" if max_duration else text
+            limits = []
+            if kind.max_duration:
+                limits.append(f" or after {format_duration(kind.max_duration)}")
+            if kind.max_count:
+                limits.append(f" or by {_count_messages(kind.max_count)}")
+            return f"sessions, ended by {gap} without a message{''.join(limits)}"
         case Sliding():
             size = format_duration(kind.size)
             if kind.mode == "event":
@@ -125,6 +128,10 @@ def describe_type(kind: WindowType) -> str:
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
         case KeyedMessages():
             return "no windows, messages pass one by one"
+
+
+def _count_messages(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -150,6 +157,8 @@ def describe_bounds(kind: WindowType) -> str:
             return f"{shape}{days}, [start, start + size)"
         case Session():
             cut = f", cut after {format_duration(kind.max_duration)}" if kind.max_duration else ""
+            cut += " from its start" if cut and kind.max_duration_origin == "start" else ""
+            cut += f", at most {_count_messages(kind.max_count)}" if kind.max_count else ""
             gap = format_duration(kind.gap)
             gap = f"by message, or else {gap}" if kind.by_message else gap
             return f"gap {gap}{cut}, [first, last]"

@@ -19,6 +19,7 @@ Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 CountEndOfInput = Literal["drop", "flush", "keep"]
 CountAlign = Literal["end", "start"]
+DurationOrigin = Literal["epoch", "start"]
 SlidingMode = Literal["event", "forward", "kafka"]
 Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
@@ -153,19 +154,30 @@ class Session:
         by_message: whether messages may bring a gap of their own, in the place of `gap`.
         expected: keys, as JSON, of which a session without messages is emitted where none comes
             within the gap of the first message of the stream.
+        max_count: number of messages with which a session closes at once; None for any number.
+        max_duration_origin: `epoch` for cuts at multiples of `max_duration`; `start` for a cut
+            `max_duration` after the start, which may be shorter than the gap.
     """
 
     gap: int
     max_duration: int | None = None
     by_message: bool = False
     expected: tuple[bytes, ...] = ()
+    max_count: int | None = None
+    max_duration_origin: DurationOrigin = "epoch"
 
     @property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        cut = "" if self.max_duration is None else f",{format_duration(self.max_duration)}"
-        by = ",by message" if self.by_message else ""
-        return f"session({format_duration(self.gap)}{cut}{by})"
+        parts = [format_duration(self.gap)]
+        if self.max_duration is not None:
+            origin = " from start" if self.max_duration_origin == "start" else ""
+            parts.append(format_duration(self.max_duration) + origin)
+        if self.max_count is not None:
+            parts.append(f"at most {self.max_count}")
+        if self.by_message:
+            parts.append("by message")
+        return f"session({','.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)

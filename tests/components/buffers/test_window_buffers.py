@@ -63,6 +63,11 @@ def buffer(yaml: str, more: str = "") -> Any:
             Session(MINUTE, expected=(b"1", b'"a"')),
         ),
         ("session_window: {gap: 10s, max_duration: 10s}", Session(10 * SECOND, 10 * SECOND)),
+        (
+            "session_window: {gap: 2s, max_duration: 1s, max_duration_origin: start}",
+            Session(2 * SECOND, SECOND, max_duration_origin="start"),
+        ),
+        ("session_window: {gap: 2s, max_count: 5}", Session(2 * SECOND, max_count=5)),
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 1}", Count(5, 1)),
@@ -221,6 +226,19 @@ def test_empty_mappings_are_none() -> None:
         ("sliding_window: {size: 1m, mode: event, emit: each}", "leave it out"),
         ("session_window: {gap: -1s}", "gap is -1s, but a session needs a gap above 0s"),
         ("session_window: {gap: 2m, max_duration: 1m}", "must not be shorter than the gap, 2m"),
+        (
+            "session_window: {gap: 2m, max_duration_origin: start}",
+            "max_duration_origin is start, but there is no max_duration",
+        ),
+        (
+            "session_window: {gap: 2m, max_duration: 0s, max_duration_origin: start}",
+            "max_duration is 0s, but a session lasts longer",
+        ),
+        ("session_window: {gap: 2m, max_count: 0}", "max_count is 0; expected a number"),
+        (
+            "session_window: {gap: 2m, max_count: 5, gap_mapping: root = this.gap}",
+            "max_count is not possible with gap_mapping",
+        ),
         (
             "count_window: {count: 2, every: 3, align: start}",
             "every is 3, but with align: start it must not be more than count, 2",

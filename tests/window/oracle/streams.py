@@ -112,11 +112,21 @@ def sessions(draw: st.DrawFn) -> Session:
 
 
 @st.composite
+def limited_sessions(draw: st.DrawFn) -> Session:
+    """Sessions of at most some messages, or of a duration counted from their start, or both."""
+    rules = draw(sessions())
+    counted = draw(st.sampled_from(["count", "count", "start", "both"]))
+    if counted != "count":
+        rules = replace(rules, from_start=True, max_duration=draw(st.integers(1, SPAN)))
+    return rules if counted == "start" else replace(rules, max_count=draw(st.integers(1, 5)))
+
+
+@st.composite
 def message_gaps(draw: st.DrawFn) -> Session:
     """Sessions whose messages bring gaps; half of them without a longest duration."""
     rules = draw(sessions())
     longest = draw(st.none() | st.just(rules.max_duration))
-    return replace(rules, by_message=True, max_duration=longest)
+    return replace(rules, by_message=True, max_duration=longest, from_start=draw(st.booleans()))
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""What messages bring to their windows besides key and time, as marks in their metadata."""
+"""Marks in the metadata of messages: the input of windows besides key and time."""
 
 from __future__ import annotations
 

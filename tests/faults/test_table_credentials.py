@@ -25,7 +25,7 @@ from tests.faults.test_table_outages import (
 )
 from tests.servers.expiring_rest import CLIENT, expiring_rest
 from tests.servers.expiring_rest import SECRET as CLIENT_SECRET
-from tests.servers.expiring_s3 import expiring_s3
+from tests.servers.expiring_s3 import ExpiringS3, expiring_s3
 from tests.servers.iceberg_rest import iceberg_rest
 from tests.servers.s3 import BUCKET, KEY, S3, SECRET, s3_server
 
@@ -77,6 +77,13 @@ def wait_until(running: Program, condition: Callable[[], bool]) -> None:
     running.wait_for(condition, 120, "for tokens")
 
 
+def wait_for_refusals(running: Program, store: ExpiringS3) -> None:
+    """Wait until requests were refused, and for some time more."""
+    before = store.refused
+    wait_until(running, lambda: store.refused > before + 1)
+    time.sleep(OUTAGE_S)
+
+
 def test_tokens_expire_and_stores_are_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = tmp_path / "tables.yaml"
@@ -114,12 +121,12 @@ def test_tokens_expire_and_stores_are_away(tmp_path: Path, monkeypatch: pytest.M
             ):
                 pass
             outages.wait_for_windows(3)
-            for trouble in (lambda: store.expire(*METHODS), store.be_away):
-                before = store.refused
-                with trouble():
-                    wait_until(running, lambda before=before: store.refused > before + 1)
-                    time.sleep(OUTAGE_S)
-                outages.wait_for_windows(3)
+            with store.expire(*METHODS):
+                wait_for_refusals(running, store)
+            outages.wait_for_windows(3)
+            with store.be_away():
+                wait_for_refusals(running, store)
+            outages.wait_for_windows(3)
             assert running.stop() == 0
         check_rows(tmp_path, tables_of(s3, rest))
     logs = "".join(path.read_text() for path in tmp_path.glob("log-*.jsonl"))

@@ -1,4 +1,4 @@
-"""What messages bring to their windows besides key and time, as marks in their metadata."""
+"""Marks of messages for their windows: gaps of sessions, and conditions that hold (stage 1)."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ _WINDOW: Final = re.compile(r"(?P<kind>\w+)(?:\((?P<values>[^)]*)\))?(?P<rest>.*
 _BUFFER: Final = re.compile(r"(?P<level>\d+):(?P<label>.*?) from (?P<source>\S+) (?P<window>.*)")
 _SEPARATOR: Final = " | "
 _AT_MOST: Final = "at most "
+_DELAY: Final = "delay "
 _FIELDS: Final = {
     "system_window": ("size", "slide", "offset"),
     "grid": ("size", "every", "offset", "timezone"),
@@ -23,7 +24,7 @@ _FIELDS: Final = {
 """Fields by the values in brackets, in their order."""
 _MAIN_FIELDS: Final = (
     *("size", "slide", "every", "offset", "timezone", "mode", "gap", "max_duration"),
-    *("max_count", "count"),
+    *("max_count", "delay", "emit_at", "count"),
     *("left", "right", "before", "after", "type", "keeps"),
 )
 _SHOWN_IF_CHANGED: Final = ("clock", "clock_scope", "key_mapping")
@@ -31,6 +32,7 @@ _NAMES: Final = {
     "sliding": "sliding_window",
     "session": "session_window",
     "count": "count_window",
+    "state": "state_window",
     "global": "global_window",
     "join": "window_join",
 }
@@ -79,6 +81,8 @@ def _read_window(fingerprint: str) -> dict[str, str]:
     fields = dict(zip(_FIELDS.get(kind, ()), values, strict=False))
     if kind == "session":
         fields = _read_session(values)
+    elif kind == "sliding":
+        fields.update(_read_waiting(values))
     name = _NAMES.get(kind, kind)
     if kind == "grid":
         name = "tumbling_window" if fields["size"] == fields["every"] else "hopping_window"
@@ -107,6 +111,14 @@ def _read_session(values: list[str]) -> dict[str, str]:
         else:
             fields["max_duration"] = value
     return fields
+
+
+def _read_waiting(values: list[str]) -> dict[str, str]:
+    """Return for how long windows of messages wait, as fields."""
+    last = values[-1]
+    if last.startswith(_DELAY):
+        return {"delay": last.removeprefix(_DELAY)}
+    return {"emit_at": "event_time"} if last == "waits" else {}
 
 
 def _read_clock(rest: str) -> dict[str, str]:

@@ -54,6 +54,19 @@ def bound(buffer: str) -> str:
             ),
         ),
         (
+            "sliding_window: {size: 1m, mode: event, delay: 5s}",
+            "sliding_window: {size: 1m, mode: event, emit_at: event_time}",
+            (
+                "buffer sliding_window (size: 1m, mode: event, delay: 5s)",
+                "buffer sliding_window (size: 1m, mode: event, emit_at: event_time)",
+            ),
+        ),
+        (
+            "state_window: {begin_when: this.a, key_mapping: root = this.k}",
+            "count_window: {count: 5, key_mapping: root = this.k}",
+            ("buffer state_window", "buffer count_window (count: 5)"),
+        ),
+        (
             "system_window: {timestamp_mapping: root = this.ts, size: 10s}",
             "system_window: {timestamp_mapping: root = this.ts, size: 10s, slide: 5s}",
             ("buffer system_window (size: 10s)", "buffer system_window (size: 10s, slide: 5s)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +11,7 @@ from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.window.assign.pack_builder import DroppedMessages
 from streamer.window.evaluate.queries import CompiledMapping
-from streamer.window.pack.metadata_codec import add_conditions
-
-BEGINS: Final = 1
-"""The bit of `begin_when`."""
-EMITS: Final = 2
-"""The bit of `emit_when`."""
+from streamer.window.pack.metadata_codec import BEGINS, EMITS, add_conditions
 
 
 class MessageConditions:

@@ -1,4 +1,4 @@
-"""Marks in the metadata of messages: the input of windows besides key and time."""
+"""Marks of messages for their windows: gaps of sessions, and conditions that hold (stage 1)."""
 
 from __future__ import annotations
 

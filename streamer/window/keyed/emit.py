@@ -172,9 +172,7 @@ class BatchReader:
         if self._unbounded:
             metadata = make_unbounded_metadata(batch.reason, newest, spelt_key)
         elif batch.start is None or batch.end is None:
-            metadata = make_count_metadata(
-                batch.reason, len(indices), batch.offsets or (0, 0), spelt_key
-            )
+            metadata = make_count_metadata(batch.reason, len(indices), batch.offsets, spelt_key)
         else:
             metadata = make_window_metadata(batch.start, batch.end, batch.reason, newest, spelt_key)
         messages = rows.build_messages(indices, MessageBuilder(metadata, self._decoded))

@@ -95,6 +95,9 @@ class Window:
             are when it is full; None for others.
         full_at: arrival number of the message that has closed a session by its number of messages;
             None for others.
+        opener: of a window that an event has and that waits for the clock, the event's arrival
+            number; None for others.
+        is_muted: whether such a window is not emitted, but may begin a cadence.
     """
 
     start: int
@@ -113,6 +116,8 @@ class Window:
     edges: tuple[EdgeMessage, EdgeMessage] | None = None
     offsets: tuple[int, int] | None = None
     full_at: int | None = None
+    opener: int | None = None
+    is_muted: bool = False
 
     def add_edge(self, message: EdgeMessage) -> None:
         """Keep a message if it is the first or the last one by event time."""
@@ -180,6 +185,8 @@ class KeyState:
         run: its windows that are emitted with messages and without; None for none of these.
         latest: by id, as JSON, time and arrival number of its latest message, for windows without
             end that hold these.
+        cadence_start: event time of the last window of a cadence, or of the first event, ns; of
+            count windows with a condition, the number of the message of the last one. None without.
         full: sessions that this micro-batch has closed by their numbers of messages.
         full_until: the latest end of these, ns; `NEVER` without any.
     """
@@ -195,6 +202,7 @@ class KeyState:
     run: WindowRun | None = None
     latest: dict[str, tuple[int, int]] = field(default_factory=dict)
     clock_before: int = NEVER
+    cadence_start: int | None = None
     full: list[Window] = field(default_factory=list)
     full_until: int = NEVER
 
@@ -248,21 +256,27 @@ class KeyState:
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
         known = self.windows or self.closed_bounds or self.marks or self.total
-        return not (known or self.latest or self.run) and self.clock == NEVER
+        known = known or self.latest or self.run or self.cadence_start is not None
+        return not known and self.clock == NEVER
 
     def encode(self) -> bytes:
         """Encode the record as JSON."""
         windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
         timed = self.clock != NEVER or self.closed_bounds or self.marks or self.total
-        if timed or self.latest or self.run:
+        has_cadence = self.cadence_start is not None
+        if timed or self.latest or self.run or has_cadence:
             clock = None if self.clock == NEVER else self.clock
             fields += [clock, self.clock_moved_at, self.closed_bounds, self.marks, self.total]
-        if self.latest or self.run:
+        if self.latest or self.run or has_cadence:
             fields.append([[name, *latest] for name, latest in self.latest.items()])
         if self.run is not None:
             last = self.run.last
             fields += [self.run.next_start, self.run.until, last and last.to_fields()]
+        elif has_cadence:
+            fields += [None, None, None]
+        if has_cadence:
+            fields.append(self.cadence_start)
         return dump_state_json(fields)
 
     @classmethod
@@ -275,9 +289,11 @@ class KeyState:
             ids, *run = more or [()]
             state.latest = {name: (time, arrival) for name, time, arrival in ids}
             if run:
-                next_start, until, last = run
+                next_start, until, last, *cadence = run
+                state.cadence_start = cadence[0] if cadence else None
                 message = None if last is None else EdgeMessage.from_fields(last)
-                state.run = WindowRun(next_start, until, message)
+                if next_start is not None:
+                    state.run = WindowRun(next_start, until, message)
             state.clock = state.clock_before = NEVER if clock is None else clock
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]
@@ -300,6 +316,8 @@ def _select_excluded(
 
 def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
+    if w.opener is not None:
+        return [*fields, None, None, None, w.opener, int(w.is_muted)]
     if w.reach is not None or w.edges is not None:
         more = [] if w.edges is None else [[edge.to_fields() for edge in w.edges]]
         return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach, *more]
@@ -308,11 +326,12 @@ def _window_to_fields(w: Window) -> list[Any]:
 
 def _window_from_fields(fields: list[Any]) -> Window:
     start, end, first, count, active, cut, *more = fields
-    aggregate_fields, reach, edge_fields = [*more, None, None, None][:3]
+    aggregate_fields, reach, edge_fields, opener, muted = [*more, *[None] * 5][:5]
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
     window = Window(
         start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach
     )
+    window.opener, window.is_muted = opener, bool(muted)
     if edge_fields is not None:
         left, right = map(EdgeMessage.from_fields, edge_fields)
         window.edges = left, right

@@ -31,6 +31,11 @@ _GAP_KEY_JSON: Final = b"\\u0000gap"
 _CONDITIONS_KEY: Final = "\u0000when"
 _CONDITIONS_KEY_JSON: Final = b"\\u0000when"
 
+BEGINS: Final = 1
+"""The bit of the condition `begin_when`."""
+EMITS: Final = 2
+"""The bit of the condition `emit_when`."""
+
 
 def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
     """Write metadata, and the error that marks the message.

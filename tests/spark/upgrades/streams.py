@@ -336,6 +336,18 @@ KINDS: Mapping[str, Mapping[str, str]] = {
             "max_duration_origin: start, end_of_input: END",
             _WHOLE,
         ),
+        "sliding_delayed": _stream(
+            "sliding",
+            f"{_TIME}, {_KEY}, {_LATENESS}, size: 1s, mode: event, delay: 1s, emit_every: 500ms, "
+            "emit_when: this.n % 3 == 0, end_of_input: END",
+            _WHOLE,
+        ),
+        "count_conditional": _count(
+            f"{_KEY}, count: 12, every: 5, emit_when: this.n % 3 == 0", _WHOLE
+        ),
+        "state": _stream(
+            "state", f"{_KEY}, begin_when: this.n % 4 == 0, emit_when: this.n % 7 == 0", _WHOLE
+        ),
     },
     "state": {
         "state_keyed": (

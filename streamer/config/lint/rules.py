@@ -195,6 +195,15 @@ _ALL_RULES: Final = (
         "Write at least `input: …`, or remove the file.",
         ignorable=False,
     ),
+    Rule(
+        "endless_wait",
+        "Windows whose clock follows each key, partition or input stay open for ever when one of "
+        "these falls silent: neither `idle_timeout` nor `source_idle_timeout` ends the wait.",
+        "Set `idle_timeout`, or with `clock_scope: partition` or `input` a `source_idle_timeout` "
+        "above 0s. `streamer why` shows the sources that hold a running stream back.",
+        level="warning",
+        runs_ignored=True,
+    ),
     _make_type_rule("array", "a list: each item on its own line, after `- `"),
     _make_type_rule("bool", "`true` or `false`, without quotes"),
     _make_type_rule("float", "a number, without quotes"),

@@ -81,9 +81,9 @@ def deploy_cli(
     **service: Any,
 ) -> int:
     """Deploy FILE as a stream of a service: a new one, or another revision of the one there is."""
-    from streamer.config.file import read_file
+    from streamer.config.file import read_config_text
 
-    text, name = read_file(file), stream_id or Path(file).stem
+    text, name = read_config_text(file), stream_id or Path(file).stem
     remote = ServiceClient(**service)
     query = _build_query(timeout, on_reset, rollback_on_failure)
     if chilled:

@@ -64,6 +64,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Run it": {
         "run": ("streamer.cli.main", "Run a config (the same as: streamer -c FILE)."),
         "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
+        "backfill": ("streamer.cli.backfill", "Run the past of a stream as a batch."),
         "doctor": (
             "streamer.cli.doctor",
             "Check this machine and installation, and say what to do.",

@@ -82,7 +82,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         COMPONENT_KINDS,
         *("component_names", "plugin_index", "plugin_specs", "plugins", "catalog"),
     ),
-    "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
+    "engine": ("report", ("planner", "results"), ("canary", "stage"), "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
         *("jars", "query", "fork_server", "session"),

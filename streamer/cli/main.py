@@ -84,6 +84,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Run many as a service": {
         "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
         "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
+        "canary": ("streamer.cli.canary", "Show, promote or drop the canary of a stream."),
         "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
         "windows": ("streamer.cli.windows", "List the open windows of a stream of a service."),
         "logs": ("streamer.cli.remote_status", "Show the log of a stream of a service."),

@@ -71,7 +71,7 @@ CASES = (
         Case(f"{command} --url http://127.0.0.1:9", 1, "", "there is no answer", coloured=True)
         for command in (
             *("deploy good.yaml", "list-streams", "windows a", "logs a", "pause a", "resume a"),
-            "rollback a",
+            *("rollback a", "canary a", "deploy good.yaml --canary"),
         )
     ),
     Case("deploy nope.yaml", 1, "", "nope.yaml(1,1) there is no such file", coloured=True),

@@ -184,6 +184,7 @@ def test_blocks_are_of_a_known_kind() -> None:
         "sh results",
         "python results",
         "sh plugin",
+        "sh canary",
         "sh python",
         "python library",
         "python library-spark",

@@ -103,7 +103,7 @@ def test_a_plugin_reaches_the_workers_with_the_environment(
         cwd=tmp_path,
         env={
             **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-            "JAVA_HOME": find_java(os.environ).home,
+            "JAVA_HOME": str(find_java(os.environ).home),
             "XDG_STATE_HOME": str(tmp_path / "state"),
             "XDG_CACHE_HOME": str(tmp_path / "cache"),
         },

@@ -119,7 +119,7 @@ def test_the_schema_of_a_registry_is_a_rule_of_expectations(
     schema_registry.register(of, ORDER, references=references)
     fields = f"url: '{schema_registry.url}'"
     good = Message.from_value(ORDERS[0])
-    bad = Message.from_value({**ORDERS[0], "id": "seven"})
+    bad = Message.from_value(dict(ORDERS[0], id="seven"))
     if rule == "decode":
         [good] = encoded(make, a_run, schema_registry, of, ORDERS[0])
         bad = Message(good.raw[:-3])

@@ -30,7 +30,7 @@ def run_program(directory: Path, how: str) -> dict[str, Any]:
         text=True,
     )
     steps: dict[str, Any] = {}
-    members: list[int] = []
+    members: set[int] = set()
     assert program.stdout is not None
     for line in program.stdout:
         step = json.loads(line)

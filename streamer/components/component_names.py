@@ -73,6 +73,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sliding_window",
         "sqlite",
         "system_window",
+        "table_join",
         "tumbling_window",
         "window_join",
     ),

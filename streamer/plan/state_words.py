@@ -19,11 +19,13 @@ _FIELDS: Final = {
     "session": ("gap", "max_duration"),
     "count": ("count", "every"),
     "join": ("left", "right", "before", "after", "type"),
+    "table_join": ("stream", "table"),
 }
 """Fields by the values in brackets, in their order."""
 _MAIN_FIELDS: Final = (
     *("size", "slide", "every", "offset", "timezone", "mode", "gap", "max_duration", "count"),
     *("left", "right", "before", "after", "type", "keeps"),
+    *("stream", "table"),
 )
 _SHOWN_IF_CHANGED: Final = ("clock", "clock_scope", "key_mapping")
 _NAMES: Final = {

@@ -438,6 +438,7 @@ class Status:
             its metadata name, ns; None where that is not known.
         due_clock: the event time at which the clock of the stream closes the next window, ns; None
             when nothing is held, or another clock does.
+        table_rows: how many rows the table of a join has; None for other kinds.
     """
 
     now: int
@@ -454,6 +455,7 @@ class Status:
     clock_holder: ClockHolder | None = None
     next_end: int | None = None
     due_clock: int | None = None
+    table_rows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as plain values, for JSON."""

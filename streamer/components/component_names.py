@@ -74,6 +74,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "sqlite",
         "state_window",
         "system_window",
+        "table_join",
         "tumbling_window",
         "window_join",
     ),

@@ -35,8 +35,11 @@ _BY_TYPE: Final[dict[str, Any]] = {
     "unknown": "",
 }
 _NO_VALUES: Final[Mapping[str, Any]] = {}
-_JOIN: Final = "window_join"
-_JOIN_LABELS: Final = ("orders", "shipments")
+_JOIN_LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "window_join": ("orders", "shipments"),
+    "table_join": ("customers", "orders"),
+}
+"""Labels of the inputs of each buffer that joins two, as the examples of its fields have them."""
 _REDPANDA: Final = "redpanda"
 _REDPANDA_COMPONENT: Final = "redpanda_common"
 """Has its connection from the section `redpanda` alone."""
@@ -59,7 +62,7 @@ def create_config(expression: str = "", small: bool = False) -> str:
     """
     inputs, buffer, processors, outputs = parse_create_expression(expression)
     maker = _ConfigMaker(small)
-    labels = _JOIN_LABELS if buffer == _JOIN else ()
+    labels = _JOIN_LABELS.get(buffer, ())
     components = {
         "input": maker.make_one(Kind.INPUT, inputs or ["stdin"], "inputs", labels),
         "processors": [maker.make_component(Kind.PROCESSOR, name) for name in processors],

@@ -14,7 +14,7 @@ from streamer.sdk.spec import Kind
 
 _FORM: Final = "inputs/buffer/processors/outputs"
 _EXAMPLE: Final = "stdin/tumbling_window/mapping,log/stdout"
-_JOIN: Final = "window_join"
+_JOINS: Final = ("window_join", "table_join")
 
 
 class CreatedParts(NamedTuple):
@@ -72,10 +72,10 @@ def parse_create_expression(expression: str) -> CreatedParts:
         is_processor = all(name in catalog.component_names(Kind.PROCESSOR) for name in parts[1])
         parts.insert(2 if is_processor and not is_output else 1, [])
     inputs, processors, outputs = [*parts, [], []][:3]
-    if buffer == [_JOIN] and len(inputs) < 2:
+    if buffer and buffer[0] in _JOINS and len(inputs) < 2:
         raise StreamerError(
-            f"{_JOIN} joins two inputs, and {expression!r} names {len(inputs)}; expected two, such "
-            f"as generate,generate/{_JOIN}/mapping/stdout"
+            f"{buffer[0]} joins two inputs, and {expression!r} names {len(inputs)}; expected two, "
+            f"such as generate,generate/{buffer[0]}/mapping/stdout"
         )
     return CreatedParts(inputs, buffer[0] if buffer else "", processors, outputs)
 

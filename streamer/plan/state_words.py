@@ -20,12 +20,14 @@ _FIELDS: Final = {
     "sliding": ("size", "mode"),
     "count": ("count", "every"),
     "join": ("left", "right", "before", "after", "type"),
+    "table_join": ("stream", "table"),
 }
 """Fields by the values in brackets, in their order."""
 _MAIN_FIELDS: Final = (
     *("size", "slide", "every", "offset", "timezone", "mode", "gap", "max_duration"),
     *("max_count", "delay", "emit_at", "count"),
     *("left", "right", "before", "after", "type", "keeps"),
+    *("stream", "table"),
 )
 _SHOWN_IF_CHANGED: Final = ("clock", "clock_scope", "key_mapping")
 _NAMES: Final = {

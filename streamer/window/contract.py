@@ -466,6 +466,7 @@ class Status:
         watermark: the clock of the stream after the micro-batch, ns; None where there is none, or
             each key has its own.
         dropped: the first messages that were dropped in this micro-batch.
+        table_rows: how many rows the table of a join has; None for other kinds.
     """
 
     now: int
@@ -484,6 +485,7 @@ class Status:
     due_clock: int | None = None
     watermark: int | None = None
     dropped: tuple[DroppedEntry, ...] = ()
+    table_rows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as plain values, for JSON."""

@@ -9,12 +9,13 @@ from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.keyed.join_step import JoinStep
 from streamer.window.keyed.message_step import MessageStep
 from streamer.window.keyed.step import KeyedStep
+from streamer.window.keyed.table_join_step import TableJoinStep
 from streamer.window.panes.grid_step import GridStep, SystemStep
 from streamer.window.panes.pane_step import PaneStep
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window import Window
-from streamer.window.settings.window_types import Join, KeyedMessages
+from streamer.window.settings.window_types import Join, KeyedMessages, TableJoin
 from streamer.window.state_store import StateStore
 
 
@@ -92,13 +93,15 @@ class Shard:
     def _run_step(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
         return (yield from self._make_step().run(rows))
 
-    def _make_step(self) -> GridStep | JoinStep | KeyedStep | MessageStep:
+    def _make_step(self) -> GridStep | JoinStep | KeyedStep | MessageStep | TableJoinStep:
         store, keep_dropped, having = self._store, self._keep_dropped, self._having
         match self._window:
             case SystemWindow() as system_window:
                 return SystemStep(system_window, store, keep_dropped, self._batch_emissions)
             case EventWindow(kind=Join()) as window:
                 return JoinStep(window, store, keep_dropped)
+            case EventWindow(kind=TableJoin()) as window:
+                return TableJoinStep(window, store, keep_dropped)
             case EventWindow(kind=KeyedMessages()) as window:
                 return MessageStep(window, store, keep_dropped)
             case EventWindow(strategy="keys") as window:

@@ -51,7 +51,7 @@ def test_a_config_of_any_component_has_no_findings(
 def test_a_config_of_any_buffer_has_no_findings(
     name: str, small: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inputs = "generate,kafka_franz" if name == "window_join" else "kafka_franz"
+    inputs = "generate,kafka_franz" if name in ("window_join", "table_join") else "kafka_franz"
     path = tmp_path / "c.yaml"
     path.write_text(created(capsys, *small, f"{inputs}/{name}/mapping/stdout"))
     assert [str(lint) for lint in lint_config(path, env={})] == []

@@ -88,7 +88,7 @@ def test_what_is_named_beside_a_file_is_defined_in_it(name: str, file: str) -> N
 
 def test_the_table_of_the_state_has_every_reserved_key() -> None:
     section = _section("The state of a shard").replace("−", "-")
-    named = {int(number) for number in re.findall(r", (-\d)\)", section)}
+    named = {int(number) for number in re.findall(r", (-\d+)\)", section)}
     reserved = {
         int(number)
         for path in (PACKAGE / "window").rglob("*.py")

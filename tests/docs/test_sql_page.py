@@ -157,6 +157,32 @@ def orders_and_shipments() -> list[dict[str, Any]]:
     return [{"send": sent, "output_batches": [[{"json_equals": {"id": 1, "carrier": "ups"}}]]}]
 
 
+def payments_and_rates() -> list[dict[str, Any]]:
+    def from_input(label: str, hour: int, **fields: Any) -> dict[str, Any]:
+        document = {"at": f"2026-01-01T{hour:02d}:00:00Z", **fields}
+        return {"input": label, "json_content": document}
+
+    sent = [
+        from_input("rates", 9, currency="USD", rate=2),
+        from_input("rates", 11, currency="USD", rate=3),
+        from_input("payments", 10, currency="USD", id=1, amount=5),
+        from_input("payments", 10, currency="CHF", id=2, amount=5),
+        from_input("payments", 12, currency="USD", id=3, amount=5),
+    ]
+    first, second = {"id": 1, "euro": 10}, {"id": 2, "euro": None}
+    last = {"id": 3, "euro": 15}
+    return [
+        {"send": sent, "output_batches": [[{"json_equals": one}] for one in (first, second)]},
+        {"end_of_input": True, "output_batches": [[{"json_equals": last}]]},
+    ]
+
+
+TWO_INPUTS: Final = {
+    "sql_interval_join.yaml": orders_and_shipments,
+    "sql_temporal_join.yaml": payments_and_rates,
+}
+
+
 def as_steps(steps: list[Step]) -> list[dict[str, Any]]:
     return [
         {
@@ -171,13 +197,13 @@ def as_steps(steps: list[Step]) -> list[dict[str, Any]]:
 
 
 def test_each_config_of_the_page_has_rows() -> None:
-    assert set(CONFIGS) == {*STEPS, "sql_interval_join.yaml"}
+    assert set(CONFIGS) == {*STEPS, *TWO_INPUTS}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_window_gives_what_its_sql_gives(name: str, tmp_path: Path) -> None:
-    steps = orders_and_shipments() if name not in STEPS else as_steps(STEPS[name])
+    steps = TWO_INPUTS[name]() if name in TWO_INPUTS else as_steps(STEPS[name])
     case = {
         "name": name,
         "target": "stream",

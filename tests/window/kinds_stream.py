@@ -21,6 +21,7 @@ from streamer.window.settings.window_types import Join as JoinKind
 from streamer.window.settings.window_types import Session as SessionKind
 from streamer.window.settings.window_types import Sliding as SlidingKind
 from streamer.window.settings.window_types import State as StateKind
+from streamer.window.settings.window_types import TableJoin as TableJoinKind
 from tests.window import stages
 from tests.window.event_stream import times_of
 from tests.window.fakes import FakeMapping, Uses
@@ -34,6 +35,7 @@ from tests.window.oracle.sliding import Sliding
 from tests.window.oracle.sliding_event import EventSliding
 from tests.window.oracle.sliding_kafka import KafkaSliding
 from tests.window.oracle.state import State
+from tests.window.oracle.table_join import TableJoin
 from tests.window.oracle.unbounded import Unbounded
 
 Rules = Fields | Count | State
@@ -71,6 +73,9 @@ def _kind(rules: Fields, mode: str) -> Any:
         return Global(LATEST_BY if rules.latest else "", DELETE_WHEN if rules.deletes else "")
     if isinstance(rules, KafkaSliding):
         return SlidingKind(rules.size, "kafka")
+    if isinstance(rules, TableJoin):
+        delete_when = DELETE_WHEN if rules.deletes else ""
+        return TableJoinKind("left", "right", rules.type, rules.history, rules.ttl, delete_when)
     if isinstance(rules, Join):
         return JoinKind("left", "right", rules.before, rules.after, rules.type)
     if isinstance(rules, EventSliding):
@@ -141,6 +146,7 @@ class EventStream(stages.Stages[Event, Any]):
         self.window = window_of(rules, mode)
         self.now: int | None = None
         self.starts = 0
+        self.sources: tuple[str, ...] = ()
 
     def step(self, batch: MicroBatch) -> Given:
         self.now = batch.t if self.now is None else max(self.now, batch.t)
@@ -148,7 +154,9 @@ class EventStream(stages.Stages[Event, Any]):
         groups = [list(same) for _, same in groupby(batch.events, partition_of)]
         start = f"start{self.starts}"
         reading = MicroBatchInfo(
-            batch.t, start, batch.backlog, batch.ended, batch.lag, suspended=batch.stood
+            *(batch.t, start, batch.backlog, batch.ended, batch.lag),
+            suspended=batch.stood,
+            sources=self.sources,
         )
         return self.run(groups, self.now, reading)
 
@@ -183,7 +191,7 @@ class EventStream(stages.Stages[Event, Any]):
         return Shard(self.window, store, keep_dropped=True)
 
     def told(self, emission: Emission) -> Any:
-        if isinstance(self.rules, Join):
+        if isinstance(self.rules, Join | TableJoin):
             return _joined(emission)
         return _emitted(emission, tuple(self.names(emission)))
 

@@ -135,7 +135,7 @@ WINDOW_METRICS: Final = (
         _G,
         (),
         "keys",
-        "Keys with state of the pipeline (lag, accumulate, throttle, …).",
+        "Keys with state of the pipeline (lag, accumulate, throttle, …), and rows of a table_join.",
         "Set state_ttl of the buffer; otherwise it grows with every new key.",
     ),
     Metric(

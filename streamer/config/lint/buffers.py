@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from streamer.components import catalog
 from streamer.config.findings import suggest_name
+from streamer.config.lint.join_sides import JOIN_SIDES
 from streamer.config.model import output_of
 from streamer.config.nodes import Mapping, Node, Sequence
 from streamer.config.read_context import ReadContext
@@ -128,8 +129,8 @@ def _check_one(context: ReadContext, one: _Listed, by_label: dict[str, _Listed])
         shown = " → ".join([*way[way.index(source) :], source])
         message = f"the buffer takes its own results: {shown}"
         findings.add_at(one.field("from"), _CODE, message, "let one of them take the input")
-    if component.name == "window_join":
-        message = "a window_join joins two inputs, and takes no results of a buffer"
+    if component.name in JOIN_SIDES:
+        message = f"a {component.name} joins two inputs, and takes no results of a buffer"
         hint = "leave `from` out, and let other buffers take from it"
         findings.add_at(one.field("from"), _CODE, message, hint)
 

@@ -1,4 +1,4 @@
-"""The two inputs that a `window_join` names: that they are there, and that nothing else is."""
+"""The two inputs that a join names: that they are there, and that nothing else is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from streamer.config.read_context import ReadContext
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.component import Resources
 
-_JOIN_BUFFER: Final = "window_join"
-_SIDE_FIELDS: Final = ("left", "right")
+JOIN_SIDES: Final = {"window_join": ("left", "right"), "table_join": ("stream", "table")}
+"""By buffer that joins two inputs, the fields with their labels."""
 _BROKER_INPUT: Final = "broker"
 
 
@@ -28,20 +28,21 @@ def check_join_sides(
         resources: by kind and label.
     """
     buffer, source = parsed["buffer"], parsed["input"]
-    if buffer is None or buffer.name != _JOIN_BUFFER or source is None or buffer.config is None:
+    if buffer is None or buffer.name not in JOIN_SIDES or source is None or buffer.config is None:
         return
     labels = list(_find_labels(source, resources, set()))
-    sides = [buffer.config[side] for side in _SIDE_FIELDS]
-    for side, label in zip(_SIDE_FIELDS, sides, strict=True):
+    fields = JOIN_SIDES[buffer.name]
+    sides = [buffer.config[side] for side in fields]
+    for side, label in zip(fields, sides, strict=True):
         if label and label not in labels:
             _report_missing(
-                context, _find_node(root, "buffer", _JOIN_BUFFER, side), side, label, labels
+                context, _find_node(root, "buffer", buffer.name, side), side, label, labels
             )
     beyond = [label for label in labels if label not in sides]
     # Where a side is missing, that is what is wrong.
     if beyond and all(side in labels for side in sides):
         shown = ", ".join(repr(label) if label else "one without a label" for label in beyond)
-        message = f"{_JOIN_BUFFER} joins {' and '.join(sides)}, and there is another input: {shown}"
+        message = f"{buffer.name} joins {' and '.join(sides)}, and there is another input: {shown}"
         context.findings.add_at(_find_node(root, "input"), "bad_value", message, "remove it")
 
 

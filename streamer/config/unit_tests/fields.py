@@ -82,7 +82,7 @@ SENT_FIELDS: Final = (
     Field(
         "input",
         "string",
-        "The label of the input that the message comes from; a `window_join` needs it.",
+        "The label of the input that the message comes from; a join of two inputs needs it.",
         default="",
         examples=("orders",),
     ),

@@ -151,7 +151,7 @@ class WindowSimulator:
         known = tuple(known)
         if plan.window is not None and plan.window.join is not None and not known:
             raise StreamerError(
-                "a window_join reads two inputs, and sample messages do not say from which of them "
+                "a join reads two inputs, and sample messages do not say from which of them "
                 "they are; write a test instead, with `target: stream` and `input: <label>` beside "
                 "each message"
             )

@@ -114,7 +114,7 @@ class Snapshot:
         clock_source: the partition or input that the clock waits for; empty where it waits for
             none.
         clock_ahead: how far the source that is the furthest is beyond the clock, ns.
-        state_keys: keys of which the pipeline keeps something.
+        state_keys: keys of which the pipeline keeps something, and rows of a joined table.
         by_buffer: of several buffers, the state of each by its label; empty for one buffer.
     """
 
@@ -177,7 +177,9 @@ class Snapshot:
             closed_until=min(known) if known and len(known) == len(closed_until) else None,
             clock_source=holder.get("source", ""),
             clock_ahead=holder.get("ahead", 0),
-            state_keys=sum(status.get("state_keys", 0) for status in statuses),
+            state_keys=sum(
+                status.get("state_keys", 0) + (status.get("table_rows") or 0) for status in statuses
+            ),
             by_buffer=_split_by_buffer(statuses, batch),
         )
 

@@ -234,7 +234,7 @@ def _row_kind_of(label: str, window: Window) -> RowKind:
     if label not in (join.left, join.right):
         origin_text = f"of the input {label!r}" if label else "of an input without a label"
         raise StreamerError(
-            f"a window_join of {join.left} and {join.right} got messages {origin_text}; expected "
+            f"a join of {join.left} and {join.right} got messages {origin_text}; expected "
             "those two: correct the label"
         )
     return RowKind.RIGHT if label == join.right else RowKind.PACK

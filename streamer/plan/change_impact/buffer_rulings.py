@@ -69,9 +69,12 @@ RULINGS: Final[dict[str, Ruling]] = {
     "within": _OTHER,
     "before": _OTHER,
     "after": _OTHER,
-    "type": _OTHER,
     "left": _OTHER,
     "right": _OTHER,
+    "stream": _OTHER,
+    "table": _OTHER,
+    "history": Ruling(Effect.MIGRATE, "rows that were removed already do not come back"),
+    "table_ttl": Ruling(Effect.MIGRATE, "holds for the rows that there are already, too"),
     f.CLOCK: _CLOCK,
     f.SOURCE_IDLE_TIMEOUT: Ruling(Effect.MIGRATE),
     f.MAX_AHEAD: _FROM_NOW,
@@ -101,6 +104,7 @@ BY_VALUE: Final = frozenset(
         f.EMIT,
         f.EMIT_ALSO,
         f.CLOCK_SCOPE,
+        "type",
     }
 )
 """Fields of which both values decide; see `rule_on_field`."""
@@ -121,6 +125,8 @@ def rule_on_field(
         return _rule_on_lateness(old[name] or 0, new[name] or 0, strategies[1])
     if name == f.IDLE_TIMEOUT:
         return _rule_on_idle_timeout(old[name], new[name], strategies, "left" in new)
+    if name == "type" and "table" in new:
+        return _FROM_NOW
     if name == f.EMPTY_WINDOWS:
         return _rule_on_empty_windows(strategies)
     if name == f.EMIT_ALSO:
@@ -135,6 +141,8 @@ def rule_on_field(
         )
     if name == f.EMIT:
         return _rule_on_emit(old[name], new[name], strategies)
+    if name == "type":
+        return _OTHER
     return RULINGS.get(name, Ruling(Effect.RESET, "nothing is known about this change"))
 
 

@@ -204,7 +204,7 @@ def find_source_clock_problems(parsed: ParsedFields) -> FieldProblems:
         if timeout not in (None, SOURCE_IDLE_TIMEOUT):
             text = "has no meaning without clock_scope: partition or input"
             yield f.SOURCE_IDLE_TIMEOUT, f"{text}; remove it, or add one of them"
-    elif parsed[f.CLOCK].lower() == "system":
+    elif (parsed.get(f.CLOCK) or "").lower() == "system":
         text = f"is {scope}, but with clock: system windows wait for no event time"
         yield f.CLOCK_SCOPE, f"{text}; leave it out, or use clock: stream"
     if timeout is not None and timeout < 0:

@@ -89,7 +89,7 @@ def _check_inputs(plan: Plan, sample: Iterable[ScriptedMessage]) -> None:
             )
         if joins and not message.input:
             raise StreamerError(
-                "a window_join reads two inputs: give the messages by the label of their input, as "
+                "a join reads two inputs: give the messages by the label of their input, as "
                 "{label: messages}"
             )
 

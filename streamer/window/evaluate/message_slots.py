@@ -39,6 +39,7 @@ from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.grid import YEAR_ONE, Grid, Slices
 from streamer.window.settings.int_codec import Ints
 from streamer.window.settings.window import Window
+from streamer.window.settings.window_types import TableJoin
 
 NO_EVENT_TIME: Final = -(2**63)
 """Stands in for the time of a message that has none; its reason tells it from a real one."""
@@ -338,8 +339,12 @@ class EventTimeSlots(SlotAssigner):
         self._window = window
         self._origin = origin
         # A key's own watermark is known by the shards alone.
+        self._moves_clock = not _is_table_row(window, origin)
         self._tracks_watermark = (
-            window.uses_event_time and window.time.clock_scope != "key" and not origin.is_results
+            window.uses_event_time
+            and window.time.clock_scope != "key"
+            and not origin.is_results
+            and self._moves_clock
         )
         self._watermark = _MIN_TIME_NS
         self._max_event_time: int | None = None
@@ -375,8 +380,9 @@ class EventTimeSlots(SlotAssigner):
         if self._max_event_time is None or self._first_event_time is None:
             return
         first, partition = self._origin.first_arrival, self._origin.partition
+        moved_to = self._max_event_time if self._moves_clock else _MIN_TIME_NS
         for shard in range(shards):
-            yield ShuffleRow(shard, RowKind.PIECE, self._max_event_time, first, partition)
+            yield ShuffleRow(shard, RowKind.PIECE, moved_to, first, partition)
             if self._window.listed_keys:
                 yield ShuffleRow(shard, RowKind.FIRST_TIME, self._first_event_time, first, b"")
 
@@ -396,6 +402,12 @@ class EventTimeSlots(SlotAssigner):
             first = self._window.first_due_time(pane)
             due_time = self._due_times[pane] = min(first, _MAX_TIME_NS)
         return due_time
+
+
+def _is_table_row(window: EventWindow, origin: PieceOrigin) -> bool:
+    """Return whether a piece has rows of a table, and the clock is the one of the stream alone."""
+    is_row = isinstance(window.kind, TableJoin) and origin.kind == RowKind.RIGHT
+    return is_row and not window.time.waits_for_sources
 
 
 def make_slot_assigner(window: Window, uses_now: bool, origin: PieceOrigin) -> SlotAssigner:

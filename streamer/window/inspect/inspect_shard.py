@@ -15,7 +15,7 @@ from streamer.window.inspect.window_query import (
 )
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
-from streamer.window.settings.window_types import Join
+from streamer.window.settings.window_types import Join, TableJoin
 from streamer.window.state_store import StateStore
 
 
@@ -84,6 +84,10 @@ def _open_windows(window: Window, store: StateStore) -> OpenWindows:
         from streamer.window.inspect.join_windows import JoinWindows
 
         return JoinWindows(window, store)
+    if isinstance(window.kind, TableJoin):
+        from streamer.window.inspect.table_join_windows import TableJoinWindows
+
+        return TableJoinWindows(window, store)
     from streamer.window.inspect.keyed_windows import KeyedWindows
 
     return KeyedWindows(window, store)

@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
-from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.errors import MessageError
 from streamer.core.json.bulk import choose_parser
 from streamer.core.json.parse import parse_json
 from streamer.core.message import Message
-from streamer.core.timestamps import format_rfc3339
 from streamer.window.contract import Emission, WindowReason
 from streamer.window.keyed.join_matching import EventColumns, MatchedPairs, Side
+from streamer.window.keyed.join_metadata import JoinMetadata
 from streamer.window.keyed.join_side import UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds
 from streamer.window.keyed.lazy_metadata import LazyMetadata
 from streamer.window.keyed.message_rows import LoadedPack
-from streamer.window.pack.metadata_codec import decode_meta, read_key_spelling
-from streamer.window.pack.window_metadata import (
-    WINDOW_EMIT,
-    WINDOW_END,
-    WINDOW_END_MS,
-    WINDOW_KEY,
-    WINDOW_MAX_TIME,
-    WINDOW_START,
-    WINDOW_START_MS,
-    format_key,
-)
+from streamer.window.pack.metadata_codec import read_key_spelling
 from streamer.window.settings.int_codec import Ints
 
 _ROW_BITS: Final = 32
@@ -49,9 +38,7 @@ class JoinOutput:
             keyed: whether the join has keys, which messages then have as metadata.
         """
         self._keyed = keyed
-        self._second_texts: dict[int, str] = {}
-        self._decoded_metadata: dict[bytes, Mapping[str, Any]] = {}
-        self._merged_metadata: dict[tuple[bytes, bytes], Mapping[str, Any]] = {}
+        self._metadata = JoinMetadata()
 
     def emit_pairs(
         self,
@@ -80,8 +67,8 @@ class JoinOutput:
             spelt_key = None
             if self._keyed:
                 spelt_key = read_key_spelling(mine) or keys.key_of(int(of_key[place]))
-            both = self._merge_metadata(mine, other)
-            return self._make_metadata(both, (int(starts[place]), end), end, spelt_key, "event")
+            both = self._metadata.merge(mine, other)
+            return self._metadata.make(both, (int(starts[place]), end), end, spelt_key, "event")
 
         for first in range(0, len(lefts), _PAIRS_PER_BATCH):
             last = first + _PAIRS_PER_BATCH
@@ -107,57 +94,11 @@ class JoinOutput:
         body = {"left": doc, "right": None} if side == "left" else {"left": None, "right": doc}
         start, end = bounds
         spelt_key = (read_key_spelling(meta) or unmatched.key) if self._keyed else None
-        entries = self._make_metadata(
-            self._decode_metadata(meta), bounds, unmatched.time, spelt_key, reason
+        entries = self._metadata.make(
+            self._metadata.decode(meta), bounds, unmatched.time, spelt_key, reason
         )
         messages = [Message(None, entries, None, body)]
         return Emission(end, messages, reason, unmatched.key if self._keyed else None, start)
-
-    def _make_metadata(
-        self,
-        meta: Mapping[str, Any],
-        bounds: tuple[int, int],
-        max_time: int,
-        key: bytes | None,
-        reason: WindowReason,
-    ) -> dict[str, Any]:
-        """Return the metadata of a message; `key` in the spelling of the left message of a pair."""
-        start, end = bounds
-        ends = self._format_time(end)
-        entries = {
-            **meta,
-            WINDOW_START: self._format_time(start),
-            WINDOW_END: ends,
-            WINDOW_START_MS: start // MILLISECOND,
-            WINDOW_END_MS: end // MILLISECOND,
-            WINDOW_EMIT: reason,
-            WINDOW_MAX_TIME: ends if max_time == end else self._format_time(max_time),
-        }
-        if key is not None:
-            entries[WINDOW_KEY] = format_key(key)
-        return entries
-
-    def _format_time(self, time: int) -> str:
-        """Format a time; the texts of seconds are cached, since most times lie in a few of them."""
-        second, rest = divmod(time, SECOND)
-        text = self._second_texts.get(second)
-        if text is None:
-            text = self._second_texts[second] = format_rfc3339(second * SECOND)[:-1]
-        return f"{text}.{rest:09d}".rstrip("0") + "Z" if rest else text + "Z"
-
-    def _merge_metadata(self, left: bytes, right: bytes) -> Mapping[str, Any]:
-        """Merge the metadata of both sides; the left side's entries win."""
-        both = self._merged_metadata.get((left, right))
-        if both is None:
-            both = {**self._decode_metadata(right), **self._decode_metadata(left)}
-            self._merged_metadata[left, right] = both
-        return both
-
-    def _decode_metadata(self, meta: bytes) -> Mapping[str, Any]:
-        metadata = self._decoded_metadata.get(meta)
-        if metadata is None:
-            metadata = self._decoded_metadata[meta] = decode_meta(meta)[0]
-        return metadata
 
 
 def _load_contents(
@@ -185,14 +126,14 @@ def _load_contents(
 
 def _load_rows(loaded: LoadedPack, rows: Ints) -> tuple[list[Any], list[bytes]]:
     pack, payloads = loaded.pack, loaded.payloads
-    docs = _parse_documents([payloads[row] for row in rows.tolist()])
+    docs = parse_documents([payloads[row] for row in rows.tolist()])
     if pack.meta_ids is None:
         return docs, [pack.metas[0]] * len(docs)
     metas = pack.metas
     return docs, [metas[number] for number in pack.meta_ids[rows].tolist()]
 
 
-def _parse_documents(raws: list[bytes]) -> list[Any]:
+def parse_documents(raws: list[bytes]) -> list[Any]:
     """Parse payloads, a few at a time: one that needs the slow parser slows these few only."""
     documents: list[Any] = []
     for start in range(0, len(raws), _DOCUMENTS_PER_PARSE):

@@ -51,7 +51,7 @@ def rescale_keyed_shards(
         blocks = SessionBlocks(store, head.has_columns)
         messages_before += message_store.held_count + head.aggregated_count + blocks.held_count
         _move_records(store, head, after, shard_of)
-        _move_messages(message_store, after, shard_of)
+        move_messages(message_store, [one.messages for one in after], shard_of)
         _move_columns(blocks, after, shard_of)
     open_before = sum(head.open_count for head in heads)
     open_after = sum(one.finish() for one in after)
@@ -132,16 +132,17 @@ def _move_records(
             after[shard_of(key)].take(key, state, dues, head.mappings)
 
 
-def _move_messages(
-    message_store: MessageStore, after: Sequence[_NewShard], shard_of: ShardOf
+def move_messages(
+    message_store: MessageStore, after: Sequence[MessageStore], shard_of: ShardOf
 ) -> None:
+    """Add the messages of a shard to those of other shards, by their keys."""
     for loaded in message_store.iterate_stored():
         left = ~loaded.freed
         shards = find_shards(loaded.pack.keys, shard_of, loaded.pack.header.key_id)
         of_message = np.repeat(shards, np.diff(loaded.pack.starts))
         for shard in np.unique(of_message[left]).tolist():
             rows = np.flatnonzero(left & (of_message == shard))
-            after[shard].messages.insert_pack(encode_pack(select_rows(loaded.pack, rows)))
+            after[shard].insert_pack(encode_pack(select_rows(loaded.pack, rows)))
 
 
 def _move_columns(blocks: SessionBlocks, after: Sequence[_NewShard], shard_of: ShardOf) -> None:

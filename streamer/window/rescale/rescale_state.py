@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from streamer.core.errors import StreamerError
 from streamer.window.rescale.keyed_shards import rescale_keyed_shards
 from streamer.window.rescale.pane_shards import rescale_pane_shards
+from streamer.window.rescale.table_join_shards import rescale_table_join_shards
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window import Window
+from streamer.window.settings.window_types import Join, TableJoin
 from streamer.window.state.keyed_values import rescale_keyed_values
 from streamer.window.state_store import StateStore
 
@@ -36,7 +38,7 @@ def check_rescalable(window: Window) -> None:
     Raises:
         StreamerError: it cannot.
     """
-    if window.join is not None:
+    if isinstance(window.join, Join):
         raise StreamerError(
             "the state of a window_join cannot be rescaled: matched messages are recorded by "
             "numbers of each shard; drain the windows instead "
@@ -65,6 +67,8 @@ def rescale(
     is_spread = window.keyed or (keyed and window.spreads_groups)
     shard_of = make_shard_function(len(into)) if is_spread else _first_shard
     rescale_keyed_values(shard_of, stores, into)
+    if isinstance(window, EventWindow) and isinstance(window.kind, TableJoin):
+        return RescaleResult(*rescale_table_join_shards(window, shard_of, stores, into))
     if isinstance(window, EventWindow) and window.strategy == "keys":
         return RescaleResult(*rescale_keyed_shards(window, shard_of, stores, into))
     return RescaleResult(

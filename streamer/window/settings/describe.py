@@ -16,6 +16,7 @@ from streamer.window.settings.window_types import (
     Session,
     Sliding,
     State,
+    TableJoin,
     Tumbling,
     WindowType,
 )
@@ -29,6 +30,10 @@ END_OF_INPUT_TEXTS: Final = {
     "wait": "waits for open windows",
     "flush": "emits open windows at once",
     "keep": "keeps open windows in the checkpoint",
+}
+TABLE_END_TEXTS: Final = {
+    "flush": "joins waiting messages; the table stays in the checkpoint",
+    "keep": "keeps waiting messages and the table in the checkpoint",
 }
 _FILL_TEXTS: Final = {
     "none": "",
@@ -74,6 +79,8 @@ def headline_of(kind: WindowType) -> str:
             return "endless"
         case Join():
             return format_duration(max(kind.before, kind.after))
+        case TableJoin():
+            return kind.right
         case KeyedMessages():
             return "1"
 
@@ -87,7 +94,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | State() | Global() | Join() | KeyedMessages():
+        case Count() | State() | Global() | Join() | TableJoin() | KeyedMessages():
             return MINUTE
 
 
@@ -132,6 +139,8 @@ def describe_type(kind: WindowType) -> str:
             return f"one window{kept} without end"
         case Join():
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
+        case TableJoin():
+            return f"{kind.left}, each with the row of its key in {kind.right}"
         case KeyedMessages():
             return "no windows, messages pass one by one"
 
@@ -197,6 +206,8 @@ def describe_bounds(kind: WindowType) -> str:
             return f"one window without end, of the latest by {_shorten_mapping(kind.latest_by)}"
         case Join():
             return f"{kind.type}, {describe_type(kind)}"
+        case TableJoin():
+            return f"{kind.type}, {describe_type(kind)}"
         case KeyedMessages():
             return "no windows: each message is a batch by itself"
 
@@ -232,6 +243,9 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
             "order of event time"
         )
         return
+    if isinstance(kind, TableJoin):
+        yield from _describe_table_join(kind, time)
+        return
     clock = "system clock" if time.clock == "system" else "largest event time"
     clock += " of its key" if time.clock_scope == "key" else ""
     if time.waits_for_sources:
@@ -259,6 +273,25 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
         yield _describe_empty(kind.empty)
     if isinstance(kind, Session) and kind.expected:
         yield f"without messages, for those of {len(kind.expected):,} listed keys that send none"
+
+
+def _describe_table_join(kind: TableJoin, time: EventTimeSettings) -> Iterator[str]:
+    if kind.history is None:
+        yield "a message is joined at once, with the newest row that there is"
+    else:
+        kept = format_duration(kind.history)
+        yield f"a message is joined with the row of its event time; replaced rows stay for {kept}"
+        clock = "largest event time"
+        if time.waits_for_sources:
+            clock += f" of the {time.clock_scope} that is the furthest behind"
+        else:
+            clock += f" of {kind.left}"
+        if time.allowed_lateness or time.waits_for_sources:
+            by = f" by {format_duration(time.allowed_lateness)}" if time.allowed_lateness else ""
+            yield f"it waits until the {clock} has passed its own{by}"
+            yield from _describe_silent_sources(time)
+    if kind.table_ttl is not None:
+        yield f"a row goes {format_duration(kind.table_ttl)} after it came last"
 
 
 def _describe_empty(empty: EmptyWindows) -> str:

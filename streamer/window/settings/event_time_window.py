@@ -15,6 +15,7 @@ from streamer.window.settings.day_grid import DayGrid
 from streamer.window.settings.describe import (
     COUNT_END_TEXTS,
     END_OF_INPUT_TEXTS,
+    TABLE_END_TEXTS,
     describe_bounds,
     describe_closing,
     describe_emissions,
@@ -34,6 +35,7 @@ from streamer.window.settings.window_types import (
     Session,
     Sliding,
     State,
+    TableJoin,
     Tumbling,
     WindowType,
 )
@@ -100,9 +102,9 @@ class EventWindow:
         return isinstance(self.kind, KeyedMessages)
 
     @property
-    def join(self) -> Join | None:
+    def join(self) -> Join | TableJoin | None:
         """Settings of a join of two inputs; None for windows of one stream."""
-        return self.kind if isinstance(self.kind, Join) else None
+        return self.kind if isinstance(self.kind, Join | TableJoin) else None
 
     @property
     def listed_keys(self) -> tuple[bytes, ...]:
@@ -265,18 +267,21 @@ class EventWindow:
 
     def describe_rules(self) -> Iterator[str]:
         """Return the lines of a plan: the shape of windows, then what closes them."""
-        yield describe_bounds(self.kind)
-        yield from describe_closing(self.kind, self.time)
-        if isinstance(self.kind, KeyedMessages):
+        kind = self.kind
+        yield describe_bounds(kind)
+        yield from describe_closing(kind, self.time)
+        if isinstance(kind, KeyedMessages):
             waits = {
                 "flush": "emits waiting messages",
                 "keep": "keeps waiting messages in the checkpoint",
             }
             end = waits[self.end_of_input] if self.sorts_by_time else "nothing is left"
-        elif isinstance(self.kind, Count | State):
-            end = COUNT_END_TEXTS[self.kind.end_of_input]
+        elif isinstance(kind, Count | State):
+            end = COUNT_END_TEXTS[kind.end_of_input]
         elif not emits_at_end(self.time) and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"
+        elif isinstance(kind, TableJoin):
+            end = TABLE_END_TEXTS[self.end_of_input]
         else:
             end = END_OF_INPUT_TEXTS[self.end_of_input]
         yield f"when the input ends: {end}"

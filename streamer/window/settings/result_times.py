@@ -20,6 +20,7 @@ from streamer.window.settings.window_types import (
     KeyedMessages,
     Session,
     Sliding,
+    TableJoin,
     Tumbling,
 )
 
@@ -47,7 +48,7 @@ def find_next_end(window: Window, clock: int) -> int | None:
             return until - kind.gap
         case Sliding(mode="kafka"):
             return until - MILLISECOND + 1
-        case Sliding() | Join():
+        case Sliding() | Join() | TableJoin():
             return until
         case KeyedMessages() if window.sorts_by_time:
             return until
@@ -112,7 +113,7 @@ def clock_that_reaches(window: Window, time: int, from_start: bool) -> int | Non
             return window.due_time(window.grid.end_at_or_before(next_end - 2))
         case Session():
             return next_end + kind.gap + window.allowed_lateness
-        case Sliding() | Join():
+        case Sliding() | Join() | TableJoin():
             return next_end + window.allowed_lateness + MILLISECOND - 1
         case KeyedMessages():
             return next_end + window.allowed_lateness
@@ -132,7 +133,7 @@ def find_obstacle(window: Window) -> str:
         if window.sorts_by_time:
             return ""
         return "gives messages in order of arrival: how early a later one may be is not known"
-    if not isinstance(window.kind, Tumbling | Session | Sliding | Join):
+    if not isinstance(window.kind, Tumbling | Session | Sliding | Join | TableJoin):
         return "has windows without a time"
     if isinstance(window.kind, Session) and window.kind.by_message:
         return "has sessions with gaps of their own: how early one ends is not known"
@@ -167,7 +168,7 @@ def _max_length(window: Window) -> int | None:
             return kind.size + kind.delay
         case Join():
             return kind.before + kind.after
-        case KeyedMessages():
+        case TableJoin() | KeyedMessages():
             return 0
         case Session(max_duration=int(length)):
             # A session is cut at the second multiple behind its start at the latest.

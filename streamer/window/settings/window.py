@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from streamer.window.settings.grid import Grid, Slices
-from streamer.window.settings.window_types import Join
+from streamer.window.settings.window_types import Join, TableJoin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Window(Protocol):
         """Whether there are no windows, and each message goes on at once."""
 
     @property
-    def join(self) -> Join | None:
+    def join(self) -> Join | TableJoin | None:
         """Settings of a join of two inputs; None for windows of one stream."""
 
     @property

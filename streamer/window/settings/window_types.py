@@ -23,6 +23,7 @@ DurationOrigin = Literal["epoch", "start"]
 SlidingMode = Literal["event", "forward", "kafka"]
 Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
+TableJoinType = Literal["inner", "left"]
 
 KEY_RETENTION: Final = 7 * DAY
 SOURCE_IDLE_TIMEOUT: Final = MINUTE
@@ -320,6 +321,34 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
+class TableJoin:
+    """Messages of a stream, each with the row that a table has for its key.
+
+    Attributes:
+        left: the label of the input whose messages are the stream.
+        right: the label of the input whose messages are rows of the table.
+        type: whether messages without a row are emitted: not with `inner`.
+        history: for how long, by event time, a row that was replaced is kept for messages of its
+            time, ns; None for the newest row alone, whatever the times are.
+        table_ttl: ns of system time after which a row is removed that has not come anew; None for
+            never.
+        delete_when: a query; a row for which it is true removes the row of its key. Empty for none.
+    """
+
+    left: str
+    right: str
+    type: TableJoinType = "inner"
+    history: int | None = None
+    table_ttl: int | None = None
+    delete_when: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return f"table_join({self.left},{self.right})"
+
+
+@dataclass(frozen=True, slots=True)
 class KeyedMessages:
     """No windows: each message goes on by itself, at once or in order of event times."""
 
@@ -329,5 +358,7 @@ class KeyedMessages:
         return "keyed_state"
 
 
-WindowType = Tumbling | Sliding | Session | Count | State | Global | Join | KeyedMessages
+WindowType = (
+    Tumbling | Sliding | Session | Count | State | Global | Join | TableJoin | KeyedMessages
+)
 """The settings of any of the kinds."""

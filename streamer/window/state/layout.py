@@ -5,11 +5,12 @@ a seq >= 0; all other values have a negative seq, which says what they hold. `LA
 of all of them, and this file the only place where their numbers stand: keys and formats are what
 checkpoints are made of, so none of them may change or be given to something else.
 
-Three kinds of shards keep state, and a shard is of one kind for as long as its state lives:
+Four kinds of shards keep state, and a shard is of one kind for as long as its state lives:
 
 - `panes`: windows that all keys share, messages kept by pane (`window.panes`);
 - `keys`: windows that open and close key by key (`keyed.step`);
-- `join`: two streams joined by key and time (`keyed.join_step`).
+- `join`: two streams joined by key and time (`keyed.join_step`);
+- `table_join`: a stream joined with the rows of a table (`keyed.table_join_step`).
 
 Every shard has its head under `HEAD_KEY`. Seq -5 is used twice, by shards of different kinds.
 """
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 if TYPE_CHECKING:  # the driver reads this table, and must not wait for numpy at its start
     from streamer.window.pack.pack_codec import PackBytes, StoredPack
 
-ShardKind = Literal["panes", "keys", "join"]
+ShardKind = Literal["panes", "keys", "join", "table_join"]
 
 HEAD_KEY: Final = (0, -1)
 """Key of the head of every shard's state; its presence says that the shard has a state."""
@@ -35,6 +36,8 @@ SESSION_BLOCK_SEQ: Final = -5
 SESSION_BLOCKS_HEAD_KEY: Final = (0, -6)
 KEYED_VALUES_SEQ: Final = -7
 KEYED_VALUES_HEAD_KEY: Final = (0, -8)
+TABLE_BUCKET_SEQ: Final = -9
+TABLE_HEAD_KEY: Final = (0, -10)
 
 PACK_PANE: Final = 0
 """Pane of all packs of a shard of kind `keys` or `join`."""
@@ -65,6 +68,8 @@ SESSION_BLOCK_VERSION: Final = 1
 SESSION_BLOCKS_HEAD_VERSION: Final = 1
 KEYED_VALUES_VERSION: Final = 1
 KEYED_VALUES_HEAD_VERSION: Final = 1
+TABLE_BUCKET_VERSION: Final = 1
+TABLE_HEAD_VERSION: Final = 1
 
 _SHIFT_STRUCT: Final = struct.Struct("<q")
 
@@ -102,7 +107,8 @@ LAYOUT: Final = (
         ("panes",), 0, _at(HEAD_KEY[1]), "json", (PANE_INDEX_VERSION,), "state.pane_store",
         "clock, watermark, counters; by bucket of panes its first and last pane and its totals"),
     StateValue(
-        ("keys", "join"), 0, _at(HEAD_KEY[1]), "json", KEYED_HEAD_VERSIONS, "keyed.head",
+        ("keys", "join", "table_join"),
+        0, _at(HEAD_KEY[1]), "json", KEYED_HEAD_VERSIONS, "keyed.head",
         "clocks, counters; what key buckets and packs there are; mappings of aggregated windows"),
     StateValue(
         ("panes",), "bucket", _at(PANE_BUCKET_SEQ),
@@ -113,7 +119,8 @@ LAYOUT: Final = (
         "binary", (KEY_BUCKET_VERSION,), "keyed.key_buckets",
         "records of the keys with one hash: open windows and aggregates"),
     StateValue(
-        ("keys", "join"), "seq of the pack", _at(FREED_ROWS_SEQ), "bits", (), "keyed.pack_store",
+        ("keys", "join", "table_join"),
+        "seq of the pack", _at(FREED_ROWS_SEQ), "bits", (), "keyed.pack_store",
         "a bit for each message of a pack: whether it was freed; absent if none was"),
     StateValue(
         ("join",), "block", _at(MATCHED_BITS_SEQ),
@@ -128,18 +135,26 @@ LAYOUT: Final = (
         "json", (SESSION_BLOCKS_HEAD_VERSION,), "keyed.columns.session_blocks",
         "by block of sessions its earliest end and its totals"),
     StateValue(
-        ("panes", "keys", "join"), "bucket", _at(KEYED_VALUES_SEQ),
+        ("panes", "keys", "join", "table_join"), "bucket", _at(KEYED_VALUES_SEQ),
         "binary", (KEYED_VALUES_VERSION,), "state.keyed_values",
         "values that the pipeline keeps of the keys with one hash, and when they expire"),
     StateValue(
-        ("panes", "keys", "join"), 0, _at(KEYED_VALUES_HEAD_KEY[1]),
+        ("panes", "keys", "join", "table_join"), 0, _at(KEYED_VALUES_HEAD_KEY[1]),
         "json", (KEYED_VALUES_HEAD_VERSION,), "state.keyed_values",
         "names of these values, their clock; by bucket when the first key expires"),
+    StateValue(
+        ("table_join",), "bucket", _at(TABLE_BUCKET_SEQ),
+        "binary", (TABLE_BUCKET_VERSION,), "keyed.table_rows",
+        "rows of a table by the hash of their keys, with the versions that are still valid"),
+    StateValue(
+        ("table_join",), 0, _at(TABLE_HEAD_KEY[1]),
+        "json", (TABLE_HEAD_VERSION,), "keyed.table_rows",
+        "numbers of rows; by bucket when the first row expires or can be removed"),
     StateValue(
         ("panes",), "pane", (0, MAX_SEQ), "pack", (1, 2, 3), "state.pane_store",
         "a pack of the pane's messages, or of its pre-aggregated groups"),
     StateValue(
-        ("keys",), PACK_PANE, (0, MAX_SEQ), "pack", (1, 3), "keyed.pack_store",
+        ("keys", "table_join"), PACK_PANE, (0, MAX_SEQ), "pack", (1, 3), "keyed.pack_store",
         "a pack of messages"),
     StateValue(
         ("join",), PACK_PANE, (0, FIRST_RIGHT_PACK_SEQ - 1), "pack", (1, 3), "keyed.pack_store",

@@ -22,6 +22,7 @@ from tests.window.oracle.sliding import Sliding
 from tests.window.oracle.sliding_event import EventSliding
 from tests.window.oracle.sliding_kafka import MS, KafkaSliding
 from tests.window.oracle.state import State
+from tests.window.oracle.table_join import TableJoin
 
 HOUR = 3600 * 10**9
 SPAN = 12  # sizes, gaps and the like are at most so many units
@@ -202,6 +203,24 @@ def joins(draw: st.DrawFn) -> Join:
         before=draw(st.integers(0, SPAN)),
         after=draw(st.integers(0, SPAN)),
         type=draw(st.sampled_from(["inner", "left", "outer"])),
+    )
+
+
+@st.composite
+def table_joins(draw: st.DrawFn) -> TableJoin:
+    """Their streams are `streams(rules, sides=("left", "right"))`."""
+    lateness = draw(st.sampled_from([0, 0, 1, 3, SPAN]))
+    history = draw(st.none() | st.integers(max(lateness, 1), 2 * SPAN))
+    return TableJoin(
+        keyed=True,
+        filtered=draw(st.booleans()),
+        max_ahead=draw(st.none() | st.sampled_from([0, 3, SPAN])),
+        allowed_lateness=0 if history is None else lateness,
+        end_of_input=draw(st.sampled_from(["flush", "keep"])),
+        type=draw(st.sampled_from(["inner", "left"])),
+        history=history,
+        ttl=draw(st.none() | st.none() | st.sampled_from([1, 5, SPAN])),
+        deletes=draw(st.booleans()),
     )
 
 

@@ -22,9 +22,12 @@ from tests.window.oracle.events import Event, MicroBatch
 from tests.window.oracle.hopping import Hopping
 from tests.window.oracle.join import Join
 from tests.window.oracle.session import Session
+from tests.window.oracle.table_join import TableJoin
 
 WINDOW = Path(streamer.window.__file__).parent
-KINDS: tuple[ShardKind, ...] = ("panes", "keys", "join")
+KINDS: tuple[ShardKind, ...] = ("panes", "keys", "join", "table_join")
+SIDED = {"join": 2, "table_join": 1}
+"""By kind with two sides, whether messages of the right side come in all micro-batches."""
 
 
 def values_of(kind: ShardKind) -> list[StateValue]:
@@ -35,17 +38,19 @@ def test_the_table_lists_all_keys_and_formats() -> None:
     """Checkpoints are made of them: a number that is changed here makes all of them unreadable."""
     assert [(*sorted(v.shards), v.pane, v.seqs, v.versions, v.module) for v in LAYOUT] == [
         ("panes", 0, (-1, -1), (1,), "state.pane_store"),
-        ("join", "keys", 0, (-1, -1), (1, 2, 3, 4), "keyed.head"),
+        ("join", "keys", "table_join", 0, (-1, -1), (1, 2, 3, 4), "keyed.head"),
         ("panes", "bucket", (-2, -2), (1,), "state.pane_store"),
         ("keys", "bucket", (-3, -3), (1,), "keyed.key_buckets"),
-        ("join", "keys", "seq of the pack", (-4, -4), (), "keyed.pack_store"),
+        ("join", "keys", "table_join", "seq of the pack", (-4, -4), (), "keyed.pack_store"),
         ("join", "block", (-5, -5), (2,), "keyed.matched_bits"),
         ("keys", "block", (-5, -5), (1,), "keyed.columns.session_blocks"),
         ("keys", 0, (-6, -6), (1,), "keyed.columns.session_blocks"),
-        ("join", "keys", "panes", "bucket", (-7, -7), (1,), "state.keyed_values"),
-        ("join", "keys", "panes", 0, (-8, -8), (1,), "state.keyed_values"),
+        ("join", "keys", "panes", "table_join", "bucket", (-7, -7), (1,), "state.keyed_values"),
+        ("join", "keys", "panes", "table_join", 0, (-8, -8), (1,), "state.keyed_values"),
+        ("table_join", "bucket", (-9, -9), (1,), "keyed.table_rows"),
+        ("table_join", 0, (-10, -10), (1,), "keyed.table_rows"),
         ("panes", "pane", (0, 2**63 - 1), (1, 2, 3), "state.pane_store"),
-        ("keys", 0, (0, 2**63 - 1), (1, 3), "keyed.pack_store"),
+        ("keys", "table_join", 0, (0, 2**63 - 1), (1, 3), "keyed.pack_store"),
         ("join", 0, (0, 2**30 - 1), (1, 3), "keyed.pack_store"),
         ("join", 0, (2**30, 2**63 - 1), (1, 3), "keyed.pack_store"),
     ]
@@ -95,6 +100,9 @@ def _streams(kind: ShardKind) -> list[EventStream]:
         return [EventStream(Hopping(size=100, keyed=True), shards=2)]
     if kind == "join":
         return [EventStream(Join(before=60, after=60, keyed=True, type="outer"), shards=2)]
+    if kind == "table_join":
+        rules_of_table = TableJoin(keyed=True, history=60, allowed_lateness=60)
+        return [EventStream(rules_of_table, shards=2)]
     rules = Session(gap=50, keyed=True)
     return [EventStream(rules), FoldedSessions(rules, range(1, 9))]
 
@@ -105,8 +113,8 @@ def _events(kind: ShardKind, batch: int) -> tuple[Event, ...]:
         Event(
             f"{batch} {number}",
             40 * batch + 40 * (number % 3 > 0),
-            number // 2 if kind == "join" else 40 * batch + number,
-            side="right" if kind == "join" and number % 2 else "left",
+            number // 2 if kind in SIDED else 40 * batch + number,
+            side="right" if number % 2 and batch % 2 < SIDED.get(kind, 0) else "left",
         )
         for number in (range(40) if batch % 2 == 0 else range(1, 2))
     )

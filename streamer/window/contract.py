@@ -229,6 +229,7 @@ WindowReason = Literal[
     "early",
     "on_time",
     "late",
+    "retracted",
 ]
 """Why a window's batch comes: the values of `window_emit`."""
 
@@ -265,6 +266,7 @@ class Emission:
         start: of its window, ns; None where the kind's messages are not told of it.
         is_per_message: each message is a batch by itself, in a window of its own, of which its
             metadata say all that there is to say.
+        replaced: the bounds of earlier results that it takes the place of, ns.
     """
 
     end: int | None
@@ -273,6 +275,7 @@ class Emission:
     key: bytes | None = None
     start: int | None = None
     is_per_message: bool = False
+    replaced: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)

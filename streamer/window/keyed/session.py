@@ -207,6 +207,7 @@ class SessionRules:
             fresh=min(session.fresh, other.fresh),
             aggregate=merge_window_aggregates(session.aggregate, other.aggregate),
             last=max(session.last, other.last),
+            shown=session.shown + other.shown,
         )
 
 

@@ -40,6 +40,7 @@ from streamer.window.keyed.late_messages import LateMessages
 from streamer.window.keyed.latest import LatestMessages
 from streamer.window.keyed.message_rows import Segment, iterate_in_order
 from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.retractions import Retractor
 from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.keyed.window_rules import make_rules
@@ -114,7 +115,9 @@ class KeyedStep:
         self._begin_listed(shard_input.first_time, clock_before)
         segments, closed_sessions = self._take_columns(arrivals, clock, info.ended)
         forwards = self._settings.emit == "forward" or self._window.holds_nothing
-        queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
+        queue = EmitQueue(
+            *(self._rules, forwards, since, head.next_arrival), self._settings.retracts
+        )
         latest = self._make_latest(queue, now)
         marks = Watermarks(clocks.before, clock)
         late = self._process_keys(segments, clocks.is_per_key, info, marks, queue, latest)
@@ -128,10 +131,14 @@ class KeyedStep:
             if self._having_query is None
             else HavingFilter(self._having_query, now, self._report)
         )
+        retractor = Retractor(self._window.keyed) if self._settings.retracts else None
         reader = BatchReader(self._messages, self._window, self._rules.unit, queue.spared_arrivals)
         closed = yield from emit_batches(
-            queue, reader, closed_sessions, having, counters, self._batch_emissions
+            *(queue, reader, closed_sessions, having, counters, self._batch_emissions),
+            retractor,
         )
+        if retractor is not None:
+            retractor.forget_hidden(self._buckets)
         counters.released += (
             reader.freed + self._aggregation.freed_count + self._columns.freed_count
         )

@@ -295,7 +295,7 @@ class KeyedEmission(Emission):
         cls, messages: Batch, keys: Sequence[bytes], times: Sequence[int]
     ) -> KeyedEmission:
         """Return messages that go on at once."""
-        return cls(None, messages, "forward", None, None, True, keys, times)
+        return cls(None, messages, "forward", is_per_message=True, keys=keys, times=times)
 
 
 @dataclass(slots=True)

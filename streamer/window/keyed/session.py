@@ -102,7 +102,7 @@ class SessionRules:
         Returns:
             Those that are merged, which none behind a cut is; and the session of all.
         """
-        merged = []
+        merged: list[Window] = []
         for session in near:
             if not merged or joined.cut is None or session.start <= joined.cut:
                 merged.append(session)

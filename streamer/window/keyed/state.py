@@ -258,8 +258,8 @@ class KeyState:
     @property
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
-        known = self.windows or self.closed_bounds or self.marks or self.total
-        known = known or self.latest or self.run or self.cadence_start is not None
+        known = bool(self.windows or self.closed_bounds or self.marks or self.total)
+        known = known or bool(self.latest or self.run) or self.cadence_start is not None
         return not known and self.clock == NEVER
 
     def encode(self) -> bytes:

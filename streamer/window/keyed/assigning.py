@@ -166,7 +166,7 @@ class Assigner:
                 conditional_rules.conditions = loaded.conditions_of(row)
             changed = rules.assign(state, time, arrival, watermark, active)
             if changed is None:
-                self.late_messages.append(DroppedRow(arrival, loaded, row))
+                self.late_messages.append(DroppedRow(arrival, loaded, row, watermark))
                 continue
             taken += 1
             # By its own time, whatever micro-batch the clock has passed it in.

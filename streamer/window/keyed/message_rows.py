@@ -150,6 +150,11 @@ class FreshPack(LoadedPack):
             self.lags = lags.tolist()
             self.max_watermark = max(watermark, int((self.times + lags)[lags > 0].max()))
 
+    def watermark_before(self, row: int) -> int:
+        """Return the watermark before a message, ns; `NEVER` for none."""
+        lag = 0 if self.lags is None else self.lags[row]
+        return max(self.watermark, int(self.times[row]) + lag) if lag else self.watermark
+
     def gap_of(self, row: int) -> int | None:
         """Return the gap that a message brings to its session, ns; None where it brings none."""
         if self._gaps is None:

@@ -126,11 +126,7 @@ class KeyedStep:
         if latest is not None:
             yield from latest.without_id.drop_all(counters, self._keep_dropped)
         counters.released += queue.free_lapsed(self._messages)
-        having = (
-            None
-            if self._having_query is None
-            else HavingFilter(self._having_query, now, self._report)
-        )
+        having = self._make_having(now)
         retractor = Retractor(self._window.keyed) if self._settings.retracts else None
         reader = BatchReader(self._messages, self._window, self._rules.unit, queue.spared_arrivals)
         closed = yield from emit_batches(
@@ -152,12 +148,22 @@ class KeyedStep:
         self._buckets.resize()
         log = (*late.log_lines(), *(latest.log_lines() if latest else ()))
         status = self._make_status(now, closed, (*log, *self._report.log_lines()), clocks)
+        without_id = latest.without_id.list_samples() if latest is not None else ()
         status = replace(
-            status, next_end=find_next_end(self._window, clock), due_clock=self._due_clock()
+            status,
+            next_end=find_next_end(self._window, clock),
+            due_clock=self._due_clock(),
+            watermark=None if clock == NEVER else clock,
+            dropped=(*shard_input.dropped_samples(), *late.list_samples(), *without_id),
         )
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
+
+    def _make_having(self, now: int) -> HavingFilter | None:
+        """Return what judges windows before they are emitted; None to emit all."""
+        query = self._having_query
+        return None if query is None else HavingFilter(query, now, self._report)
 
     def _make_latest(self, queue: EmitQueue, now: int) -> LatestMessages | None:
         """Return what keeps the latest message of each id; None for windows of all messages."""

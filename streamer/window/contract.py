@@ -231,6 +231,7 @@ WindowReason = Literal[
     "early",
     "on_time",
     "late",
+    "retracted",
 ]
 """Why a window's batch comes: the values of `window_emit`."""
 
@@ -267,6 +268,7 @@ class Emission:
         start: of its window, ns; None where the kind's messages are not told of it.
         is_per_message: each message is a batch by itself, in a window of its own, of which its
             metadata say all that there is to say.
+        replaced: the bounds of earlier results that it takes the place of, ns.
     """
 
     end: int | None
@@ -275,6 +277,7 @@ class Emission:
     key: bytes | None = None
     start: int | None = None
     is_per_message: bool = False
+    replaced: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -294,7 +297,7 @@ class KeyedEmission(Emission):
         cls, messages: Batch, keys: Sequence[bytes], times: Sequence[int]
     ) -> KeyedEmission:
         """Return messages that go on at once."""
-        return cls(None, messages, "forward", None, None, True, keys, times)
+        return cls(None, messages, "forward", is_per_message=True, keys=keys, times=times)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,9 @@ from streamer.window.settings.window import Window
 CLOSED_METRIC: Final = "window_closed"
 CLOSE_DELAY_METRIC: Final = "window_close_delay_seconds"
 
-_UNTIMED_REASONS: Final = frozenset({"changes", "each", "event", "forward", "count", "expired"})
+_UNTIMED_REASONS: Final = frozenset(
+    {"changes", "each", "event", "forward", "count", "expired", "retracted"}
+)
 """Reasons for which a batch comes when no end of a window is due."""
 
 

@@ -121,6 +121,17 @@ def _find_emit_also_problems(parsed: ParsedFields) -> FieldProblems:
     if also and emit == "forward":
         text = "has no meaning with emit: forward, which keeps no messages that could be emitted"
         yield f.EMIT_ALSO, f"{text}; use emit: changes or each"
+    if "retractions" in also:
+        if emit not in ("changes", "each"):
+            text = f"retractions have no meaning with emit: {emit}, which emits a window once"
+            yield f.EMIT_ALSO, f"{text}; leave them out, or use emit: changes or each"
+        if parsed[f.RETENTION] is not None:
+            text = "cannot stand beside emit_also: retractions, since kept results are not deleted"
+            yield f.RETENTION, f"{text}; leave out one of them"
+        has_moving_bounds = "gap" in parsed
+        if not has_moving_bounds and _compile_optional_mapping(parsed, f.HAVING) is None:
+            text = "retractions have no meaning without having, since the bounds of these windows"
+            yield f.EMIT_ALSO, f"{text} never change; leave them out, or add having"
     if "close" in also and emit == "final":
         yield f.EMIT_ALSO, "close is what emit: final does; leave it out, or use another emit"
 

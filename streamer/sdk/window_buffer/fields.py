@@ -184,10 +184,12 @@ EMIT_ALSO_FIELD: Final = Field(
     "when the clock passes its end, while it still waits for late messages; `close`, when it "
     "closes, which `emit: changes` and `emit: each` leave out. The metadata `window_emit` says "
     "which: `on_time`; `final`, `idle` or `flush` at the close; and with `on_time`, a change is "
-    "`early` before it and `late` after it.",
+    "`early` before it and `late` after it. `retractions`: ahead of a result, a message `null` "
+    "with the metadata `window_retracted: true` and the bounds of an earlier result that no longer "
+    "holds, since the session has grown or was merged, or `having` is not true any more.",
     default=(),
     shape="array",
-    options=("on_time", "close"),
+    options=("on_time", "close", "retractions"),
     examples=(("on_time", "close"),),
 )
 ORDER_FIELD: Final = Field(

@@ -159,7 +159,7 @@ class Simulation:
 
     def _record_batch(self, batch: Batch, now: int) -> None:
         # What stands in for the messages of a window without any is none of them.
-        is_empty = batch[0].meta.get(WINDOW_EMIT) == "empty"
+        is_empty = batch[0].meta.get(WINDOW_EMIT) in ("empty", "retracted")
         events = [] if is_empty else [self._find_event(message) for message in batch]
         emission = self._spans.record_emission(
             batch[0].meta, [event.number for event in events], now

@@ -118,6 +118,9 @@ class SumAccumulator(_NumberAccumulator):
     def _reduce(self, values: NDArray[Any], groups: Ints, count: int) -> NDArray[Any]:
         if values.dtype != np.int64:
             return np.bincount(groups, values, count)
+        if not len(values):
+            # A filter has left none in a window of some messages.
+            return np.zeros(count, np.int64)
         most = max(abs(int(values.max())), abs(int(values.min()))) * len(values)
         if most < _MAX_EXACT_SUM:
             return np.bincount(groups, values, count).astype(np.int64)

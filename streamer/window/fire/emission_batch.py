@@ -43,7 +43,14 @@ class EmissionBatch(Emission):
         keys: Sequence[bytes | None],
     ) -> EmissionBatch:
         """Return batches as a run."""
-        return cls(None, [], reasons[0], None, None, False, columns, starts, ends, reasons, keys)
+        return cls(
+            *(None, [], reasons[0]),
+            columns=columns,
+            starts=starts,
+            ends=ends,
+            reasons=reasons,
+            keys=keys,
+        )
 
     @property
     def groups(self) -> GroupColumns:

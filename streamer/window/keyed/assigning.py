@@ -77,8 +77,9 @@ class Assigner:
         if self._reason is None and settings.emit == "each":
             self._reason = "each"
         self._gap_rules = rules if isinstance(rules, MessageGapRules) else None
-        conditional = isinstance(rules, PerEventSlidingRules | CountRules)
-        self._conditional_rules = rules if conditional and rules.is_conditional else None
+        self._conditional_rules: PerEventSlidingRules | CountRules | None = None
+        if isinstance(rules, PerEventSlidingRules | CountRules) and rules.is_conditional:
+            self._conditional_rules = rules
         self._stretch: StretchFunction | None = None
         self._needs_edges = isinstance(rules, HoppingRules) and rules.needs_edges
         if self._gap_rules is not None or self._needs_edges:

@@ -65,6 +65,7 @@ class KeyCloser:
         self._queue = queue
         self._before, self._clock = watermarks
         self._on_time = "on_time" in settings.emit_also
+        self._has_stages = bool(settings.emit_also - {"retractions"})
         self._at_close = settings.emit == "final" or "close" in settings.emit_also
         self._active = active
         self._ended = ended
@@ -109,7 +110,7 @@ class KeyCloser:
             state.readmit_full()
         several = self._rules.mergeable and len(state.windows) > 1
         excluded_ranges = state.all_excluded_ranges(self._queue.first_arrival) if several else {}
-        if self._settings.emit_also:
+        if self._has_stages:
             for window in state.windows:
                 self._emit_stage(key, state, window, clock, excluded_ranges.get(window, ()))
         elif emit == "changes" or emit == "forward":

@@ -29,6 +29,7 @@ from streamer.window.keyed.emit_queue import (
 )
 from streamer.window.keyed.message_rows import MessageRows
 from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.retractions import Retractor
 from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.metadata_codec import decode_meta
@@ -133,10 +134,14 @@ class BatchReader:
                     bounds = batch.start, batch.end
                 yield (
                     batch.order,
-                    aggregates.build_emission(batch.key, bounds, batch.reason, snapshot, first),
+                    _with_replaced(
+                        aggregates.build_emission(batch.key, bounds, batch.reason, snapshot, first),
+                        batch,
+                    ),
                 )
             elif indices:
-                yield batch.order, self._build_emission(batch, rows, indices)
+                emission = self._build_emission(batch, rows, indices)
+                yield batch.order, _with_replaced(emission, batch)
         if freed:
             located.free(np.array(freed, np.int64))
             self.freed += len(freed)
@@ -177,6 +182,12 @@ class BatchReader:
             metadata = make_window_metadata(batch.start, batch.end, batch.reason, newest, spelt_key)
         messages = rows.build_messages(indices, MessageBuilder(metadata, self._decoded))
         return Emission(batch.end, messages, batch.reason, key, batch.start)
+
+
+def _with_replaced(emission: Emission, batch: PendingBatch) -> Emission:
+    """Return an emission that says which results it takes the place of."""
+    emission.replaced = batch.replaced
+    return emission
 
 
 def _merge_ranges(ranges: Iterable[tuple[bytes, int, int]]) -> dict[bytes, tuple[int, int]]:
@@ -241,6 +252,7 @@ def emit_batches(
     having: HavingFilter | None,
     counters: Counters,
     batch_emissions: bool,
+    retractor: Retractor | None = None,
 ) -> Generator[Emission, None, tuple[ClosedWindow, ...]]:
     """Emit the batches of a micro-batch, and count them.
 
@@ -251,6 +263,7 @@ def emit_batches(
         having: suppresses batches for which it is not true; None to emit all.
         counters: the shard's.
         batch_emissions: emit runs of batches (`EmissionBatch`) where there is nothing to merge.
+        retractor: takes back earlier results; None to take back none.
 
     Returns:
         The first closed windows, for the status.
@@ -273,7 +286,10 @@ def emit_batches(
         count = messages.size if isinstance(messages, AggregatedGroup) else len(messages)
         if emission.reason == "empty":
             count = 0  # what stands in for messages is none
-        if having is not None and not having.should_emit(messages):
+        is_emitted = having is None or having.should_emit(messages)
+        if retractor is not None:
+            yield from retractor.retract(emission, is_emitted)
+        if not is_emitted:
             counters.suppressed += count
             continue
         counters.emitted_windows += 1

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from streamer.window.aggregate.mapping_aggregation import States
 from streamer.window.contract import WindowReason
-from streamer.window.keyed.aggregate_batches import AggregateSnapshot
+from streamer.window.keyed.aggregate_batches import AggregateSnapshot, Bounds
 from streamer.window.keyed.message_rows import FreeRange
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import FOREVER, KeyState, MessageRange, Window
@@ -51,6 +51,7 @@ class PendingBatch:
         is_empty: whether it is a window without messages.
         stand_in: payload and encoded metadata of what stands in for these; None for nothing.
         offsets: see `Window`.
+        replaced: bounds of earlier results of the window, ns.
     """
 
     key: bytes
@@ -72,6 +73,7 @@ class PendingBatch:
     is_empty: bool = False
     stand_in: tuple[bytes, bytes] | None = None
     offsets: tuple[int, int] | None = None
+    replaced: tuple[Bounds, ...] = ()
 
 
 PerEventBatch = tuple[int, int, int, int, bytes, WindowAggregate, States, int, int]
@@ -105,7 +107,12 @@ class EmitQueue:
     """
 
     def __init__(
-        self, rules: WindowRules, forwards: bool, first_arrival: int, next_arrival: int
+        self,
+        rules: WindowRules,
+        forwards: bool,
+        first_arrival: int,
+        next_arrival: int,
+        retracts: bool = False,
     ) -> None:
         """Create an empty queue.
 
@@ -115,7 +122,9 @@ class EmitQueue:
                 hold none).
             first_arrival: the first arrival number of the micro-batch.
             next_arrival: the first arrival number of the next one.
+            retracts: whether earlier results of windows are taken back.
         """
+        self._retracts = retracts
         self._rules = rules
         self._forwards = forwards
         self.first_arrival = first_arrival
@@ -146,7 +155,7 @@ class EmitQueue:
         """
         for window in windows:
             aggregate, end, first = window.aggregate, window.end, window.first
-            if aggregate is not None:
+            if aggregate is not None and not self._retracts:
                 snapshot = (aggregate, aggregate.states, aggregate.max_event_time, window.count)
                 self.per_event_batches.append((arrival, end, first, window.start, key, *snapshot))
                 continue
@@ -178,6 +187,9 @@ class EmitQueue:
             (None, None) if rules.count_based or rules.unbounded else (window.start, window.end)
         )
         arrivals = (window.first, window.last_arrival(self.first_arrival))
+        replaced: tuple[Bounds, ...] = ()
+        if self._retracts:
+            replaced, window.shown = window.shown, ((window.start, window.end),)
         self.batches.append(
             PendingBatch(
                 key,
@@ -194,9 +206,12 @@ class EmitQueue:
                 frees_messages,
                 arrivals if rules.mergeable else None,
                 excluded_ranges,
-                AggregateSnapshot.from_window(window, self._next_arrival),
+                AggregateSnapshot.from_window(
+                    window, self._next_arrival if until is None else until
+                ),
                 window.only,
                 offsets=window.offsets,
+                replaced=replaced,
             )
         )
 

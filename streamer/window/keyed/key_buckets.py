@@ -77,6 +77,10 @@ class KeyBucket:
         else:
             self._dues[key] = dues
 
+    def replace(self, key: bytes, state: KeyState) -> None:
+        """Replace the record of a key, which is due as before."""
+        self._records[key] = state.encode()
+
     def due_keys(self, clocks: Dues) -> list[bytes]:
         """Return the keys that are due by one of the three clocks."""
         clock, active, now = clocks

@@ -102,7 +102,7 @@ class SessionRules:
         Returns:
             Those that are merged, which none behind a cut is; and the session of all.
         """
-        merged = []
+        merged: list[Window] = []
         for session in near:
             if not merged or joined.cut is None or session.start <= joined.cut:
                 merged.append(session)
@@ -207,6 +207,7 @@ class SessionRules:
             fresh=min(session.fresh, other.fresh),
             aggregate=merge_window_aggregates(session.aggregate, other.aggregate),
             last=max(session.last, other.last),
+            shown=session.shown + other.shown,
         )
 
 

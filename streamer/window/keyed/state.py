@@ -98,6 +98,8 @@ class Window:
         opener: of a window that an event has and that waits for the clock, the event's arrival
             number; None for others.
         is_muted: whether such a window is not emitted, but may begin a cadence.
+        shown: bounds by which its results were emitted that have not been retracted, ns; where
+            nothing is retracted, none.
     """
 
     start: int
@@ -118,6 +120,7 @@ class Window:
     full_at: int | None = None
     opener: int | None = None
     is_muted: bool = False
+    shown: tuple[tuple[int, int], ...] = ()
 
     def add_edge(self, message: EdgeMessage) -> None:
         """Keep a message if it is the first or the last one by event time."""
@@ -255,8 +258,8 @@ class KeyState:
     @property
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
-        known = self.windows or self.closed_bounds or self.marks or self.total
-        known = known or self.latest or self.run or self.cadence_start is not None
+        known = bool(self.windows or self.closed_bounds or self.marks or self.total)
+        known = known or bool(self.latest or self.run) or self.cadence_start is not None
         return not known and self.clock == NEVER
 
     def encode(self) -> bytes:
@@ -316,8 +319,10 @@ def _select_excluded(
 
 def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
-    if w.opener is not None:
-        return [*fields, None, None, None, w.opener, int(w.is_muted)]
+    if w.opener is not None or w.shown:
+        edges = w.edges and [edge.to_fields() for edge in w.edges]
+        known = w.aggregate and w.aggregate.to_fields()
+        return [*fields, known, w.reach, edges, w.opener, int(w.is_muted), w.shown]
     if w.reach is not None or w.edges is not None:
         more = [] if w.edges is None else [[edge.to_fields() for edge in w.edges]]
         return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach, *more]
@@ -326,12 +331,13 @@ def _window_to_fields(w: Window) -> list[Any]:
 
 def _window_from_fields(fields: list[Any]) -> Window:
     start, end, first, count, active, cut, *more = fields
-    aggregate_fields, reach, edge_fields, opener, muted = [*more, *[None] * 5][:5]
+    aggregate_fields, reach, edge_fields, opener, muted, shown = [*more, *[None] * 6][:6]
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
     window = Window(
         start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach
     )
     window.opener, window.is_muted = opener, bool(muted)
+    window.shown = tuple((start, end) for start, end in shown or ())
     if edge_fields is not None:
         left, right = map(EdgeMessage.from_fields, edge_fields)
         window.edges = left, right

@@ -40,6 +40,7 @@ from streamer.window.keyed.late_messages import LateMessages
 from streamer.window.keyed.latest import LatestMessages
 from streamer.window.keyed.message_rows import Segment, iterate_in_order
 from streamer.window.keyed.message_store import MessageStore
+from streamer.window.keyed.retractions import Retractor
 from streamer.window.keyed.session import SessionRules
 from streamer.window.keyed.state import FOREVER, NEVER
 from streamer.window.keyed.window_rules import make_rules
@@ -114,7 +115,9 @@ class KeyedStep:
         self._begin_listed(shard_input.first_time, clock_before)
         segments, closed_sessions = self._take_columns(arrivals, clock, info.ended)
         forwards = self._settings.emit == "forward" or self._window.holds_nothing
-        queue = EmitQueue(self._rules, forwards, since, head.next_arrival)
+        queue = EmitQueue(
+            *(self._rules, forwards, since, head.next_arrival), self._settings.retracts
+        )
         latest = self._make_latest(queue, now)
         marks = Watermarks(clocks.before, clock)
         late = self._process_keys(segments, clocks.is_per_key, info, marks, queue, latest)
@@ -123,15 +126,15 @@ class KeyedStep:
         if latest is not None:
             yield from latest.without_id.drop_all(counters, self._keep_dropped)
         counters.released += queue.free_lapsed(self._messages)
-        having = (
-            None
-            if self._having_query is None
-            else HavingFilter(self._having_query, now, self._report)
-        )
+        having = self._make_having(now)
+        retractor = Retractor(self._window.keyed) if self._settings.retracts else None
         reader = BatchReader(self._messages, self._window, self._rules.unit, queue.spared_arrivals)
         closed = yield from emit_batches(
-            queue, reader, closed_sessions, having, counters, self._batch_emissions
+            *(queue, reader, closed_sessions, having, counters, self._batch_emissions),
+            retractor,
         )
+        if retractor is not None:
+            retractor.forget_hidden(self._buckets)
         counters.released += (
             reader.freed + self._aggregation.freed_count + self._columns.freed_count
         )
@@ -156,6 +159,11 @@ class KeyedStep:
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)
         return status
+
+    def _make_having(self, now: int) -> HavingFilter | None:
+        """Return what judges windows before they are emitted; None to emit all."""
+        query = self._having_query
+        return None if query is None else HavingFilter(query, now, self._report)
 
     def _make_latest(self, queue: EmitQueue, now: int) -> LatestMessages | None:
         """Return what keeps the latest message of each id; None for windows of all messages."""

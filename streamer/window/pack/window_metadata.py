@@ -27,6 +27,7 @@ WINDOW_EMIT: Final = "window_emit"
 WINDOW_COUNT: Final = "window_count"
 WINDOW_START_OFFSET: Final = "window_start_offset"
 WINDOW_END_OFFSET: Final = "window_end_offset"
+WINDOW_RETRACTED: Final = "window_retracted"
 
 MAX_SHOWN_KEY_CHARS: Final = 200
 """Characters of a key that people see in lists."""
@@ -60,6 +61,13 @@ def make_window_metadata(
 ) -> dict[str, Any]:
     """Return the same of a window that has one key only; one without messages has no `max_time`."""
     return _add_key(_make_bounds(start, end, reason), max_time, key)
+
+
+def make_retraction_metadata(start: int, end: int, key: bytes | None) -> dict[str, Any]:
+    """Return the metadata of what takes back the result of a window, as it was emitted."""
+    metadata = make_window_metadata(start, end, "retracted", None, key)
+    metadata[WINDOW_RETRACTED] = True
+    return metadata
 
 
 def _make_bounds(start: int, end: int, reason: WindowReason) -> dict[str, Any]:

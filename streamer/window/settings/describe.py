@@ -50,6 +50,7 @@ EMIT_TEXTS: Final = {
 ALSO_TEXTS: Final = {
     "on_time": "emitted when the clock passes their end",
     "close": "and at the close",
+    "retractions": "and retracted when they no longer hold",
 }
 
 
@@ -61,7 +62,7 @@ def describe_emissions(time: EventTimeSettings) -> list[str]:
 
 def emits_at_end(time: EventTimeSettings) -> bool:
     """Whether windows that the end of the input closes are emitted."""
-    return time.emit not in EMIT_TEXTS or bool(time.emit_also)
+    return time.emit not in EMIT_TEXTS or bool(time.emit_also - {"retractions"})
 
 
 def headline_of(kind: WindowType) -> str:

@@ -14,7 +14,7 @@ from streamer.core.durations import DAY, MINUTE, format_duration
 Clock = Literal["stream", "system"]
 ClockScope = Literal["stream", "key", "partition", "input"]
 Emit = Literal["final", "changes", "each", "forward"]
-EmitAlso = Literal["on_time", "close"]
+EmitAlso = Literal["on_time", "close", "retractions"]
 Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 CountEndOfInput = Literal["drop", "flush", "keep"]
@@ -46,7 +46,7 @@ class EventTimeSettings:
         retention: ns that emitted results are kept for queries; None for not at all.
         end_of_input: what becomes of open windows when a bounded input has ended.
         emit_also: what is emitted besides: a window when the clock passes its end, or when it
-            closes.
+            closes; and what takes back a result that no longer holds.
         order: of a window's messages; those of one event time are in order of arrival.
         source_idle_timeout: ns of running time without a message after which the clock does not
             wait for a partition or input; 0 for never.
@@ -64,6 +64,11 @@ class EventTimeSettings:
     emit_also: frozenset[EmitAlso] = frozenset()
     order: Order = "arrival"
     source_idle_timeout: int = SOURCE_IDLE_TIMEOUT
+
+    @property
+    def retracts(self) -> bool:
+        """Whether emitted results that no longer hold are taken back."""
+        return "retractions" in self.emit_also
 
     @property
     def waits_for_sources(self) -> bool:

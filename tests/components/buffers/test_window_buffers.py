@@ -261,6 +261,18 @@ def test_empty_mappings_are_none() -> None:
         ),
         ('state_window: {begin_when: ""}', "a window begins with a message for which it is true"),
         ("state_window: {begin_when: random_int() == 1}", "leaves the condition to chance"),
+        (
+            "session_window: {gap: 1m, emit_also: [retractions]}",
+            "retractions have no meaning with emit: final",
+        ),
+        (
+            "tumbling_window: {size: 1m, emit: changes, emit_also: [retractions]}",
+            "retractions have no meaning without having",
+        ),
+        (
+            "session_window: {gap: 1m, emit: each, emit_also: [retractions], retention: 1d}",
+            "retention cannot stand beside emit_also: retractions",
+        ),
         ("session_window: {gap: -1s}", "gap is -1s, but a session needs a gap above 0s"),
         ("session_window: {gap: 2m, max_duration: 1m}", "must not be shorter than the gap, 2m"),
         (

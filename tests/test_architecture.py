@@ -99,7 +99,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
                 *("graph", "timeline", "playground", "unit_tests", "tap", "dry_run", "migration"),
                 *("component_kit", "simulation"),
             ),
-            ("doctor", "config_trial"),
+            ("cost", "doctor", "config_trial"),
         ),
     ),
     "service": (

@@ -2,30 +2,104 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from streamer.cli.completion.values import complete_config
-from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
+from streamer.cli.completion.values import FILE, complete_config
+from streamer.cli.options import (
+    Options,
+    gather_options,
+    merge_options,
+    open_config,
+    parse_options,
+    stream_options,
+)
+from streamer.core.errors import StreamerError
 from streamer.core.redaction import Redaction
 
 if TYPE_CHECKING:
     from streamer.config import Config
 
 
+@dataclass(frozen=True)
+class _CostOptions:
+    """The options of the command itself."""
+
+    with_cost: bool
+    sample: str | None
+    limit: int
+    rate: float | None
+
+
 @click.command("explain", short_help="Show how a config would run.")
 @click.argument("file", required=False, shell_complete=complete_config)
+@click.option("--cost", "with_cost", is_flag=True, help="Say what the stream will take.")
+@click.option(
+    "--input",
+    "sample",
+    type=FILE,
+    metavar="FILE",
+    help="With --cost: messages instead of the input's, one a line; - for the standard input.",
+)
+@click.option(
+    "--sample",
+    "limit",
+    type=click.IntRange(100, 1_000_000),
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="With --cost: how many messages are taken.",
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, min_open=True),
+    metavar="N",
+    help="With --cost: messages a second.  [default: by the event times of the sample]",
+)
 @stream_options
+@gather_options(_CostOptions)
 @click.pass_obj
-def explain_cli(root: Options, /, file: str | None, **given: Any) -> int:
+def explain_cli(root: Options, own: _CostOptions, /, file: str | None, **given: Any) -> int:
     """Show the plan of a config: its stages, shards and windows, and where processors run.
 
-    Nothing is read or written, and Spark is not started.
+    Nothing is read or written, and Spark is not started. With --cost, the first messages are read,
+    and run through the stages: state, CPU, memory, what has no bound, and settings that cost less.
     """
     options = merge_options(root, parse_options(**given), file, "explain")
     with open_config(options) as config:
-        return explain_command(config, options)
+        explain_command(config, options)
+        return _print_cost(config, own) if own.with_cost else 0
+
+
+def _print_cost(config: Config, own: _CostOptions) -> int:
+    """Print what a stream will take, by a sample of its messages.
+
+    Raises:
+        StreamerError: the sample cannot be read, or the config has several buffers.
+    """
+    from streamer.core.execution import Execution
+    from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
+    from streamer.plan import make_plan
+    from streamer.tools.cost.estimate import estimate_stream, format_report
+
+    plan = make_plan(config, level="OFF")
+    if len(plan.buffers) > 1 or (plan.window is not None and plan.window.join is not None):
+        raise StreamerError(
+            "--cost needs one window buffer that is no join: estimate each buffer with a config of "
+            "its own"
+        )
+    if own.sample is not None:
+        sample = read_file_sample(own.sample, own.limit)
+    else:
+        sample = read_input_sample(plan, own.limit, Execution(time.time_ns))
+    if not sample:
+        raise StreamerError("--cost: the sample has no messages; expected one a line")
+    text = "\n".join(format_report(estimate_stream(plan, sample, own.rate)))
+    click.echo("\n" + Redaction(config.secrets).redact_text(text))
+    return 0
 
 
 def explain_command(config: Config, options: Options) -> int:

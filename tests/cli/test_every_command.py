@@ -93,6 +93,8 @@ CASES = (
     Case("test failing.yaml", 1, "1 test: 0 passed, 1 failed", coloured=True),
     Case("test empty.yaml", 1, "No tests were found", coloured=True),
     Case("explain good.yaml", 0, "generate"),
+    Case("explain windows.yaml --cost --input nope", 1, "stream windows", "--input nope", True),
+    Case("explain past.yaml --cost --sample 1", 1, "", "Invalid value for '--sample'"),
     Case("explain bad.yaml", 1, "", SAID, coloured=True),
     Case("diff good.yaml good.yaml", 0, "nothing changes"),
     Case("diff good.yaml tested.yaml", 2, "--on-reset drain", coloured=True),

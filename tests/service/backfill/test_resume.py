@@ -105,7 +105,7 @@ output:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("buffer", [SLIDING, SESSION])
 def test_a_month_killed_resumed_and_handed_over_gives_the_rows_of_the_stream(
     buffer: str, tmp_path: Path
@@ -145,7 +145,7 @@ def kill_when(command: list[str], directory: Path, pattern: str, count: int) -> 
 
 
 def run(command: list[str], directory: Path) -> None:
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=150)
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

@@ -62,6 +62,10 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Check this machine and installation, and say what to do.",
         ),
         "query": ("streamer.cli.query", "Show the results of windows that a stream keeps."),
+        "why": (
+            "streamer.cli.why",
+            "Say who holds windows open, and why messages were dropped.",
+        ),
         "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
         "kafka-offsets": (
             "streamer.cli.kafka_offsets",

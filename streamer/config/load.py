@@ -19,6 +19,7 @@ from streamer.config.lint.buffers import check_buffers
 from streamer.config.lint.custom_metrics import check_custom_metrics
 from streamer.config.lint.delivery_promises import check_delivery_promises
 from streamer.config.lint.endless_windows import check_endless_window
+from streamer.config.lint.history_groups import check_history_groups
 from streamer.config.lint.http_paths import check_http_paths
 from streamer.config.lint.ignores import drop_ignored, find_ignores
 from streamer.config.lint.join_sides import check_join_sides
@@ -233,6 +234,7 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
         check_endless_window(context, view, parts)
         check_delivery_promises(context, view, parts, resources)
         check_keyed_state(context, parts["buffer"])
+        check_history_groups(context, (parts["pipeline"] or {}).get("processors") or ())
         if context.options.thorough:
             check_whole_config(context, view)
             check_message_paths(context, parts, resources)

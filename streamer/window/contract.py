@@ -13,6 +13,8 @@ from streamer.core.errors import StreamerError
 from streamer.core.message import Batch, Message
 from streamer.window.settings.back_pressure import BackPressure
 
+_MAX_SHOWN_BYTES: Final = 1_000
+
 PIECE_BITS: Final = 40
 """An arrival number is the number of the piece, then so many bits for the message in it."""
 
@@ -379,11 +381,13 @@ class ClockHolder:
         source: its name.
         time: the largest event time that it had, ns; None before the first.
         ahead: how far the source that is the furthest is beyond the clock, ns.
+        part: what of it was read last in this micro-batch: of files the path; else empty.
     """
 
     source: str
     time: int | None
     ahead: int
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,11 +398,32 @@ class DroppedSample:
         payload: the beginning of its payload, as a text.
         key: its key, as it is shown; None without keys.
         event_time: ns; None where it is not known any more.
+        watermark: the clock before it, ns; None where it is not known, or there was none.
+        window_end: the end of its newest window, ns; None where the step does not know it.
+        source: the partition that it is from, as the input names it; empty where it has no name.
+        detail: what was found in it, where stage 1 dropped it; else empty.
     """
 
     payload: str
     key: str | None = None
     event_time: int | None = None
+    watermark: int | None = None
+    window_end: int | None = None
+    source: str = ""
+    detail: str = ""
+
+
+def show_payload(payload: bytes) -> str:
+    """Return what is shown of a payload: the beginning of a long one."""
+    text = payload[:_MAX_SHOWN_BYTES].decode(errors="replace")
+    return text if len(payload) <= _MAX_SHOWN_BYTES else f"{text}…"
+
+
+DroppedEntry = tuple[str, DroppedSample]
+"""Why a message was dropped (`late`, `future`, …), and the message."""
+
+MAX_DROPPED_SAMPLES: Final = 8
+"""Dropped messages that a shard reports after a micro-batch, for each reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +463,9 @@ class Status:
             its metadata name, ns; None where that is not known.
         due_clock: the event time at which the clock of the stream closes the next window, ns; None
             when nothing is held, or another clock does.
+        watermark: the clock of the stream after the micro-batch, ns; None where there is none, or
+            each key has its own.
+        dropped: the first messages that were dropped in this micro-batch.
     """
 
     now: int
@@ -454,6 +482,8 @@ class Status:
     clock_holder: ClockHolder | None = None
     next_end: int | None = None
     due_clock: int | None = None
+    watermark: int | None = None
+    dropped: tuple[DroppedEntry, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the status as plain values, for JSON."""

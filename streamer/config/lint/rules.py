@@ -195,6 +195,15 @@ _ALL_RULES: Final = (
         "Write at least `input: …`, or remove the file.",
         ignorable=False,
     ),
+    Rule(
+        "endless_wait",
+        "Windows whose clock follows each key, partition or input stay open for ever when one of "
+        "these falls silent: neither `idle_timeout` nor `source_idle_timeout` ends the wait.",
+        "Set `idle_timeout`, or with `clock_scope: partition` or `input` a `source_idle_timeout` "
+        "above 0s. `streamer why` shows the sources that hold a running stream back.",
+        level="warning",
+        runs_ignored=True,
+    ),
     _make_type_rule("array", "a list: each item on its own line, after `- `"),
     _make_type_rule("bool", "`true` or `false`, without quotes"),
     _make_type_rule("float", "a number, without quotes"),
@@ -282,6 +291,14 @@ _ALL_RULES: Final = (
         "An environment variable is not set, and the config has no default for it.",
         "Set it, write `${NAME:default}`, or lint with `--skip-env-var-check`.",
         chilled=True,
+    ),
+    Rule(
+        "mixed_groups",
+        "An expectation with `history` stands behind `group_by_value` or `group_by`, and does not "
+        "name the group. It would compare each group with all others.",
+        "Set `history.group` to the value of the group, such as `this.light`. Or move `expect` "
+        "before the grouping; see [Expectations](expectations.md).",
+        ignorable=False,
     ),
     Rule(
         "no_keyed_state",

@@ -7,6 +7,7 @@ from typing import Final
 
 from streamer.config.lint.message_order import check_message_order
 from streamer.config.lint.order_among_cases import check_order_among_cases
+from streamer.config.lint.silent_sources import check_silent_sources
 from streamer.config.lint.spark_settings import check_spark_settings
 from streamer.config.lint.window_keys import check_window_key
 from streamer.config.lint.window_retention import check_retention
@@ -40,6 +41,7 @@ def check_whole_config(context: ReadContext, root: Mapping) -> None:
     _check_memory(context, root)
     check_window_key(context, root)
     check_retention(context, root)
+    check_silent_sources(context, root)
     check_message_order(context, root)
     check_order_among_cases(context, root)
     check_spark_settings(context, root)

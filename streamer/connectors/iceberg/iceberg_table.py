@@ -37,9 +37,12 @@ from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.row_operations import RowOperation
 from streamer.connectors.tables.table_client import (
     ImpossibleTableError,
+    RefusedRowsError,
     TableCommit,
     TableConflictError,
     TableUnavailableError,
+    explain_partitions,
+    refuse_all,
 )
 from streamer.core.errors import StreamerError
 
@@ -152,9 +155,7 @@ class IcebergClient:
                     self._identifier, schema=commit.rows.schema, location=self._location
                 )
                 if self._partition_by:
-                    with transaction.update_spec() as spec:
-                        for term in self._partition_by:
-                            spec.add_field(term.column, parse_transform(term.transform))
+                    self._add_partitions(transaction, commit)
             else:
                 known = normalize_schema(table.schema().as_arrow())
                 if _has_further_fields(known, commit.rows.schema):
@@ -165,6 +166,15 @@ class IcebergClient:
             transaction.set_properties({_COMMITTED_PREFIX + commit.writer: str(commit.batch)})
             transaction.commit_transaction()
         self._table = None
+
+    def _add_partitions(self, transaction: Transaction, commit: TableCommit) -> None:
+        try:
+            with transaction.update_spec() as spec:
+                for term in self._partition_by:
+                    spec.add_field(term.column, parse_transform(term.transform))
+        except ValueError as error:
+            names = ", ".join(term.column for term in self._partition_by)
+            raise refuse_all(commit, explain_partitions(names, str(error))) from None
 
     def _write(
         self, transaction: Transaction, commit: TableCommit, written: pa.Table, *, is_new: bool
@@ -245,7 +255,7 @@ class IcebergClient:
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
-        except (StreamerError, TableUnavailableError):
+        except (StreamerError, TableUnavailableError, RefusedRowsError):
             raise
         except Exception as error:
             # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of

@@ -32,6 +32,7 @@ from streamer.service.access.middlewares import (
 from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.canary_endpoints import CanaryEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
+from streamer.service.api.decision_endpoints import DecisionEndpoints
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
 from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
@@ -177,6 +178,7 @@ class FleetApi:
             endpoints += FailedMessageEndpoints(self.manager).list_endpoints()
             endpoints += LabelEndpoints(self.manager).list_endpoints()
             endpoints += WindowEndpoints(self.manager).list_endpoints()
+            endpoints += DecisionEndpoints(self.manager).list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from aiohttp import web
 
 from streamer.core.durations import SECOND
 from streamer.core.timestamps import format_rfc3339
+from streamer.engine.report.clock_blame import ClockBlame
 from streamer.engine.report.stream_metrics import Snapshot
 from streamer.plan import make_plan
 from streamer.plan.explain import explain
@@ -21,6 +22,7 @@ from streamer.service.api.responses import json_response
 from streamer.service.fleet.errors import BadRequestError
 from streamer.service.fleet.managed_stream import ManagedStream
 from streamer.service.fleet.manager import Manager
+from streamer.service.monitoring.decision_answers import describe_blame
 from streamer.service.monitoring.exposition import metrics_by_name
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_summary import summarise_stream
@@ -114,7 +116,7 @@ class ReadEndpoints:
                 "open_windows": figures.open_windows,
                 "held": figures.held,
                 "next_close": None if due is None else format_rfc3339(due),
-                "clock_waits_for": _describe_clock(snapshot),
+                "clock_waits_for": _describe_clock(snapshot, current.clock_blames),
                 "rejected": status["rejected"],
                 "restarts": status["restarts"],
                 "active": status["active"],
@@ -200,9 +202,11 @@ def _revision_document(managed: ManagedStream, revision: Any) -> dict[str, Any]:
     }
 
 
-def _describe_clock(snapshot: Snapshot) -> dict[str, Any] | None:
+def _describe_clock(snapshot: Snapshot, blames: Mapping[str, ClockBlame]) -> dict[str, Any] | None:
     """Return the partition or input that the windows' clock waits for; None where it does not."""
     if not snapshot.clock_source:
         return None
     ahead = round(snapshot.clock_ahead / SECOND, 3)
-    return {"source": snapshot.clock_source, "others_ahead_seconds": ahead}
+    document = {"source": snapshot.clock_source, "others_ahead_seconds": ahead}
+    named = [one for one in blames.values() if one.name == snapshot.clock_source]
+    return {**document, **describe_blame(named[0])} if named else document

@@ -165,7 +165,7 @@ def _window_figures(view: StreamView, now: StreamState) -> _Figures:
         for reason, number in sorted(state.dropped.items()):
             dropped[reason] -= number
             yield "window_dropped", {**own, "reason": reason}, number
-        yield from _buffer_figures(state, now, own)
+        yield from _buffer_figures(state, now, own, one.label)
     for reason, number in sorted(dropped.items()):
         if number > 0 or not listed:
             yield "window_dropped", {"reason": reason}, number
@@ -173,7 +173,9 @@ def _window_figures(view: StreamView, now: StreamState) -> _Figures:
         yield from _buffer_figures(snapshot, now, {})
 
 
-def _buffer_figures(snapshot: Snapshot, now: StreamState, labels: Mapping[str, str]) -> _Figures:
+def _buffer_figures(
+    snapshot: Snapshot, now: StreamState, labels: Mapping[str, str], buffer: str = ""
+) -> _Figures:
     """Give the figures of a buffer's windows; `labels` are its own, where there are several."""
     counts = now.counts
     yield "window_open", labels, snapshot.open_windows
@@ -187,6 +189,13 @@ def _buffer_figures(snapshot: Snapshot, now: StreamState, labels: Mapping[str, s
     if snapshot.clock_source:
         source = {**labels, "source": snapshot.clock_source}
         yield "window_clock_held_seconds", source, snapshot.clock_ahead / SECOND
+    blame = now.clock_blames.get(buffer)
+    if blame is not None and blame.kind == "source":
+        source = {**labels, "source": blame.name}
+        yield "window_clock_held_since_timestamp_seconds", source, blame.since / SECOND
+        yield "window_clock_held_windows", source, blame.windows
+        yield "window_clock_held_messages", source, blame.messages
+        yield "window_clock_held_bytes", source, blame.size or 0
     if snapshot.next_close is not None:
         yield "window_next_close_timestamp_seconds", labels, snapshot.next_close / SECOND
     name = "window_close_delay_seconds"

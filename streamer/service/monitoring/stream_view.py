@@ -16,6 +16,7 @@ from streamer.core.execution import Execution
 from streamer.core.log_format import LogLine
 from streamer.engine.driver.rejected_files import WaitingMessages
 from streamer.engine.report.batch_progress import BatchProgress
+from streamer.engine.report.clock_blame import ClockBlame
 from streamer.engine.report.failed_messages import FailedMessages
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.metric_labels import Labels
@@ -52,6 +53,8 @@ class StreamState:
         behind_since: since when more messages wait at the input than a micro-batch takes, Unix s;
             None when they do not.
         tables: the newest commits of the tables that it writes, as the API has them.
+        clock_blames: who holds the clock of each buffer back, by its label; by an empty text of
+            the only buffer.
     """
 
     snapshot: Snapshot
@@ -67,6 +70,7 @@ class StreamState:
     last_message: float | None = None
     behind_since: float | None = None
     tables: Sequence[Mapping[str, Any]] = ()
+    clock_blames: Mapping[str, ClockBlame] = field(default_factory=dict)
 
 
 class MetricName(NamedTuple):

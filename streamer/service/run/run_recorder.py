@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from streamer.config import Config
 from streamer.core.log_format import LogLine
+from streamer.engine.report.clock_blame import ClockBlame
 from streamer.plan import Plan
 from streamer.plan.plan import count_cores
 from streamer.service.monitoring.history_file import FILE_NAME, load_history, save_history
 from streamer.service.monitoring.stream_figures import MarkerKind, StreamFigures
+from streamer.service.run.decision_recorder import DecisionRecorder
 from streamer.service.run.figure_recorder import DeliveredBatch, FigureRecorder, planned_at
 
 if TYPE_CHECKING:
@@ -23,7 +26,12 @@ class RunRecorder:
     """Records what a run's streams do. A fault in here never ends a micro-batch."""
 
     def __init__(
-        self, figures: StreamFigures, plan: Plan, checkpoint: Checkpoint, log: LogLine
+        self,
+        figures: StreamFigures,
+        plan: Plan,
+        checkpoint: Checkpoint,
+        log: LogLine,
+        config: Config | None = None,
     ) -> None:
         """Load what an earlier run has left.
 
@@ -32,11 +40,13 @@ class RunRecorder:
             plan: what runs.
             checkpoint: keeps them.
             log: takes log lines.
+            config: of the plan, whose secrets are not recorded; None for one without any.
         """
         self._figures = figures
         self._checkpoint = checkpoint
         self._log = log
         self._recorder = FigureRecorder(figures, plan)
+        self._decisions = DecisionRecorder(plan, checkpoint, log, config)
         self._file = checkpoint.directory / FILE_NAME
         self._saved_at = figures.clock()
         self._has_failed = False
@@ -45,9 +55,15 @@ class RunRecorder:
             text = f"The history of figures in {self._file} is left out: {reason}"
             log("WARN", f"{text}; the charts begin anew", {})
 
-    def use_plan(self, plan: Plan) -> None:
-        """Have the components of another plan, which was deployed."""
+    @property
+    def clock_blames(self) -> Mapping[str, ClockBlame]:
+        """The source or key that holds the clock of each buffer back, by the buffer's label."""
+        return dict(self._decisions.blames)
+
+    def use_plan(self, plan: Plan, config: Config | None = None) -> None:
+        """Have the components of a plan that was deployed, and the secrets of its config."""
         self._recorder.use_plan(plan)
+        self._decisions.use_plan(plan, config)
 
     def attach(self, stream: Stream) -> None:
         """Record the micro-batches of a stream that was made."""
@@ -71,7 +87,15 @@ class RunRecorder:
                 )
             )
 
-        run.on_delivered = lambda *times: self._guard(lambda: record(*times))
+        def decide(delivered: float) -> None:
+            delivery = run.delivery
+            self._decisions.record(delivery.batch, delivery.statuses.values(), delivered)
+
+        def record_all(began: float, computed: float, delivered: float) -> None:
+            self._guard(lambda: record(began, computed, delivered))
+            self._guard(lambda: decide(delivered))
+
+        run.on_delivered = record_all
 
     def tick(self, stream: Stream, backlog: int | None) -> None:
         """Note that time has passed; now and then, save what there is.
@@ -102,6 +126,7 @@ class RunRecorder:
         self._figures.rates.is_known = False
         self.mark(MarkerKind.STOP)
         self.save()
+        self._decisions.close()
 
     def save(self) -> None:
         """Save what there is, if it can be."""

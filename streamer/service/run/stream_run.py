@@ -125,7 +125,7 @@ class StreamRun:
         try:
             self._check_checkpoint()
             self._begin_figures()
-            self._recorder = RunRecorder(view.figures, plan, self.checkpoint, log)
+            self._recorder = RunRecorder(view.figures, plan, self.checkpoint, log, config)
         except BaseException:
             self.checkpoint.close()
             raise
@@ -287,7 +287,7 @@ class StreamRun:
     def _adopt_revision(self, config: Config, plan: Plan, kind: MarkerKind) -> None:
         self.config, self.plan = config, plan
         self._topics.open(config)
-        self._recorder.use_plan(plan)
+        self._recorder.use_plan(plan, config)
         self._recorder.mark(kind)
         self._save_running()
         self._view.set_config(config)
@@ -313,6 +313,7 @@ class StreamRun:
             last_message=self._arrivals.last_message,
             behind_since=None if trouble.text else self._arrivals.behind_since,
             tables=stream.run.describe_tables(),
+            clock_blames=self._recorder.clock_blames,
         )
 
     def poll(self) -> bool:

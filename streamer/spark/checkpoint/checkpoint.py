@@ -18,6 +18,7 @@
             /signals         hints between driver and planner
             /figures.json    figures of the newest micro-batch, shown after a restart
             /history         figures of the last hour (`streamer.service.monitoring.history_file`)
+            /decisions       decisions of windows (`streamer.engine.driver.decision_journal`)
             /results         results that are kept for queries (`streamer.engine.results`)
             /tables          versions of lookup tables, and which micro-batch looks up which
             /rejected        messages that outputs have rejected, and that are sent again

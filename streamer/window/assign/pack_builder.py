@@ -17,7 +17,7 @@ from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.window.aggregate.accumulator import ValueColumn, select_values
 from streamer.window.aggregate.pre_aggregator import PreAggregator
-from streamer.window.contract import RowKind, ShuffleRow
+from streamer.window.contract import MAX_DROPPED_SAMPLES, RowKind, ShuffleRow, show_payload
 from streamer.window.evaluate.message_slots import SlotAssigner
 from streamer.window.pack.message_columns import (
     GROUP_MASK,
@@ -192,6 +192,7 @@ class DroppedMessages:
         self._dropped: Counter[str] = Counter()
         self._filtered = 0
         self._warned: Counter[str] = Counter()
+        self._samples: list[tuple[str, str, str]] = []
         self._ex: Execution | None = None
 
     def add_failed(self, message: Message, arrival: int) -> None:
@@ -213,6 +214,8 @@ class DroppedMessages:
         """
         self._dropped[reason] += 1
         self._warn(reason, f"was dropped, {what}", why, ex)
+        if self._dropped[reason] <= MAX_DROPPED_SAMPLES:
+            self._samples.append((reason, show_payload(message.raw), f"{what}: {why}"))
         if self._keep:
             meta = encode_meta({**message.meta, DROP_REASON: reason})
             self._add(RowKind.DROPPED, message, arrival, meta)
@@ -225,6 +228,10 @@ class DroppedMessages:
         """Warn of a filter that failed, or gave no boolean, and so keeps nothing."""
         self._warn("filter", "was filtered out, its filter gave no boolean", why, ex)
 
+    def warn_condition_failed(self, name: str, why: str, ex: Execution) -> None:
+        """Warn of a condition that failed, or gave no boolean, and so does not hold."""
+        self._warn(name, f"was taken, but its {name} gave no boolean", why, ex)
+
     def flush_rows(self) -> Iterator[ShuffleRow]:
         """Give everything to shard 0, and the counters; sum up the warnings left out."""
         for reason, count in self._warned.items():
@@ -236,7 +243,7 @@ class DroppedMessages:
             self._flush(kind)
         yield from self._ready_rows
         if self._dropped or self._filtered:
-            counts: dict[str, Any] = {"dropped": self._dropped}
+            counts: dict[str, Any] = {"dropped": self._dropped, "samples": self._samples}
             if self._filtered:
                 counts["filtered"] = self._filtered
             yield ShuffleRow(0, RowKind.COUNT, 0, 0, orjson.dumps(counts))

@@ -108,6 +108,7 @@ class SourceWatermarks(PartitionWatermarks):
         self._clocks, self._idle_timeout = clocks, idle_timeout
         self._clock = clock
         named = [(piece, _source_of(piece.partition)) for piece in pieces]
+        self._parts = {name: name_partition(piece.partition) for piece, name in named}
         known = clocks.by_name
         for _, name in named:
             known.setdefault(name, SourceClock(None, clocks.active)).last_active = clocks.active
@@ -178,7 +179,13 @@ class SourceWatermarks(PartitionWatermarks):
         name = min(active, key=lambda name: (_order_of(active[name]), name))
         time = active[name].max_event_time
         ahead = 0 if self.watermark_after is None else max(newest - self.watermark_after, 0)
-        return ClockHolder(name, time, ahead)
+        part = self._parts.get(name, "")
+        return ClockHolder(name, time, ahead, "" if part == name else part)
+
+
+def name_partition(partition: bytes) -> str:
+    """Return the name of a partition as its input gave it: `orders/1`, or the path of a file."""
+    return partition.partition(SOURCE_SEPARATOR)[0].decode("utf-8", "replace")
 
 
 def _source_of(partition: bytes) -> str:

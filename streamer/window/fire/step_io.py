@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import orjson
@@ -13,7 +13,9 @@ from streamer.core.errors import StreamerError
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.pack_builder import DROP_REASON
 from streamer.window.contract import (
+    MAX_DROPPED_SAMPLES,
     Counters,
+    DroppedEntry,
     DroppedSample,
     Emission,
     LogLine,
@@ -109,6 +111,15 @@ class ShardInput:
         for body in self._counts:
             sums.update(orjson.loads(body)["dropped"])
         return sorted(sums.items())
+
+    def dropped_samples(self) -> list[DroppedEntry]:
+        """Return the first messages that stage 1 dropped, each with the reason."""
+        listed = (one for body in self._counts for one in orjson.loads(body).get("samples", ()))
+        return [
+            (reason, DroppedSample(payload, detail=detail))
+            # The rows come out of the shuffle in any order.
+            for reason, payload, detail in sorted(listed)[: _MAX_LINES * MAX_DROPPED_SAMPLES]
+        ]
 
     def filtered_count(self) -> int:
         """Return how many messages the filter of stage 1 did not keep."""
@@ -217,18 +228,25 @@ def emit_to_late_output(stored: list[StoredPack], reason: str, skip: int = 0) ->
 
 
 class StepReport:
-    """The log lines of a step."""
+    """The log lines of a step.
+
+    Attributes:
+        dropped: the first messages that it dropped, each with the reason.
+    """
 
     def __init__(self) -> None:
+        self.dropped: list[DroppedEntry] = []
         self._lines: list[LogLine] = []
         self._unlisted = [0, 0]
         self._having_errors = 0
         self._expired_windows = 0
 
     def add_late(
-        self, count: int, until: int, closed_until: int, sample: DroppedSample | None
+        self, count: int, until: int, closed_until: int, samples: Sequence[DroppedSample]
     ) -> None:
-        """Report late messages, the newest of whose windows ended at `until`; one is a sample."""
+        """Report late messages, the newest of whose windows ended at `until`, and some of them."""
+        self.dropped += [("late", one) for one in samples[:MAX_DROPPED_SAMPLES]]
+        sample = samples[0] if samples else None
         text = (
             f"late messages were dropped: {count}; the newest of their windows ended at "
             f"{format_rfc3339(until)}, and all up to {format_rfc3339(closed_until)} have closed"

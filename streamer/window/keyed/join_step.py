@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator
 import numpy as np
 
 from streamer.window.contract import (
+    DroppedEntry,
     Emission,
     MicroBatchInfo,
     RowKind,
@@ -24,7 +25,7 @@ from streamer.window.keyed.join_side import JoinSide, UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
 from streamer.window.keyed.matched_bits import MatchedBits
-from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS, NEVER
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
@@ -63,6 +64,7 @@ class JoinStep:
         }
         self._arrival_times = self._open_arrival_times()
         self._late_messages = LateMessages()
+        self._sorted_out: list[DroppedEntry] = []
         self._output = JoinOutput(window.keyed)
 
     def run(self, rows: Iterable[ShuffleRow]) -> Generator[Emission, None, Status]:
@@ -72,6 +74,7 @@ class JoinStep:
         now = head.clocks.advance(info)
         clocks = BatchClocks(self._settings, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, head.counters)
+        self._sorted_out = shard_input.dropped_samples()
         self._store_arrivals(shard_input, clocks)
         clock = clocks.finish(info.backlog)
         yield from self._late_messages.drop_all(head.counters, self._keep_dropped)
@@ -100,15 +103,16 @@ class JoinStep:
             side = self._sides["right" if row.kind == RowKind.RIGHT else "left"]
             pack = Pack(body, shift)
             clocks.cap_lags(pack, header.first)
-            loaded = side.store.add_pack(pack, body, shift)
-            late = self._rules.find_late(
-                loaded.times, pack.lags, clocks.watermark_before(header.first)
-            )
+            watermark = clocks.watermark_before(header.first)
+            partition = clocks.partition_of(header.first)
+            loaded = side.store.add_pack(pack, body, shift, watermark, partition)
+            late = self._rules.find_late(loaded.times, pack.lags, watermark)
             if late.any():
                 rows = np.flatnonzero(late)
                 loaded.free(rows)
                 self._late_messages += [
-                    DroppedRow(int(pack.arrivals[at]), loaded, at) for at in rows.tolist()
+                    DroppedRow(int(pack.arrivals[at]), loaded, at, loaded.watermark_before(at))
+                    for at in rows.tolist()
                 ]
             self._head.counters.taken += side.add_incoming(loaded, np.flatnonzero(~late))
         if self._settings.idle_timeout is not None:
@@ -224,6 +228,8 @@ class JoinStep:
             newest_end=None,
             closed=(),
             log=self._late_messages.log_lines(),
+            watermark=None if clock == NEVER else clock,
+            dropped=(*self._sorted_out, *self._late_messages.list_samples()),
             # Each message that waits has a window of its own, in which its match would be.
             open_windows=held_count,
             clock_holder=clocks.holder,

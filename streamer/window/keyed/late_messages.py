@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,19 +12,36 @@ import numpy as np
 from streamer.core.message import Batch
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.assign.pack_builder import DROP_REASON
-from streamer.window.contract import Counters, DroppedSample, Emission, LogLine
+from streamer.window.contract import (
+    MAX_DROPPED_SAMPLES,
+    Counters,
+    DroppedEntry,
+    DroppedSample,
+    Emission,
+    LogLine,
+)
 from streamer.window.fire.dropped_sample import make_sample
-from streamer.window.keyed.message_rows import LoadedPack
+from streamer.window.fire.source_clocks import name_partition
+from streamer.window.keyed.message_rows import FreshPack, LoadedPack
+from streamer.window.keyed.state import NEVER
 from streamer.window.pack.message_columns import MessageBuilder
 from streamer.window.pack.window_metadata import format_shown_key
 
 
 class DroppedRow(NamedTuple):
-    """A message that is dropped: its arrival number, its pack and its row there."""
+    """A message that is dropped.
+
+    Attributes:
+        arrival: its arrival number.
+        loaded: its pack.
+        row: its row there.
+        watermark: the clock that it was compared with, ns; `NEVER` for none.
+    """
 
     arrival: int
     loaded: LoadedPack
     row: int
+    watermark: int = NEVER
 
 
 class LateMessages(list[DroppedRow]):
@@ -45,6 +63,10 @@ class LateMessages(list[DroppedRow]):
         if sends_to_late_output:
             yield Emission(None, build_dropped_messages(self, self.reason), "dropped")
 
+    def list_samples(self) -> tuple[DroppedEntry, ...]:
+        """Return the first of the messages, each with the reason."""
+        return tuple((self.reason, _sample_row(one)) for one in self[:MAX_DROPPED_SAMPLES])
+
     def log_lines(self) -> tuple[LogLine, ...]:
         """Return a warning that says how many messages were late, if any were."""
         if not self:
@@ -59,17 +81,21 @@ class LateMessages(list[DroppedRow]):
 
 
 def _sample_row(dropped: DroppedRow) -> DroppedSample:
+    """Return what is shown of a dropped message."""
     pack, row = dropped.loaded.pack, dropped.row
     key = pack.keys[bisect_right(pack.starts, row) - 1] if pack.keys else None
     time = int(dropped.loaded.times[row])
-    return make_sample(dropped.loaded.payloads[row], format_shown_key(key), time)
+    sample = make_sample(dropped.loaded.payloads[row], format_shown_key(key), time)
+    watermark = None if dropped.watermark == NEVER else dropped.watermark
+    partition = dropped.loaded.partition if isinstance(dropped.loaded, FreshPack) else b""
+    return replace(sample, watermark=watermark, source=name_partition(partition))
 
 
 def build_dropped_messages(dropped: Sequence[DroppedRow], reason: str) -> Batch:
     """Build dropped messages, with the reason in their metadata."""
     metas = MessageBuilder({DROP_REASON: reason})
     messages: Batch = []
-    for _, loaded, row in dropped:
+    for _, loaded, row, _ in dropped:
         ids = None if loaded.pack.meta_ids is None else loaded.pack.meta_ids[row : row + 1]
         messages += metas.build_messages([loaded.payloads[row]], loaded.pack.metas, ids)
     return messages

@@ -64,6 +64,7 @@ class MessageStep:
         packs = [pack for pack, _ in numbered]
         waiting = WaitingMessages(self._store, head, self._window.time.allowed_lateness)
         next_end: int | None = None
+        clock = NEVER
         if self._window.sorts_by_time:
             waiting.take(packs, clocks)
             yield from waiting.drop_late(counters, self._keep_dropped)
@@ -78,7 +79,7 @@ class MessageStep:
                 emission = self._make_emission(cluster, clocks)
                 counters.taken += len(emission.messages)
                 yield from _count_released(emission, counters)
-            clocks.finish(info.backlog)
+            clock = clocks.finish(info.backlog)
         waiting.commit()
         head.write(self._store)
         return Status(
@@ -94,6 +95,8 @@ class MessageStep:
             log=waiting.log_lines(),
             open_windows=0,
             next_end=next_end,
+            watermark=None if clock == NEVER else clock,
+            dropped=(*shard_input.dropped_samples(), *waiting.list_late()),
         )
 
     def _find_release_time(self, clock: int, is_ended: bool) -> int:

@@ -145,8 +145,13 @@ class KeyedStep:
         self._buckets.resize()
         log = (*late.log_lines(), *(latest.log_lines() if latest else ()))
         status = self._make_status(now, closed, (*log, *self._report.log_lines()), clocks)
+        without_id = latest.without_id.list_samples() if latest is not None else ()
         status = replace(
-            status, next_end=find_next_end(self._window, clock), due_clock=self._due_clock()
+            status,
+            next_end=find_next_end(self._window, clock),
+            due_clock=self._due_clock(),
+            watermark=None if clock == NEVER else clock,
+            dropped=(*shard_input.dropped_samples(), *late.list_samples(), *without_id),
         )
         blocks = self._columns.blocks
         head.save(self._store, self._buckets, self._messages, self._aggregation, blocks)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from streamer.core.message import Batch
-from streamer.window.contract import Counters, Emission, KeyedEmission, LogLine
+from streamer.window.contract import Counters, DroppedEntry, Emission, KeyedEmission, LogLine
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
@@ -55,10 +55,13 @@ class WaitingMessages:
         """Take the messages of this micro-batch, those that are late apart."""
         for body, shift, header in packs:
             watermark = clocks.watermark_before(header.first)
-            loaded = self._messages.add_pack(Pack(body, shift), body, shift, watermark)
+            partition = clocks.partition_of(header.first)
+            loaded = self._messages.add_pack(Pack(body, shift), body, shift, watermark, partition)
             rows = self._find_late(loaded, watermark)
             arrivals = loaded.pack.arrivals[rows].tolist()
-            self._late += map(DroppedRow, arrivals, [loaded] * len(rows), rows.tolist())
+            for arrival, row in zip(arrivals, rows.tolist(), strict=True):
+                clock = loaded.watermark_before(row)
+                self._late.append(DroppedRow(arrival, loaded, row, clock))
             self._head.counters.taken += len(loaded.times) - len(rows)
 
     def drop_late(self, counters: Counters, sends_to_late_output: bool) -> Iterator[Emission]:
@@ -107,6 +110,10 @@ class WaitingMessages:
     def log_lines(self) -> tuple[LogLine, ...]:
         """Return a warning of late messages, if there were any."""
         return self._late.log_lines()
+
+    def list_late(self) -> tuple[DroppedEntry, ...]:
+        """Return the first of the late messages; see `LateMessages.list_samples`."""
+        return self._late.list_samples()
 
     def _find_late(self, loaded: LoadedPack, watermark: int) -> Ints:
         """Return the rows of messages that the clock before them was too far beyond."""

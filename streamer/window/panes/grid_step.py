@@ -20,8 +20,10 @@ from streamer.core.durations import MILLISECOND
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import CollectedGroups, PaneParts, fire_groups
 from streamer.window.contract import (
+    MAX_DROPPED_SAMPLES,
     ClockHolder,
     ClosedWindow,
+    DroppedSample,
     Emission,
     MicroBatchInfo,
     ShuffleRow,
@@ -125,6 +127,7 @@ class GridStep(ABC):
         self._closed_until = self._initial_closed_until() if head.horizon is None else head.horizon
 
         yield from emit_passthrough(shard_input, head.counters)
+        self._report.dropped += shard_input.dropped_samples()
         yield from self._take_messages(shard_input, info)
         if under_back_pressure and info.pressure is not None:
             yield from self._expire_windows(info.pressure)
@@ -305,6 +308,8 @@ class GridStep(ABC):
             due_clock=self._window.due_time(oldest)
             if oldest is not None and self._window.uses_event_time
             else None,
+            watermark=self._head.stream if self._window.uses_event_time else self._now,
+            dropped=tuple(self._report.dropped),
         )
 
 
@@ -332,7 +337,7 @@ class SystemStep(GridStep):
         panes, head.next_arrival = shard_input.assign_panes(
             grid, self._now, closed_until, head.next_arrival
         )
-        late, late_until, sample = 0, closed_until, None
+        late, late_until, samples = 0, closed_until, list[DroppedSample]()
         for pane in sorted(panes):
             count = sum(pack.header.messages for pack in panes[pane])
             if not self._window.is_late(pane, closed_until):
@@ -341,12 +346,14 @@ class SystemStep(GridStep):
                 head.counters.taken += count
                 continue
             late, late_until = late + count, grid.last_end(pane)
-            sample = sample or sample_dropped(panes[pane][0], self._window.keyed)
+            if len(samples) < MAX_DROPPED_SAMPLES:
+                first, keyed = panes[pane][0], self._window.keyed
+                samples.append(sample_dropped(first, keyed, closed_until, late_until))
             if self._keep_dropped:
                 yield from emit_to_late_output([(p.body, p.shift) for p in panes[pane]], "late")
         if late:
             head.counters.count_dropped("late", late)
-            self._report.add_late(late, late_until, closed_until, sample)
+            self._report.add_late(late, late_until, closed_until, samples)
 
     def _emit_window(self, closing: ClosingWindow) -> OrderedEmissions:
         counters = self._head.counters

@@ -9,18 +9,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from streamer.core.timestamps import format_rfc3339
 from streamer.window.aggregate.fire_groups import AggregatedGroup
-from streamer.window.contract import Emission, MicroBatchInfo, RowKind
+from streamer.window.contract import (
+    MAX_DROPPED_SAMPLES,
+    DroppedSample,
+    Emission,
+    MicroBatchInfo,
+    RowKind,
+)
 from streamer.window.evaluate.queries import CompiledMapping
 from streamer.window.fire.dropped_sample import sample_dropped
 from streamer.window.fire.group_columns import LabelColumns
 from streamer.window.fire.group_labels import make_shared_labels
 from streamer.window.fire.having import HavingFilter
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
-from streamer.window.fire.source_clocks import SourceClocks, SourceWatermarks, follow_pieces
+from streamer.window.fire.source_clocks import (
+    SourceClocks,
+    SourceWatermarks,
+    follow_pieces,
+    name_partition,
+)
 from streamer.window.fire.step_io import ShardInput, emit_to_late_output
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
 from streamer.window.pack.window_metadata import WINDOW_MAX_TIME, WindowMetadata
@@ -51,6 +63,20 @@ class DeferredPacks(NamedTuple):
     packs: list[IncomingPack]
 
 
+class PackOrigin(NamedTuple):
+    """Origin of a pack, for messages that are dropped.
+
+    Attributes:
+        source: the partition that it is from.
+        watermark: the clock before its first message, or before its piece, ns; None for none.
+        time: the event time of its first message, ns, where that is known.
+    """
+
+    source: str
+    watermark: int | None
+    time: int | None = None
+
+
 class PaneStep(GridStep):
     """One step of one shard."""
 
@@ -71,6 +97,7 @@ class PaneStep(GridStep):
         self._having_query = having
         self._having: HavingFilter | None = None
         self._deferred: list[DeferredPacks] = []
+        self._origins: dict[int, PackOrigin] = {}
         self._decoded_metadata: DecodedMetadata = {}
 
     def _initial_closed_until(self) -> int:
@@ -88,14 +115,14 @@ class PaneStep(GridStep):
         for piece in shard_input.pieces:
             end = self._grid.last_end(piece.max_event_time)
             head.newest = end if head.newest is None else max(head.newest, end)
-        late: list[IncomingPack] = []
+        late: list[tuple[IncomingPack, int]] = []
         until = _NONE_CLOSED
         for (pane, closed_until), packs in sorted(
             self._group_by_closed_until(shard_input, clocks).items()
         ):
             last = self._grid.last_end(pane)
             if last <= closed_until:
-                late += packs
+                late += [(pack, last) for pack in packs]
                 until = max(until, last)
             elif closed_until <= self._closed_until or closed_until < self._grid.end_at_or_after(
                 pane
@@ -109,17 +136,29 @@ class PaneStep(GridStep):
         if late:
             yield from self._drop_late(late, until)
 
-    def _drop_late(self, late: list[IncomingPack], until: int) -> Iterator[Emission]:
-        """Drop messages, the newest of whose windows ended at `until`."""
-        count = sum(pack.header.messages for pack in late)
+    def _drop_late(self, late: list[tuple[IncomingPack, int]], until: int) -> Iterator[Emission]:
+        """Drop packs, each with the end of its newest window; the newest of these is `until`."""
+        count = sum(pack.header.messages for pack, _ in late)
         self._head.counters.count_dropped("late", count)
         closed = self._closed_until
         if self._head.stream is not None:
             closed = max(closed, self._window.closed_until(self._head.stream))
-        offset, sample = self.bound_offset, sample_dropped(late[0], self._window.keyed)
-        self._report.add_late(count, until + offset, closed + offset, sample)
+        offset, samples = self.bound_offset, list[DroppedSample]()
+        for pack, last in late[:MAX_DROPPED_SAMPLES]:
+            origin = self._origins[id(pack)]
+            sample = sample_dropped(pack, self._window.keyed)
+            samples.append(
+                replace(
+                    sample,
+                    event_time=sample.event_time if origin.time is None else origin.time,
+                    watermark=origin.watermark,
+                    window_end=last + offset,
+                    source=origin.source,
+                )
+            )
+        self._report.add_late(count, until + offset, closed + offset, samples)
         if self._keep_dropped:
-            yield from emit_to_late_output([(pack.body, pack.shift) for pack in late], "late")
+            yield from emit_to_late_output([(pack.body, pack.shift) for pack, _ in late], "late")
 
     def _group_by_closed_until(
         self, shard_input: ShardInput, clocks: PartitionWatermarks
@@ -128,7 +167,10 @@ class PaneStep(GridStep):
         packs: dict[tuple[int, int], list[IncomingPack]] = defaultdict(list)
         numbered, self._head.next_arrival = shard_input.number_arrivals(self._head.next_arrival)
         for pack, row in numbered:
-            base = clocks.watermark_before(row.arrival) if self._uses_event_time else None
+            base, source = None, ""
+            if self._uses_event_time:
+                base = clocks.watermark_before(row.arrival)
+                source = name_partition(clocks.partition_of(row.arrival))
             closed_until = self._closed_until
             if base is not None:
                 closed_until = max(closed_until, self._window.closed_until(base))
@@ -136,13 +178,15 @@ class PaneStep(GridStep):
                 ends = self._grid.windows_of(row.pane)
                 cap = clocks.cap(row.arrival) if isinstance(clocks, SourceWatermarks) else None
                 closes = map(self._window.due_time, ends)
-                for closed, part in split_by_closed_windows(
+                for closed, part, time, clock in split_by_closed_windows(
                     pack, base, closes, self._window.sorts_by_time, cap
                 ):
                     at = ends[closed - 1] if closed else closed_until
                     packs[row.pane, max(at, closed_until)].append(part)
+                    self._origins[id(part)] = PackOrigin(source, clock, time)
             else:
                 packs[row.pane, closed_until].append(pack)
+                self._origins[id(pack)] = PackOrigin(source, base)
         return packs
 
     def _admit_packs(self, pane: int, packs: list[IncomingPack]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,29 @@ from streamer.window.state.pane_store import IncomingPack
 _MAX_TIME_NS: Final = 2**63 - 1
 
 
+class SplitPack(NamedTuple):
+    """Some messages of a pack.
+
+    Attributes:
+        closed: how many of their windows had closed before each of them came.
+        pack: the messages.
+        time: the event time of the first of them, ns.
+        watermark: the clock before that one, ns.
+    """
+
+    closed: int
+    pack: IncomingPack
+    time: int
+    watermark: int
+
+
 def split_by_closed_windows(
     incoming: IncomingPack,
     base: int | None,
     closes: Iterable[int],
     keep_times: bool = False,
     cap: int | None = None,
-) -> Iterator[tuple[int, IncomingPack]]:
+) -> Iterator[SplitPack]:
     """Part the messages of a pack by how many of its windows had closed before each of them came.
 
     Args:
@@ -32,8 +48,6 @@ def split_by_closed_windows(
         keep_times: keep the event times of all messages, and not the largest of each group alone.
         cap: how far other sources let the clock go in the piece; None for any.
 
-    Returns:
-        How many had closed, and a pack of the messages for which it was so many.
     """
     pack = Pack(incoming.body, incoming.shift)
     assert pack.times is not None
@@ -45,9 +59,10 @@ def split_by_closed_windows(
     closed = np.searchsorted(reached, clocks, "right")
     payloads = pack.payloads()
     for count in np.unique(closed).tolist():
-        columns = _select_messages(pack, payloads, np.flatnonzero(closed == count), keep_times)
-        body = encode_pack(columns)
-        yield count, IncomingPack(body, 0, read_header(body))
+        rows = np.flatnonzero(closed == count)
+        body = encode_pack(_select_messages(pack, payloads, rows, keep_times))
+        first = int(pack.times[rows[0]]), int(clocks[rows[0]])
+        yield SplitPack(count, IncomingPack(body, 0, read_header(body)), *first)
 
 
 def _select_messages(

@@ -13,6 +13,7 @@ from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.message import Message
 from streamer.window import Packer, RowKind, ShuffleRow, SystemWindow
+from streamer.window.contract import MAX_DROPPED_SAMPLES
 from streamer.window.evaluate.queries import BufferMappings, field_getter_of, is_now_mapping
 from streamer.window.pack.pack_codec import MAX_PACK_BYTES, Pack, read_header
 from tests.window.fakes import NOW, FakeMapping, execution, field_mapping, field_text
@@ -85,7 +86,10 @@ def test_a_message_without_a_time_is_dropped_and_harms_no_other(raw: bytes) -> N
     assert packed(rows) == {T: [good] * 200}
     assert Pack(rows[0].body).arrivals.tolist() == [*range(100), *range(101, 201)]
     counts = [orjson.loads(row.body) for row in rows if row.kind == RowKind.COUNT]
-    assert counts == [{"dropped": {"timestamp": 1}}]
+    assert [one["dropped"] for one in counts] == [{"timestamp": 1}]
+    assert [sample[:2] for sample in counts[0]["samples"]] == [
+        ["timestamp", raw.decode(errors="replace")]
+    ]
     assert [level for level, _ in log] == ["WARN"]
     assert "timestamp_mapping gave no time" in log[0][1]
 
@@ -95,7 +99,9 @@ def test_warnings_are_few_and_summed_up() -> None:
     rows = rows_of([event(None)] * 1000 + [b"{"] * 1000, log=log)
     assert len(log) == 11
     assert log[-1][1].startswith("1990 more messages were dropped")
-    assert orjson.loads(rows[-1].body) == {"dropped": {"timestamp": 2000}}
+    counts = orjson.loads(rows[-1].body)
+    assert counts["dropped"] == {"timestamp": 2000}
+    assert len(counts["samples"]) == MAX_DROPPED_SAMPLES
 
 
 def test_a_dropped_message_is_handed_on_only_when_asked_for() -> None:
@@ -108,13 +114,13 @@ def test_the_first_time_that_there_is_differs_from_no_time() -> None:
     first = event("1677-09-21T00:12:43.145224192Z")
     rows = rows_of([first, event(None)])
     assert [raws for raws in packed(rows).values()] == [[first]]
-    assert orjson.loads(rows[-1].body) == {"dropped": {"timestamp": 1}}
+    assert orjson.loads(rows[-1].body)["dropped"] == {"timestamp": 1}
 
 
 def test_true_is_no_time_though_python_says_that_it_is_one() -> None:
     rows = rows_of([event(1), event(True), event(1.0)])
     assert sum(len(raws) for raws in packed(rows).values()) == 2
-    assert orjson.loads(rows[-1].body) == {"dropped": {"timestamp": 1}}
+    assert orjson.loads(rows[-1].body)["dropped"] == {"timestamp": 1}
 
 
 def test_nine_decimals_of_a_number_count() -> None:

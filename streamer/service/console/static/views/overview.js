@@ -39,7 +39,7 @@ export async function show(root, { params, api, onLeave }) {
     const behind = waiting ? `${short(waiting)} messages wait${where}` : "nothing waits";
     figures.show("Lag", lasting(now.event_time_lag), now.event_time_lag === null ? behind : `event time; ${behind}`);
     const due = now.next_close ? `${short(now.held)} messages; next closes ${clock(Date.parse(now.next_close))}` : "";
-    const held = now.clock_waits_for ? `the clock waits for ${now.clock_waits_for.source}` : "";
+    const held = clockWords(now.clock_waits_for);
     figures.show("Open windows", whole(now.open_windows), [due, held].filter(Boolean).join("; "));
     commits.show(now.tables ?? []);
     figures.show("Micro-batch", now.micro_batch < 0 ? "–" : whole(now.micro_batch), dropped(now.dropped));
@@ -94,6 +94,17 @@ function tableCommits() {
 function counted(total, since) {
   if (total === null || !since) return "";
   return `${whole(total)} since ${moment(Date.parse(since))}`;
+}
+
+/** Say for whom the windows' clock waits, since when, and what waits with it. */
+function clockWords(held) {
+  if (!held) return "";
+  const who = held.file ? `${held.source} (${held.file})` : held.source;
+  if (!held.since) return `the clock waits for ${who}`;
+  const least = held.complete ? "" : "at least ";
+  const waiting = `${least}${number(held.windows, "window")} with ${short(held.messages)} messages wait`;
+  const ahead = `others are ${lasting(held.others_ahead_seconds)} ahead`;
+  return `the clock waits for ${who} since ${clock(Date.parse(held.since))}: ${waiting}, ${ahead}`;
 }
 
 function dropped(by) {

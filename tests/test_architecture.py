@@ -102,7 +102,10 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             ("doctor", "config_trial"),
         ),
     ),
-    "service": (("access", "monitoring"), ("console", "run"), "fleet", "api", "library"),
+    "service": (
+        *(("access", "monitoring"), ("backfill", "console", "run")),
+        *("fleet", "api", "library"),
+    ),
 }
 
 # A component imports no other component, except what is named here.

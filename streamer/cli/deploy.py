@@ -83,10 +83,10 @@ def deploy_cli(
     **more: Any,
 ) -> int:
     """Deploy FILE as a stream of a service: a new one, or another revision of the one there is."""
-    from streamer.config.file import read_file
+    from streamer.config.file import read_config_text
 
     canary = take_canary_query(more)
-    text, name = read_file(file), stream_id or Path(file).stem
+    text, name = read_config_text(file), stream_id or Path(file).stem
     remote = ServiceClient(**more)
     query = _build_query(timeout, on_reset, rollback_on_failure)
     if chilled:

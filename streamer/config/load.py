@@ -13,7 +13,7 @@ from streamer.config.bloblang_section import add_sources, load_functions
 from streamer.config.buffer_views import split_buffers
 from streamer.config.components import read_component
 from streamer.config.fields import read_fields
-from streamer.config.file import read_file
+from streamer.config.file import read_config_text
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.lint.buffers import check_buffers
 from streamer.config.lint.custom_metrics import check_custom_metrics
@@ -77,7 +77,7 @@ def load_config(
         ConfigError: with everything that is wrong, in the order of the file.
     """
     name = "" if path is None else os.fspath(path)
-    text = "{}" if path is None else read_file(name)
+    text = "{}" if path is None else read_config_text(name)
     return parse_config(text, name, env=env, sets=sets, resources=resources, chilled=chilled)
 
 
@@ -130,7 +130,7 @@ def lint_config(
     """
     name = os.fspath(path)
     try:
-        text = read_file(name)
+        text = read_config_text(name)
     except ConfigError as e:
         return e.lints
     if is_definition(name):

@@ -178,6 +178,7 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 def test_blocks_are_of_a_known_kind() -> None:
     shells = {"sh", "sh run", "sh shows", "sh fails", "sh spark", "sh kafka", "sh service"}
     walks = {
+        "sh backfill",
         "sh lakehouse",
         "python lakehouse",
         "sh results",

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.servers.kafka import Kafka, Record
+
 from .service import Service, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -194,3 +196,41 @@ def test_a_service_that_is_killed_leaves_nothing_of_a_canary(tmp_path: Path) -> 
         stream.send(8, 12)
         second.wait_for(lambda: len(stream.written()) >= 11, 120, "for all windows")
         assert [line["sum"] for line in stream.written()] == list(range(11))
+
+
+def test_the_canary_of_a_topic_reads_the_same_offsets_and_commits_none(
+    running: tuple[Service, Path], kafka: Kafka
+) -> None:
+    topic = kafka.create("canary", partitions=2)
+    stream = object.__new__(Stream)
+    stream.service, stream.name = running[0], "topic"
+    stream.out = running[1] / "topic.jsonl"
+    stream.files = running[1] / "s" / "c" / ".service" / "canaries"
+    reading = (
+        f"kafka: {{ addresses: ['{kafka.bootstrap}'], topics: [{topic}], consumer_group: {topic} }}"
+    )
+    config = stream.config().replace("http_server: { path: /post }", reading)
+    assert reading in config
+    answer = running[0].ask("POST", "/streams/topic", config)
+    assert answer.status_code == 200, answer.text
+
+    def send(first: int, last: int) -> None:
+        values = (json.dumps({"at": START + at, "v": at}).encode() for at in range(first, last))
+        kafka.produce(topic, *(Record(value, b"key", partition=0) for value in values))
+
+    send(0, 10)
+    stream.wait_written(9)
+    # A key of the records is read by the changed config alone.
+    changed = config.replace(TOTAL, f'if @kafka_key == "key" {{ {TOTAL} }} else {{ 0 }}')
+    stream.begin(changed, windows=20)
+    send(10, 40)
+    canary = stream.wait_state("waiting")
+    assert canary["compared"] >= 20
+    # The stream has kept no key in the window that was open at the copy.
+    assert {one["fields"][0]["old"] for one in canary["differences"]} <= {"9"}, canary
+    assert stream.is_clean()
+    stream.wait_written(39)
+    assert [line["sum"] for line in stream.written()] == list(range(39))
+    running[0].wait_for(
+        lambda: kafka.group_offsets(topic).get((topic, 0)) == 40, 60, "for the group's offsets"
+    )

@@ -161,7 +161,8 @@ class CanaryRun:
         read = [find_read_metadata(one) for one in (self._running.plan, plan)]
         both = None if None in read else frozenset().union(*(one for one in read if one))
         self._metadata = both
-        rules = ComparisonRules(settings.ignored, both)
+        # What the running revision does not read of its input, its windows may not have.
+        rules = ComparisonRules(settings.ignored, read[0])
         self.comparison = WindowComparison(rules, moves_closes=moves_closes)
         self._is_exact = not moves_closes
         self.outcome: Outcome | None = None

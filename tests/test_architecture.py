@@ -82,7 +82,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
         COMPONENT_KINDS,
         *("component_names", "plugin_index", "plugin_specs", "plugins", "catalog"),
     ),
-    "engine": ("report", ("planner", "results"), "stage", "driver", "offline"),
+    "engine": ("report", ("planner", "results"), ("canary", "stage"), "driver", "offline"),
     "spark": (
         *("compat", ("jvm", "tasks", "worker_archive"), ("checkpoint", "cluster")),
         *("jars", "query", "fork_server", "session"),
@@ -102,7 +102,10 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             ("doctor", "config_trial"),
         ),
     ),
-    "service": (("access", "monitoring"), ("console", "run"), "fleet", "api", "library"),
+    "service": (
+        *(("access", "monitoring"), ("backfill", "console", "run")),
+        *("fleet", "api", "library"),
+    ),
 }
 
 # A component imports no other component, except what is named here.

@@ -42,6 +42,7 @@ from streamer.bloblang.methods import (
     strings,
     timestamps,
     vectors,
+    windowed_keys,
     xml,
     yaml_text,
 )
@@ -310,6 +311,8 @@ METHODS: Final[dict[str, Declaration]] = _index_by_name(
     parsing.parse_parquet,
     slugs.slug,
     vectors.vector,
+    windowed_keys.format_windowed_key,
+    windowed_keys.parse_windowed_key,
     xml.format_xml,
     xml.parse_xml,
 )

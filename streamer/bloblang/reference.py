@@ -157,6 +157,39 @@ def render_pages(sort: DeclarationKind) -> dict[Path, str]:
     return {path: "\n\n".join(parts) + "\n" for path, parts in texts.items()}
 
 
+def format_declarations(sort: DeclarationKind, names: Iterable[str]) -> str:
+    """Return entries of the reference for functions or methods, those of other packages too.
+
+    Args:
+        sort: which.
+        names: those that there are no entries for are left out.
+    """
+    packages = _list_package_declarations(sort)
+    parts = []
+    for name in names:
+        if one := _DECLARATIONS[sort].get(name):
+            parts.append(_render_entry(one, sort))
+        elif name in packages:
+            one, package = packages[name]
+            parts.append(f"{_render_entry(one, sort)}\n\nIt comes from the package {package}.")
+    return "".join(f"{part}\n" for part in parts)
+
+
+def format_package_declarations(sort: DeclarationKind) -> str:
+    """Return a section with the functions or methods of other packages; nothing without any."""
+    names = sorted(_list_package_declarations(sort))
+    return f"\n## Of other packages\n\n{format_declarations(sort, names)}" if names else ""
+
+
+def _list_package_declarations(sort: DeclarationKind) -> dict[str, tuple[Declaration, str]]:
+    """Return the functions or methods of other packages by name, each with its package."""
+    return {
+        one.declaration.name: (one.declaration, one.distribution)
+        for one in list_plugin_functions()[0]
+        if one.kind == sort
+    }
+
+
 def _method_pages() -> dict[str, str]:
     return {name: f"bloblang-methods-{end}.md" for name, end in _METHOD_PAGES.items()}
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from streamer.cli.canary import begin_canary, canary_options, take_canary_query
 from streamer.cli.completion.values import complete_config, complete_revision, complete_stream
 from streamer.cli.service_client import (
     RefusedError,
@@ -69,6 +70,7 @@ _ROLLBACK = click.option(
 @_TIMEOUT
 @_ON_RESET
 @_ROLLBACK
+@canary_options
 @remote_options
 def deploy_cli(
     file: str,
@@ -78,16 +80,21 @@ def deploy_cli(
     timeout: str | None,
     on_reset: str | None,
     rollback_on_failure: bool,
-    **service: Any,
+    **more: Any,
 ) -> int:
     """Deploy FILE as a stream of a service: a new one, or another revision of the one there is."""
-    from streamer.config.file import read_file
+    from streamer.config.file import read_config_text
 
-    text, name = read_file(file), stream_id or Path(file).stem
-    remote = ServiceClient(**service)
+    canary = take_canary_query(more)
+    text, name = read_config_text(file), stream_id or Path(file).stem
+    remote = ServiceClient(**more)
     query = _build_query(timeout, on_reset, rollback_on_failure)
     if chilled:
         query["chilled"] = "true"
+    if canary is not None:
+        if on_reset is not None:
+            raise click.UsageError("--on-reset has no meaning for a canary: it keeps open windows")
+        return begin_canary(remote, name, text, {**query, **canary}, file)
     exists = _stream_exists(remote, name)
     click.echo(f"{'updating' if exists else 'creating'} {name} …", err=True)
     answer = remote.request("PUT" if exists else "POST", build_stream_path(name), text, query, file)

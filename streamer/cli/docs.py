@@ -28,6 +28,7 @@ outputs, caches, rate-limits, scanners, metrics, tracers.
   streamer docs cookbook/live_counts
   streamer docs processors mapping
   streamer docs processors
+  streamer docs bloblang-methods uppercase
   streamer docs search upsert
   streamer docs search top k
   streamer docs --write ./reference

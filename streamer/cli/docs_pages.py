@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import click
 
+from streamer.bloblang.reference import (
+    DeclarationKind,
+    describe_declarations,
+    format_declarations,
+    format_package_declarations,
+)
 from streamer.components import catalog
 from streamer.components.plugins import describe_plugin_problem
 from streamer.config.reference_pages import KINDS_BY_PLURAL, format_page, make_pages
@@ -17,6 +24,10 @@ from streamer.sdk.spec import Kind
 from streamer.tools.docs_index import read_docs_index, strip_docs_footer
 
 PAGES_DIRECTORY: Final = Path(__file__).resolve().parents[1] / "docs"
+_CALLS_BY_PAGE: Final[Mapping[str, DeclarationKind]] = {
+    "bloblang-functions": "function",
+    "bloblang-methods": "method",
+}
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
@@ -60,8 +71,13 @@ def find_page_text(names: tuple[str, ...]) -> str:
         for path in PAGES_DIRECTORY.glob(pattern)
     }
     stem = first.removesuffix(".md")
+    if stem in _CALLS_BY_PAGE and rest:
+        return _describe_calls(stem, rest)
     if stem in known and not rest:
-        return strip_docs_footer(known[stem].read_text(encoding="utf-8"))
+        text = strip_docs_footer(known[stem].read_text(encoding="utf-8"))
+        if stem in _CALLS_BY_PAGE:
+            text += format_package_declarations(_CALLS_BY_PAGE[stem])
+        return text
     if stem in known:
         raise StreamerError(f"streamer docs shows one page, found {' '.join(names)!r}")
     homes = [
@@ -69,12 +85,28 @@ def find_page_text(names: tuple[str, ...]) -> str:
     ]
     if homes and not rest:
         return "\n".join(_describe_components(plural, [first]) for plural in homes)
+    if not rest:
+        calls = [format_declarations(kind, [first]) for kind in _CALLS_BY_PAGE.values()]
+        if any(calls):
+            return "\n".join(filter(None, calls))
     components = [
         name for kind in KINDS_BY_PLURAL.values() for name in catalog.component_names(kind)
     ]
     close = difflib.get_close_matches(first, [*known, *KINDS_BY_PLURAL, *components], n=1)
     hint = f"did you mean {close[0]}?" if close else "streamer docs lists the pages"
     raise StreamerError(f"there is no page {first!r}; {hint}")
+
+
+def _describe_calls(page: str, names: list[str]) -> str:
+    """Return the entries of functions or methods of mappings."""
+    kind = _CALLS_BY_PAGE[page]
+    for name in names:
+        if not format_declarations(kind, [name]):
+            known = [str(one["name"]) for one in describe_declarations(kind)]
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"streamer list {page} has all"
+            raise StreamerError(f"there is no {name!r} among {page}; {hint}")
+    return "\n".join(format_declarations(kind, [name]) for name in names)
 
 
 def _describe_components(plural: str, names: list[str]) -> str:

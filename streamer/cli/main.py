@@ -19,7 +19,14 @@ from streamer import __version__
 from streamer.cli.completion.scripts import VARIABLE as _COMPLETION_VARIABLE
 from streamer.cli.completion.values import complete_config
 from streamer.cli.error_output import choose_colour_mode, print_error
-from streamer.cli.options import Options, merge_options, open_config, parse_options, running_options
+from streamer.cli.options import (
+    Options,
+    check_watch,
+    merge_options,
+    open_config,
+    parse_options,
+    running_options,
+)
 from streamer.cli.stdin_notice import announce_stdin
 from streamer.core.errors import StreamerError
 from streamer.core.extras import install_hint, missing_packages_text, optional_package
@@ -57,6 +64,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Run it": {
         "run": ("streamer.cli.main", "Run a config (the same as: streamer -c FILE)."),
         "dry-run": ("streamer.cli.dry_run", "Connect inputs and outputs without moving a message."),
+        "backfill": ("streamer.cli.backfill", "Run the past of a stream as a batch."),
         "doctor": (
             "streamer.cli.doctor",
             "Check this machine and installation, and say what to do.",
@@ -80,6 +88,7 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Run many as a service": {
         "streams": ("streamer.cli.streams", "Run many streams, with an API to change them."),
         "deploy": ("streamer.cli.deploy", "Deploy a config to a service as a stream."),
+        "canary": ("streamer.cli.canary", "Show, promote or drop the canary of a stream."),
         "list-streams": ("streamer.cli.remote_status", "List the streams of a service."),
         "windows": ("streamer.cli.windows", "List the open windows of a stream of a service."),
         "logs": ("streamer.cli.remote_status", "Show the log of a stream of a service."),
@@ -211,6 +220,7 @@ def cli(ctx: click.Context, /, **given: Any) -> int:
 
 def run(options: Options) -> int:
     """Run a config to its end; returns the exit code."""
+    check_watch(options)
     # What --chilled lets pass stands in the log. What is wrong with the config shows before
     # anything heavy is imported.
     with open_config(options, lambda _: None) as config:

@@ -17,6 +17,7 @@ from streamer.cli.paths import expand_paths
 from streamer.cli.shared_options import help_all_option, shared_option
 from streamer.core.durations import SECOND, parse_duration
 from streamer.core.errors import Lint
+from streamer.core.locations import is_location
 
 if TYPE_CHECKING:
     from streamer.config import Config
@@ -312,6 +313,19 @@ def parse_watch(
         return WatchOptions(on_reset, parse_duration(after) / SECOND)
     except ValueError as e:
         raise click.UsageError(f"--rollback-after {after}: {e}") from None
+
+
+def check_watch(options: Options) -> None:
+    """Check that a config whose changes are taken is a file.
+
+    Raises:
+        UsageError: it is an object.
+    """
+    if options.watch is not None and is_location(options.config or ""):
+        raise click.UsageError(
+            f"-w/--watcher watches files, and {options.config} is the URL of an object, which is "
+            "read once: leave it out, or copy the object to a file"
+        )
 
 
 def merge_options(root: Options, options: Options, file: str | None, command: str) -> Options:

@@ -72,6 +72,7 @@ COMPONENTS: Final[dict[Kind, tuple[str, ...]]] = {
         "session_window",
         "sliding_window",
         "sqlite",
+        "state_window",
         "system_window",
         "tumbling_window",
         "window_join",

@@ -13,12 +13,13 @@ from streamer.config.bloblang_section import add_sources, load_functions
 from streamer.config.buffer_views import split_buffers
 from streamer.config.components import read_component
 from streamer.config.fields import read_fields
-from streamer.config.file import read_file
+from streamer.config.file import read_config_text
 from streamer.config.findings import MAX_FINDINGS, Findings, TooManyFindings
 from streamer.config.lint.buffers import check_buffers
 from streamer.config.lint.custom_metrics import check_custom_metrics
 from streamer.config.lint.delivery_promises import check_delivery_promises
 from streamer.config.lint.endless_windows import check_endless_window
+from streamer.config.lint.history_groups import check_history_groups
 from streamer.config.lint.http_paths import check_http_paths
 from streamer.config.lint.ignores import drop_ignored, find_ignores
 from streamer.config.lint.join_sides import check_join_sides
@@ -76,7 +77,7 @@ def load_config(
         ConfigError: with everything that is wrong, in the order of the file.
     """
     name = "" if path is None else os.fspath(path)
-    text = "{}" if path is None else read_file(name)
+    text = "{}" if path is None else read_config_text(name)
     return parse_config(text, name, env=env, sets=sets, resources=resources, chilled=chilled)
 
 
@@ -129,7 +130,7 @@ def lint_config(
     """
     name = os.fspath(path)
     try:
-        text = read_file(name)
+        text = read_config_text(name)
     except ConfigError as e:
         return e.lints
     if is_definition(name):
@@ -233,6 +234,7 @@ def _read_config(text: str, name: str, inputs: _ReadInputs, context: ReadContext
         check_endless_window(context, view, parts)
         check_delivery_promises(context, view, parts, resources)
         check_keyed_state(context, parts["buffer"])
+        check_history_groups(context, (parts["pipeline"] or {}).get("processors") or ())
         if context.options.thorough:
             check_whole_config(context, view)
             check_message_paths(context, parts, resources)

@@ -10,7 +10,7 @@ from typing import Any
 from streamer.config.components import read_component
 from streamer.config.env_variables import replace_variables
 from streamer.config.fields import read_fields
-from streamer.config.file import read_file
+from streamer.config.file import read_config_text
 from streamer.config.findings import Findings
 from streamer.config.known_names import suggest_available
 from streamer.config.nodes import Mapping, Node
@@ -106,7 +106,7 @@ def read_partial_config(path: str, env: MappingType[str, str]) -> PartialConfig:
     Raises:
         ConfigError: the file cannot be read, or is no YAML object.
     """
-    text = read_file(path)
+    text = read_config_text(path)
     findings = Findings()
     source = Source(path, text)
     replace_variables(source, env, findings, check=False)

@@ -1,9 +1,10 @@
 """Work at the end of a process, a worker's too, which does not end as other programs do.
 
 Spark's daemon sends SIGHUP to the group of its workers as it ends, and the kernel kills those that
-outlive it; a worker whose task has failed leaves by `os._exit`. A worker with work to do at its end
-is in a group of its own. It sees that its daemon has gone, or that it leaves itself, does the work,
-and ends. A kill by SIGKILL, or a crash, leaves no time.
+outlive it; a worker whose task has failed leaves by `os._exit`. A worker whose executor has gone
+cannot even report that: it falls out of the daemon's loop and ends as programs do. A worker with
+work to do at its end is in a group of its own. It sees that its daemon has gone, or that it leaves
+itself, does the work, and ends. A kill by SIGKILL, or a crash, leaves no time.
 """
 
 from __future__ import annotations
@@ -47,10 +48,9 @@ class _ProcessEnd:
             if self._is_prepared:
                 return
             self._is_prepared = True
+        atexit.register(self._run_in_time)
         if self._is_worker:
             self._prepare_worker()
-        else:
-            atexit.register(self.run)
 
     def _prepare_worker(self) -> None:
         parent = os.getppid()
@@ -70,12 +70,17 @@ class _ProcessEnd:
         self._exit(0)
 
     def _exit(self, code: int) -> None:
-        """Do the work, and end; work that does not come back is given up."""
-        timer = threading.Timer(_GRACE_S, _EXIT, (1,))
-        timer.daemon = True
-        timer.start()
-        self.run()
+        """Do the work, and end."""
+        self._run_in_time()
         _EXIT(code)
+
+    def _run_in_time(self) -> None:
+        """Do the work; where it does not come back, a worker ends."""
+        if self._is_worker:
+            timer = threading.Timer(_GRACE_S, _EXIT, (1,))
+            timer.daemon = True
+            timer.start()
+        self.run()
 
     def run(self) -> None:
         with self._running:

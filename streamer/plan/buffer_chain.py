@@ -28,6 +28,7 @@ def plan_of_buffer(plan: Plan, number: int) -> Plan:
         timestamp=windows.timestamp,
         filter=windows.filter,
         gap=windows.gap,
+        conditions=windows.conditions,
         having=windows.having,
         key=windows.key,
         aggregation=windows.aggregation,

@@ -21,6 +21,7 @@ def make_buffer_mappings(plan: Plan, timestamp: CompiledMapping | None = None) -
         plan.key.compile() if plan.key else None,
         compile_mapping(plan.filter) if plan.filter else None,
         compile_mapping(plan.gap) if plan.gap else None,
+        *(compile_mapping(text) if text else None for text in plan.conditions),
     )
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamer.core.locations import is_location
+
 if TYPE_CHECKING:
     from streamer.config import Config
 
@@ -26,7 +28,10 @@ def choose_checkpoint(config: Config, named: str | None, env: Mapping[str, str])
 
 def default_checkpoint(config_path: str, env: Mapping[str, str]) -> Path:
     """Return the directory that belongs to a config: in the user's state directory, by its path."""
-    whole = os.path.abspath(config_path) if config_path else os.getcwd()
+    if is_location(config_path):
+        whole = config_path
+    else:
+        whole = os.path.abspath(config_path) if config_path else os.getcwd()
     mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return _state_directory(env) / f"{Path(config_path).stem or 'stdin'}-{mark}"
 

@@ -171,7 +171,11 @@ def _window_lines(plan: Plan) -> Iterator[str]:
     yield f"  window      {plan.buffer.name}: {first}"
     for rule in others:
         yield f"              {rule}"
-    for name, text in (("filter", plan.filter), ("gap", plan.gap), ("having", plan.having)):
+    conditions = (
+        *(("filter", plan.filter), ("gap", plan.gap)),
+        *(*plan.conditions._asdict().items(), ("having", plan.having)),
+    )
+    for name, text in conditions:
         if text:
             yield f"  {name:<12}{' '.join(text.split())}"
     if plan.key is not None:

@@ -35,6 +35,7 @@ from streamer.plan.window_plan import (
     NO_WINDOWS,
     Aggregation,
     ShardKey,
+    WindowConditions,
     WindowPlan,
     describe_window_state,
     make_window_plan,
@@ -64,6 +65,7 @@ class Plan:
             that know no time.
         filter: the mapping that keeps a message; empty for all.
         gap: the mapping that gives the gap of a message's session; empty without one.
+        conditions: the queries that let a message begin or emit a window.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by, or None when all go to shard 0.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
@@ -106,6 +108,7 @@ class Plan:
     timestamp: str
     filter: str
     gap: str
+    conditions: WindowConditions
     having: str
     key: ShardKey | None
     aggregation: Aggregation
@@ -350,8 +353,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
     """
     processors = tuple(resolve_resource(one, config.resources) for one in config.processors)
     with config.inputs.active():
-        buffer = _plan_buffer(config, processors)
-        buffers = _plan_buffers(config)
+        buffer, buffers = _plan_buffer(config, processors), _plan_buffers(config)
         find_worker_inputs(config.input, config.resources)
     windows, spark = buffer.windows, config.spark
     shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
@@ -363,6 +365,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         timestamp=windows.timestamp,
         filter=windows.filter,
         gap=windows.gap,
+        conditions=windows.conditions,
         having=windows.having,
         key=windows.key,
         aggregation=windows.aggregation,

@@ -12,17 +12,19 @@ from typing import Any, Final
 _WINDOW: Final = re.compile(r"(?P<kind>\w+)(?:\((?P<values>[^)]*)\))?(?P<rest>.*)")
 _BUFFER: Final = re.compile(r"(?P<level>\d+):(?P<label>.*?) from (?P<source>\S+) (?P<window>.*)")
 _SEPARATOR: Final = " | "
+_AT_MOST: Final = "at most "
+_DELAY: Final = "delay "
 _FIELDS: Final = {
     "system_window": ("size", "slide", "offset"),
     "grid": ("size", "every", "offset", "timezone"),
     "sliding": ("size", "mode"),
-    "session": ("gap", "max_duration"),
     "count": ("count", "every"),
     "join": ("left", "right", "before", "after", "type"),
 }
 """Fields by the values in brackets, in their order."""
 _MAIN_FIELDS: Final = (
-    *("size", "slide", "every", "offset", "timezone", "mode", "gap", "max_duration", "count"),
+    *("size", "slide", "every", "offset", "timezone", "mode", "gap", "max_duration"),
+    *("max_count", "delay", "emit_at", "count"),
     *("left", "right", "before", "after", "type", "keeps"),
 )
 _SHOWN_IF_CHANGED: Final = ("clock", "clock_scope", "key_mapping")
@@ -30,6 +32,7 @@ _NAMES: Final = {
     "sliding": "sliding_window",
     "session": "session_window",
     "count": "count_window",
+    "state": "state_window",
     "global": "global_window",
     "join": "window_join",
 }
@@ -76,11 +79,10 @@ def _read_window(fingerprint: str) -> dict[str, str]:
         return {"": fingerprint}
     kind, values = match["kind"], (match["values"] or "").split(",")
     fields = dict(zip(_FIELDS.get(kind, ()), values, strict=False))
-    by_message = fields.get("max_duration") == "by message" or "by message" in values
-    if by_message:
-        fields["gap"] = f"{fields['gap']}, or as the message says"
-        if fields.get("max_duration") == "by message":
-            del fields["max_duration"]
+    if kind == "session":
+        fields = _read_session(values)
+    elif kind == "sliding":
+        fields.update(_read_waiting(values))
     name = _NAMES.get(kind, kind)
     if kind == "grid":
         name = "tumbling_window" if fields["size"] == fields["every"] else "hopping_window"
@@ -95,6 +97,28 @@ def _read_window(fingerprint: str) -> dict[str, str]:
     window = {"": name, **fields}
     window.update(_read_clock(match["rest"]))
     return window
+
+
+def _read_session(values: list[str]) -> dict[str, str]:
+    """Return the fields of sessions: their gap, and those of their limits that there are."""
+    gap, *more = values
+    fields = {"gap": gap}
+    for value in more:
+        if value == "by message":
+            fields["gap"] = f"{gap}, or as the message says"
+        elif value.startswith(_AT_MOST):
+            fields["max_count"] = value.removeprefix(_AT_MOST)
+        else:
+            fields["max_duration"] = value
+    return fields
+
+
+def _read_waiting(values: list[str]) -> dict[str, str]:
+    """Return for how long windows of messages wait, as fields."""
+    last = values[-1]
+    if last.startswith(_DELAY):
+        return {"delay": last.removeprefix(_DELAY)}
+    return {"emit_at": "event_time"} if last == "waits" else {}
 
 
 def _read_clock(rest: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from streamer.bloblang import Mapping, compile_interpolation, compile_mapping
 from streamer.bloblang.analysis.pre_aggregation import PreAggregation, analyze_pre_aggregation
@@ -172,6 +172,18 @@ def choose_aggregation(
     )
 
 
+class WindowConditions(NamedTuple):
+    """The queries that let a message begin or emit a window.
+
+    Attributes:
+        begin_when: true for a message that begins one; empty without.
+        emit_when: true for a message that emits one; empty without.
+    """
+
+    begin_when: str = ""
+    emit_when: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class WindowPlan:
     """The windows of a stream.
@@ -181,6 +193,7 @@ class WindowPlan:
         timestamp: the mapping that gives a message's time; empty where windows have none.
         filter: the mapping that keeps a message; empty for all.
         gap: the mapping that gives the gap of a message's session; empty without one.
+        conditions: the queries that let a message begin or emit a window.
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by; None when all go to one shard.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
@@ -190,12 +203,13 @@ class WindowPlan:
     timestamp: str
     filter: str
     gap: str
+    conditions: WindowConditions
     having: str
     key: ShardKey | None
     aggregation: Aggregation
 
 
-NO_WINDOWS: Final = WindowPlan(None, "", "", "", "", None, Aggregation(None))
+NO_WINDOWS: Final = WindowPlan(None, "", "", "", WindowConditions(), "", None, Aggregation(None))
 """The windows of a stream without a window buffer."""
 
 
@@ -228,6 +242,7 @@ def make_window_plan(
         _mapping_text(buffer.timestamp),
         _mapping_text(buffer.filter),
         _mapping_text(buffer.gap),
+        WindowConditions(_mapping_text(buffer.begin_when), _mapping_text(buffer.emit_when)),
         _mapping_text(having),
         key,
         aggregation,

@@ -30,7 +30,8 @@ LEAST_RATIO: Final = 2.0
 MESSAGES: Final = 10_000
 _KEPT_WINDOWS: Final = 8
 _FIRST_WINDOWS: Final = 8
-_MOST_SECONDS: Final = 110.0
+# By hand: STREAMER_BENCH_SECONDS=3600, for windows that are all whole.
+_MOST_SECONDS: Final = float(os.environ.get("STREAMER_BENCH_SECONDS", "110"))
 _DUCKDB: Final = "duckdb"
 _MOST_GROWTH_MB: Final = 64.0
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from streamer.bloblang import compile_mapping, nest_inputs
 from streamer.bloblang.errors import BloblangError
 from streamer.bloblang.plugin_functions import list_plugin_functions
 from streamer.bloblang.reference import describe_declarations
+from streamer.cli.completion.values import (
+    Completer,
+    complete_docs_names,
+    complete_list_words,
+)
+from streamer.cli.docs_pages import find_page_text
+from streamer.cli.main import cli
 from streamer.config import load_config
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.core.permissions import NONE, limit_permissions
@@ -106,3 +118,29 @@ def test_a_config_without_permission_calls_none(site: Path) -> None:
         compile_mapping("root = this.d.shout()")
         with limit_permissions(NONE), pytest.raises(BloblangError, match="allow-python"):
             compile_mapping("root = this.d.shout()")
+
+
+def test_docs_and_completion_show_the_package_of_a_function(site: Path) -> None:
+    def docs(*names: str) -> str:
+        return CliRunner().invoke(cli, ["docs", *names]).output
+
+    def proposals(complete: Completer, words: Sequence[str], begun: str) -> list[tuple[str, Any]]:
+        ctx = click.Context(click.Command("x"))
+        ctx.params.update(words=tuple(words), names=tuple(words))
+        items = complete(ctx, click.Argument(["x"]), begun)
+        return [(item.value, item.help) for item in items]
+
+    source = "streamer-loud 1.2.0"
+    with installed(site):
+        for names in (("bloblang-methods", "shout"), ("shout",), ("bloblang-methods",)):
+            text = docs(*names)
+            assert "### shout\n\n`.shout()`\n\nA text in capitals." in text, names
+            assert f"It comes from the package {source}." in text
+        assert "### uppercase\n" in docs("bloblang-methods", "uppercase", "shout")
+        with pytest.raises(StreamerError, match="no 'shot' among .*; did you mean shout"):
+            find_page_text(("bloblang-methods", "shot"))
+        for complete in (complete_docs_names, complete_list_words):
+            made = proposals(complete, ["bloblang-methods"], "sho")
+            assert made == [("shout", f"from {source}")]
+            assert ("uuid_v4", None) in proposals(complete, ["bloblang-functions"], "uuid")
+    assert "shout" not in docs("bloblang-methods")

@@ -29,6 +29,7 @@ FILES = {
     'tests: [{name: one, input_batch: [{content: \'{"a":"y"}\'}], '
     "output_batches: [[{content_equals: x}]]}]\n",
     "windows.yaml": "buffer: {system_window: {size: 10s}}\n",
+    "past.yaml": "input: {file: {paths: [in.json]}}\noutput: {stdout: {}}\n",
     "empty.yaml": "input: {stdin: {}}\n",
     "in.env": 'A=1\nB="two words"\n',
     "bad.env": "A: 1\n",
@@ -70,7 +71,7 @@ CASES = (
         Case(f"{command} --url http://127.0.0.1:9", 1, "", "there is no answer", coloured=True)
         for command in (
             *("deploy good.yaml", "list-streams", "windows a", "logs a", "pause a", "resume a"),
-            "rollback a",
+            *("rollback a", "canary a", "deploy good.yaml --canary"),
         )
     ),
     Case("deploy nope.yaml", 1, "", "nope.yaml(1,1) there is no such file", coloured=True),
@@ -124,6 +125,11 @@ CASES = (
     Case("rescale windows.yaml --shards 3", 1, "", "there is no checkpoint", coloured=True),
     Case("rescale windows.yaml --shards 0", 1, "", "Invalid value for '--shards'"),
     Case("rescale bad.yaml --shards 3", 1, "", SAID, coloured=True),
+    Case("backfill good.yaml", 1, "", "cannot be read again from its beginning", coloured=True),
+    Case("backfill bad.yaml", 1, "", SAID, coloured=True),
+    Case("backfill windows.yaml", 1, "", "timestamp_mapping reads now()", coloured=True),
+    Case("backfill past.yaml --from soon", 1, "", "--from soon: expected a time", coloured=True),
+    Case("backfill past.yaml --estimate --afresh --work w", 0, "", "estimate: 1 messages"),
     Case("kafka-offsets good.yaml --checkpoint .", 1, "", "reads no Kafka topics", coloured=True),
     Case("kafka-offsets good.yaml --apply", 1, "", "--apply needs an option"),
     Case("kafka-offsets bad.yaml", 1, "", SAID, coloured=True),

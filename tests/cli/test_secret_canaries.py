@@ -12,7 +12,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from streamer.cli.main import cli
+from streamer.cli.options import Options
+from streamer.cli.submit.driver_bundle import bundle_config
+from streamer.cli.submit.job import write_job
+from streamer.config import load_config
+from streamer.connectors.secrets.lookup import install_lookup
 from tests.processes import descendants
 from tests.servers import free_port
 from tests.servers.vault import vault_server
@@ -134,6 +141,51 @@ def test_secrets_of_a_run_are_nowhere_even_when_it_is_killed(tmp_path: Path) -> 
     assert (tmp_path / "checkpoint" / "running.plan").exists()
     assert any((tmp_path / "events").iterdir())
     assert leaks(files(tmp_path)) == []
+
+
+def test_no_command_about_configs_and_no_bundle_of_a_driver_has_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text(SECRETS["file"])
+    (tmp_path / "pem").write_text(SECRETS["line"])
+    monkeypatch.setenv("CANARY", SECRETS["env"])
+    monkeypatch.setenv("VAULT_TOKEN", TOKEN)
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    text = config(tmp_path, 1)
+    old.write_text(text)
+    # The URL, a header and the mapping differ beside their secrets.
+    new.write_text(
+        text.replace("/x?k=", "/y?k=").replace("Bearer ", "Basic ").replace('+ "x"', '+ "y"')
+    )
+    shown: list[tuple[str, bytes]] = []
+    with vault_server() as vault:
+        vault.tokens.add(TOKEN)
+        vault.secrets["secret/db"] = {"password": SECRETS["lookup"]}
+        urns = ("env:", f"{vault.url.replace('http', 'vault+http', 1)}/secret/")
+        options = [word for urn in urns for word in ("--secrets", urn)]
+        for words in (
+            *(["diff", str(old), str(new)], ["diff", "--json", str(old), str(new)]),
+            *(["explain", str(new)], ["echo", str(new)], ["echo", "--show-env", str(new)]),
+            *(["graph", str(new)], ["lint", str(new)], ["test", str(new)]),
+        ):
+            done = CliRunner().invoke(cli, [*options, *words])
+            shown.append((" ".join(words[:2]), (done.output + repr(done.exception)).encode()))
+        assert b"/y?k=" in shown[0][1] and b"file:" in shown[0][1], shown[0]
+        assert b"Basic ${secrets.db.password}" in shown[0][1]
+        with install_lookup(urns):
+            loaded = load_config(str(new))
+            assert loaded.outputs[0].config["headers"]["Authorization"].endswith(SECRETS["lookup"])
+            bundle = bundle_config(loaded, Options(), "cars")
+            job = write_job(bundle, tmp_path / "checkpoint", None)
+        requests = len(vault.requests)
+    assert requests > 8, "the secrets were not read"
+    assert leaks(iter(shown)) == []
+    made = [one for one in files(job.directory) if "job.json" in one[0] or "/files/" in one[0]]
+    assert leaks(iter(made), "file", "line", "lookup") == []
+    assert not [name for name, content in made if TOKEN.encode() in content]
+    # A variable that the config names is for the driver, in a file of its owner alone.
+    assert leaks(iter(made), "env") == [f"env in {job.directory}/job.json"]
+    assert job.directory.stat().st_mode & 0o077 == 0
 
 
 def test_a_traceback_of_the_program_shows_no_secret() -> None:

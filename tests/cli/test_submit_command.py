@@ -22,6 +22,7 @@ from streamer.cli.submit.driver_bundle import DriverBundle, bundle_config
 from streamer.cli.submit.job import JOBS_DIRECTORY, Job, delete_ended_jobs, share_archive, write_job
 from streamer.config import load_config
 from streamer.config.templates.installation import install_templates
+from streamer.connectors.secrets.lookup import install_lookup
 from tests.processes import runs
 
 CONFIG = """\
@@ -82,6 +83,24 @@ def test_a_job_holds_all_that_the_config_is_made_of_and_only_what_it_asks_for(
     # Nobody but its owner reads what is below.
     assert job.directory.stat().st_mode & 0o077 == 0
     assert job.jar == f"file://{job.directory}/start.jar"
+
+
+@pytest.mark.parametrize(
+    ("urn", "copied"),
+    [
+        ("vault://h:8200/kv/", {"VAULT_NAMESPACE"}),
+        ("vault:///kv/?auth=approle", {"VAULT_NAMESPACE", "VAULT_ADDR", "VAULT_ROLE_ID"}),
+        ("env:", set()),
+    ],
+)
+def test_a_driver_gets_the_place_of_a_store_and_no_login(
+    urn: str, copied: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ADDR", "NAMESPACE", "ROLE_ID", "SECRET_ID", "TOKEN"):
+        monkeypatch.setenv(f"VAULT_{name}", "x")
+    with install_lookup([urn]):
+        variables = DriverBundle((), {}, {}).collect_variables()
+    assert variables == {"STREAMER_SECRETS": urn, **dict.fromkeys(copied, "x")}
 
 
 def test_jobs_of_drivers_that_have_ended_are_deleted_and_so_are_archives_of_none(

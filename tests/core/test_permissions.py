@@ -87,7 +87,7 @@ OWN_FILES = {
     "connectors/spool/spool_source.py": _SPOOL,
     "connectors/spool/store.py": _SPOOL,
     "connectors/sql/sqlite.py": "asks for the name",
-    "connectors/tables/growing_files.py": "asks for each name",
+    "connectors/tables/growing_places.py": "asks for each name",
     "connectors/tables/parquet_journal.py": _SPOOL,
     "connectors/tls.py": "asks for each name, and a file that it makes itself",
     "sdk/cache/shared.py": "the socket of the run's own directory, between its workers",

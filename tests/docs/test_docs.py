@@ -178,11 +178,13 @@ def test_every_broken_config_has_findings(tmp_path: Path) -> None:
 def test_blocks_are_of_a_known_kind() -> None:
     shells = {"sh", "sh run", "sh shows", "sh fails", "sh spark", "sh kafka", "sh service"}
     walks = {
+        "sh backfill",
         "sh lakehouse",
         "python lakehouse",
         "sh results",
         "python results",
         "sh plugin",
+        "sh canary",
         "sh python",
         "python library",
         "python library-spark",

@@ -60,6 +60,13 @@ WINDOWS = {
     "session changes": ("session_window", "{gap: 2s, emit: changes, allowed_lateness: 4s}"),
     "session each": ("session_window", "{gap: 2s, emit: each, allowed_lateness: 6s}"),
     "session, cut": ("session_window", "{gap: 2s, max_duration: 4s, emit: each}"),
+    "session, cut by start": (
+        "session_window",
+        "{gap: 2s, max_duration: 3s, max_duration_origin: start, allowed_lateness: 2s}",
+    ),
+    "session, limited": ("session_window", "{gap: 2s, max_count: 3, allowed_lateness: 6s}"),
+    "session, limited changes": ("session_window", "{gap: 3s, max_count: 2, emit: changes}"),
+    "session, limited each": ("session_window", "{gap: 3s, max_count: 2, emit: each}"),
     "session, gaps": (
         "session_window",
         '{gap_mapping: root = if this.light == "a" { 4 }, gap: 2s, allowed_lateness: 4s}',

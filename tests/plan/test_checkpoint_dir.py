@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from streamer.plan.checkpoint_dir import default_checkpoint
 
 
@@ -38,3 +40,13 @@ def test_without_a_config_it_belongs_to_the_working_directory(monkeypatch, tmp_p
         monkeypatch.chdir(tmp_path / name)
         places.add(default_checkpoint("", env))
     assert len(places) == 2 and all(place.name.startswith("stdin-") for place in places)
+
+
+def test_a_config_by_url_has_its_checkpoint_wherever_the_program_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = {"XDG_STATE_HOME": "/state"}
+    here = default_checkpoint("s3://configs/rows.yaml", env)
+    monkeypatch.chdir(tmp_path)
+    assert default_checkpoint("s3://configs/rows.yaml", env) == here
+    assert default_checkpoint("rows.yaml", env) != here

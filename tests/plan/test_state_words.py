@@ -46,6 +46,27 @@ def bound(buffer: str) -> str:
             ),
         ),
         (
+            "session_window: {gap: 1m, max_count: 5, max_duration: 1h, max_duration_origin: start}",
+            "session_window: {gap: 1m, gap_mapping: root = this.gap}",
+            (
+                "buffer session_window (gap: 1m, max_duration: 1h from start, max_count: 5)",
+                "buffer session_window (gap: 1m, or as the message says)",
+            ),
+        ),
+        (
+            "sliding_window: {size: 1m, mode: event, delay: 5s}",
+            "sliding_window: {size: 1m, mode: event, emit_at: event_time}",
+            (
+                "buffer sliding_window (size: 1m, mode: event, delay: 5s)",
+                "buffer sliding_window (size: 1m, mode: event, emit_at: event_time)",
+            ),
+        ),
+        (
+            "state_window: {begin_when: this.a, key_mapping: root = this.k}",
+            "count_window: {count: 5, key_mapping: root = this.k}",
+            ("buffer state_window", "buffer count_window (count: 5)"),
+        ),
+        (
             "system_window: {timestamp_mapping: root = this.ts, size: 10s}",
             "system_window: {timestamp_mapping: root = this.ts, size: 10s, slide: 5s}",
             ("buffer system_window (size: 10s)", "buffer system_window (size: 10s, slide: 5s)"),

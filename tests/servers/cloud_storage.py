@@ -36,10 +36,10 @@ class CloudStorage:
         self._ask("POST", "/storage/v1/b?project=test", json.dumps({"name": name}).encode())
         return name
 
-    def write(self, bucket: str, name: str, data: bytes) -> None:
-        """Write an object."""
+    def write(self, bucket: str, name: str, data: bytes, encoding: str = "") -> None:
+        """Write an object, with a content encoding."""
         place = f"/upload/storage/v1/b/{bucket}/o?uploadType=media&name={quote(name, safe='')}"
-        self._ask("POST", place, data)
+        self._ask("POST", f"{place}&contentEncoding={encoding}" if encoding else place, data)
 
     def read(self, bucket: str, name: str) -> bytes:
         """Return the content of an object."""

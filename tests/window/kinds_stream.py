@@ -20,6 +20,7 @@ from streamer.window.settings.window_types import EventTimeSettings, Global, Tum
 from streamer.window.settings.window_types import Join as JoinKind
 from streamer.window.settings.window_types import Session as SessionKind
 from streamer.window.settings.window_types import Sliding as SlidingKind
+from streamer.window.settings.window_types import State as StateKind
 from tests.window import stages
 from tests.window.event_stream import times_of
 from tests.window.fakes import FakeMapping, Uses
@@ -30,10 +31,12 @@ from tests.window.oracle.intake import Fields, partition_of
 from tests.window.oracle.join import Join, Joined
 from tests.window.oracle.session import Session
 from tests.window.oracle.sliding import Sliding
+from tests.window.oracle.sliding_event import EventSliding
 from tests.window.oracle.sliding_kafka import KafkaSliding
+from tests.window.oracle.state import State
 from tests.window.oracle.unbounded import Unbounded
 
-Rules = Fields | Count
+Rules = Fields | Count | State
 
 # What `oracle.unbounded` has as `id_of` and `is_delete`.
 LATEST_BY = "root = this.id.slice(1).number() % 3"
@@ -44,8 +47,13 @@ def window_of(rules: Rules, mode: str = "forward") -> EventWindow:
     """The settings as the product has them."""
     if isinstance(rules, Count):
         every, least = rules.every or rules.count, rules.min_count or 0
-        kind = CountKind(rules.count, every, least, rules.align, rules.end_of_input)
+        kind = CountKind(
+            *(rules.count, every, least, rules.align, rules.end_of_input, rules.conditional)
+        )
         return EventWindow(kind, EventTimeSettings(), rules.keyed)
+    if isinstance(rules, State):
+        state = StateKind(rules.single, rules.end_of_input)
+        return EventWindow(state, EventTimeSettings(), rules.keyed)
     return EventWindow(_kind(rules, mode), times_of(rules), rules.keyed)
 
 
@@ -53,13 +61,22 @@ def _kind(rules: Fields, mode: str) -> Any:
     if isinstance(rules, Hopping):
         return Tumbling(rules.size, rules.hop, rules.offset, rules.timezone)
     if isinstance(rules, Session):
-        return SessionKind(rules.gap, rules.max_duration, rules.by_message)
+        origin = "start" if rules.from_start else "epoch"
+        return SessionKind(
+            *(rules.gap, rules.max_duration, rules.by_message),
+            max_count=rules.max_count,
+            max_duration_origin=origin,
+        )
     if isinstance(rules, Unbounded):
         return Global(LATEST_BY if rules.latest else "", DELETE_WHEN if rules.deletes else "")
     if isinstance(rules, KafkaSliding):
         return SlidingKind(rules.size, "kafka")
     if isinstance(rules, Join):
         return JoinKind("left", "right", rules.before, rules.after, rules.type)
+    if isinstance(rules, EventSliding):
+        return SlidingKind(
+            *(rules.size, "event", rules.delay, rules.waits, rules.conditional, rules.every)
+        )
     assert isinstance(rules, Sliding)
     return SlidingKind(rules.size, mode)  # type: ignore[arg-type]
 
@@ -74,6 +91,12 @@ def _filter(doc: Any) -> Any:
     return doc["filter"]
 
 
+def _condition(doc: Any, name: str) -> Any:
+    if doc[name] == "error":
+        raise KeyError(name)
+    return doc[name]
+
+
 TIME = FakeMapping("root = this.time or now()", _time, Uses(True))
 PLAIN_TIME = FakeMapping(
     "root = this.time", lambda doc, now: doc["time"], doc_fn=lambda doc: doc["time"]
@@ -84,12 +107,15 @@ FAST_KEY = FakeMapping(
 )
 GAP = FakeMapping("root = this.gap", lambda doc, now: doc.get("gap"))
 FILTER = FakeMapping("root = this.filter", lambda doc, now: _filter(doc))
+BEGIN = FakeMapping("this.begins", lambda doc, now: _condition(doc, "begins"))
+EMIT = FakeMapping("this.emits", lambda doc, now: _condition(doc, "emits"))
 FAST_FILTER = FakeMapping("root = this.filter", lambda doc, now: _filter(doc), doc_fn=_filter)
 
 
 def raw_of(event: Event) -> bytes:
     time = format_rfc3339(event.time) if isinstance(event.time, int) else event.time
     doc: dict[str, Any] = {"id": event.id, "time": time, "filter": event.filter}
+    doc |= {"begins": event.begins, "emits": event.emits}
     if event.gap is not None:
         doc["gap"] = event.gap if event.gap == "none" else f"{event.gap}ns"
     if event.key is not KEY_FAILS:
@@ -142,7 +168,10 @@ class EventStream(stages.Stages[Event, Any]):
         key = (FAST_KEY if fast else KEY) if self.rules.keyed else None
         keep = (FAST_FILTER if fast else FILTER) if self.rules.filtered else None
         gap = GAP if getattr(self.rules, "by_message", False) else None
-        return BufferMappings(None if isinstance(self.rules, Count) else time, key, keep, gap)
+        emit = EMIT if getattr(self.rules, "conditional", False) else None
+        begin = BEGIN if isinstance(self.rules, State) else None
+        times = None if isinstance(self.rules, Count | State) else time
+        return BufferMappings(times, key, keep, gap, begin, emit)
 
     def raw(self, event: Event) -> bytes:
         return raw_of(event)

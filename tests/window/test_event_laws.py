@@ -25,6 +25,7 @@ from tests.window.oracle.session import Session, SessionOracle
 from tests.window.oracle.sliding_event import EventOracle
 from tests.window.oracle.sliding_forward import ForwardOracle
 from tests.window.oracle.sliding_kafka import MS, KafkaOracle, KafkaSliding
+from tests.window.oracle.state import StateOracle
 
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "tumbling": (streams.hoppings(tumbling=True), HoppingOracle, {}),
@@ -35,12 +36,18 @@ KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         {"unit": streams.HOUR, "around": streams.CHANGES},
     ),
     "session": (streams.sessions(), SessionOracle, {}),
+    "limited": (streams.limited_sessions(), SessionOracle, {}),
     "gaps": (streams.message_gaps(), SessionOracle, {}),
     "forward": (streams.slidings(), ForwardOracle, {}),
     "event": (streams.event_slidings(), EventOracle, {}),
+    "waiting": (streams.waiting_slidings(), EventOracle, {}),
     "kafka": (streams.kafka_slidings(), KafkaOracle, {"unit": MS}),
     "count": (streams.counts(), CountOracle, {}),
+    "state": (streams.states(), StateOracle, {}),
 }
+
+
+TIMELESS = ("count", "state")
 
 
 @st.composite
@@ -127,7 +134,7 @@ def test_the_cut_into_micro_batches_does_not_matter(
     kind: str, data: st.DataObject, shards: int, seed: int
 ) -> None:
     rules, batches = data.draw(cases(kind))
-    if kind != "count":
+    if kind not in TIMELESS:
         rules = replace(streams.uncut(rules), end_of_input="flush")
     events = streams.one_partition(batches)
     one_cut = data.draw(streams.recut(events))
@@ -163,7 +170,7 @@ def test_when_all_windows_have_closed_nothing_of_them_is_stored(
     rules, batches = data.draw(cases(kind))
     batches = [replace(batch, ended=False) for batch in batches]
     rules = replace(rules, end_of_input="flush")
-    if kind != "count":
+    if kind not in TIMELESS:
         # What a key's own clock, and what closed early, are remembered for ends with time.
         rules = replace(rules, clock_scope="stream", idle_timeout=None)
     mode = "event" if kind == "event" else "forward"
@@ -174,13 +181,13 @@ def test_when_all_windows_have_closed_nothing_of_them_is_stored(
     far = (stream.now or 0) + 1_000_000 * streams.HOUR
     # An event of every key, so far on that all clocks pass what is remembered, closes the rest.
     last = Event("last", far, "another key")
-    if kind != "count":
+    if kind not in TIMELESS:
         stream.step(MicroBatch(far, (replace(last, filter=True),)))
         stream.step(MicroBatch(far, ended=True))
         stream.step(MicroBatch(far + streams.HOUR, (replace(last, time=2 * far),)))
     held = sum(status.held for status in stream.step(MicroBatch(far, ended=True)).statuses)
     left = sum(len(store.values) for store in stream.stores)
-    allowed = 0 if kind == "count" else 6
+    allowed = 0 if kind in TIMELESS else 6
     assert held <= 1 and left <= shards + allowed
 
 

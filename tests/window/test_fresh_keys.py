@@ -16,8 +16,7 @@ from tests.window.kinds_stream import EventStream
 from tests.window.oracle import streams
 from tests.window.oracle.events import Event, MicroBatch
 from tests.window.oracle.hopping import Hopping, HoppingOracle
-from tests.window.oracle.sliding import Sliding
-from tests.window.oracle.sliding_event import EventOracle
+from tests.window.oracle.sliding_event import EventOracle, EventSliding
 from tests.window.test_event_laws import KINDS, assert_batches, assert_counters, count
 
 RETENTION = 12
@@ -62,7 +61,7 @@ def at(name: str, time: int) -> Event:
 
 
 def test_an_event_does_not_look_back_at_what_was_before_its_key_began_afresh() -> None:
-    rules = Sliding(size=1, **OWN)
+    rules = EventSliding(size=1, **OWN)
     batches = [
         MicroBatch(0, (at("m1", 0),)),
         MicroBatch(RETENTION, (at("m2", 0),)),

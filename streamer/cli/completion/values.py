@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -34,6 +34,8 @@ LISTS: Final = (
     *("tracers", "scanners", "bloblang-functions", "bloblang-methods"),
 )
 """What `streamer list` has, in Benthos's order."""
+
+_CALL_LISTS: Final = ("bloblang-functions", "bloblang-methods")
 
 FILE: Final = click.Path()
 """The type of an option or argument that names a file, or a directory of files."""
@@ -66,7 +68,7 @@ def complete_list_words(ctx: click.Context, param: click.Parameter, incomplete: 
     items = _filter_values((name for name in LISTS if name not in given), incomplete)
     for name in lists:
         if name.startswith("bloblang-"):
-            items += _filter_values(_list_calls(name), incomplete)
+            items += _list_calls(name, incomplete)
         else:
             items += _list_components(name, incomplete)
     return items
@@ -76,6 +78,8 @@ def complete_docs_names(ctx: click.Context, param: click.Parameter, incomplete: 
     """Return pages, kinds of components, and behind a kind its components."""
     given: tuple[str, ...] = ctx.params.get("names") or ()
     kinds = [path.name for path in (_PAGES_DIRECTORY / "components").iterdir() if path.is_dir()]
+    if given and given[0] in _CALL_LISTS:
+        return _list_calls(given[0], incomplete)
     if given:
         return _list_components(given[0], incomplete) if given[0] in kinds else []
     pages = _list_pages(_PAGES_DIRECTORY.glob("*.md"), incomplete)
@@ -204,8 +208,13 @@ def _read_lines(path: Path) -> list[str]:
         return [line for line in lines if line]
 
 
-def _list_calls(name: str) -> Iterator[str]:
+def _list_calls(plural: str, incomplete: str) -> Items:
+    """Return functions or methods of mappings, those of other packages with their package."""
     from streamer.bloblang.reference import describe_declarations
 
-    kind = "function" if name == "bloblang-functions" else "method"
-    return (str(one["name"]) for one in describe_declarations(kind))  # type: ignore[arg-type]
+    kind: Any = "function" if plural == "bloblang-functions" else "method"
+    return [
+        CompletionItem(one["name"], help=f"from {one['package']}" if "package" in one else None)
+        for one in describe_declarations(kind)
+        if one["name"].startswith(incomplete)
+    ]

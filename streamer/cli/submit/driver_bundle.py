@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from streamer.cli.options import Options
 from streamer.config import Config
@@ -48,10 +49,24 @@ class DriverBundle:
             for text in self.files.values()
             for variable in find_variables(text)
         }
-        names |= self.variables
-        variables = {name: os.environ[name] for name in sorted(names) if name in os.environ}
         urns = current_lookup().urns
+        names |= self.variables | _find_store_variables(urns)
+        variables = {name: os.environ[name] for name in sorted(names) if name in os.environ}
         return {**variables, URNS_VARIABLE: " ".join(urns)} if urns else variables
+
+
+def _find_store_variables(urns: Iterable[str]) -> set[str]:
+    """Return the variables of stores of secrets that tell a driver where, and are no secrets.
+
+    A driver logs in by itself: a token of this machine does not go into a file of the checkpoint.
+    """
+    names = set()
+    for urn in map(urlsplit, urns):
+        if urn.scheme.startswith("vault"):
+            names |= {"VAULT_NAMESPACE"} if urn.netloc else {"VAULT_NAMESPACE", "VAULT_ADDR"}
+            if "auth=approle" in urn.query:
+                names.add("VAULT_ROLE_ID")
+    return names
 
 
 def bundle_config(config: Config, options: Options, name: str, prefix: str = "") -> DriverBundle:

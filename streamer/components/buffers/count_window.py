@@ -16,9 +16,11 @@ from streamer.sdk.window_buffer.event_time import (
     WindowBuffer,
     build_buffer,
     find_key_problems,
+    find_repeat_problems,
     find_state_ttl_problems,
 )
 from streamer.sdk.window_buffer.fields import (
+    EMIT_WHEN,
     END_OF_INPUT,
     EVERY,
     FILTER_FIELD,
@@ -44,6 +46,10 @@ def _check(parsed: ParsedFields) -> FieldProblems:
         yield EVERY, f"{text}: messages in between would be in no window"
     if least is not None and least > count:
         yield MIN_COUNT, f"is {least}, but a window has at most {count} messages (count)"
+    yield from find_repeat_problems(parsed, EMIT_WHEN, "condition")
+    if (parsed[EMIT_WHEN] or "").strip() and starts:
+        text = "has no meaning with align: start, by which windows begin and not end"
+        yield EMIT_WHEN, f"{text}; remove it, or align"
     if least is not None and starts:
         text = "has no meaning with align: start, whose first window begins with the first message"
         yield MIN_COUNT, f"{text}; remove it, or align"
@@ -107,6 +113,17 @@ SPEC: Final = Spec(
             options=("end", "start"),
             advanced=True,
         ),
+        Field(
+            EMIT_WHEN,
+            "string",
+            "A Bloblang query: only a message for which it is true ends a window, the first such "
+            "message once `every` messages have come after the last window. All others are still "
+            "in windows. When it fails or gives anything but true or false, it does not hold, and "
+            "that is logged.",
+            optional=True,
+            mapping=True,
+            examples=('this.status == "failure"',),
+        ),
         FILTER_FIELD,
         HAVING_FIELD,
         LATE_OUTPUT_FIELD,
@@ -152,6 +169,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
     """Take the settings, which `SPEC.check` has found to be right."""
     count = parsed[COUNT]
     settings: dict[str, Any] = {name: parsed[name].lower() for name in (ALIGN, END_OF_INPUT)}
+    settings["conditional"] = bool((parsed[EMIT_WHEN] or "").strip())
     return build_buffer(
         parsed, Count(count, parsed[EVERY] or count, parsed[MIN_COUNT] or 0, **settings)
     )

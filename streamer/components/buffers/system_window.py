@@ -193,6 +193,8 @@ class SystemWindowBuffer:
     filter: ClassVar[None] = None
     having: ClassVar[None] = None
     gap: ClassVar[None] = None
+    begin_when: ClassVar[None] = None
+    emit_when: ClassVar[None] = None
 
     @property
     def settings(self) -> SystemWindow:

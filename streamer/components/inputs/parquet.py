@@ -16,7 +16,6 @@ from streamer.connectors.files.file_fields import (
 from streamer.connectors.files.file_source import FileSource
 from streamer.connectors.locations.file_input import (
     URLS,
-    has_locations,
     location_problems,
     make_file_input,
 )
@@ -51,19 +50,7 @@ from streamer.sdk.spec.on_replaced import FIELD_ON_REPLACED, REPLACED_FIELD, RES
 if TYPE_CHECKING:
     from streamer.connectors.tables.growing_files import GrowingFiles
 
-_LOCAL_FIELDS: Final = (COLUMNS, WHERE, HIVE_PARTITIONING)
-
-
-def _problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
-    yield from location_problems(parsed)
-    if not has_locations(parsed):
-        return
-    text = "cannot be used with URLs of objects; use the input delta or iceberg for such tables"
-    if not parsed[READ_ONCE]:
-        yield READ_ONCE, f"is false, which {text}"
-    for name in _LOCAL_FIELDS:
-        if parsed[name]:
-            yield name, text
+_SELECTION_FIELDS: Final = (COLUMNS, WHERE, HIVE_PARTITIONING)
 
 
 SPEC: Final = Spec(
@@ -85,7 +72,8 @@ SPEC: Final = Spec(
         "stands for all files in it whose names end in `.parquet`. `columns`, `where`, "
         "`hive_partitioning` and `poll_interval` are not in Connect.\n"
         "\n"
-        f"{URLS} They are read once; an object is read by ranges, by one worker."
+        f"{URLS} An object is read by ranges. With `read_once: false`, a URL that is no glob and "
+        "does not end in `.parquet` is a directory; each poll lists it."
     ),
     fields=(
         paths_field("parquet", "/tmp/foo.parquet", "/tmp/data/**/*.parquet"),
@@ -98,7 +86,7 @@ SPEC: Final = Spec(
         HIVE_PARTITIONING_FIELD,
         AUTO_REPLAY_NACKS_FIELD,
     ),
-    check=_problems,
+    check=location_problems,
     examples=(
         Example(
             "All files of a folder",
@@ -186,7 +174,7 @@ def _row_group_of(file: Any, number: int) -> tuple[int, int]:
 
 def build(parsed: ParsedFields, context: BuildContext) -> FileSource | ObjectSource | GrowingFiles:
     """Make the input; its files are listed by `open`, when the stream starts."""
-    if parsed[READ_ONCE] and not any(parsed[name] for name in _LOCAL_FIELDS):
+    if parsed[READ_ONCE] and not any(parsed[name] for name in _SELECTION_FIELDS):
         return make_file_input(parsed, context, ParquetScanner(parsed[BATCH_COUNT]), seeks=True)
     from streamer.connectors.tables.growing_files import FileSettings, GrowingFiles
 

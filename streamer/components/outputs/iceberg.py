@@ -40,6 +40,7 @@ ROW_OPERATION: Final = "row_operation"
 IDENTIFIER_FIELDS: Final = "identifier_fields"
 PARTITION_SPEC: Final = "partition_spec"
 TABLE_LOCATION: Final = "table_location"
+BRANCH: Final = "branch"
 
 _INSERT: Final = "insert"
 _KEYED: Final = ("upsert", "delete")
@@ -120,6 +121,18 @@ SPEC: Final = Spec(
             examples=(["light", "window_end"],),
         ),
         COLUMNS_FIELD,
+        Field(
+            BRANCH,
+            "string",
+            "The branch of the table that gets the rows. Readers of `main` do not see them until "
+            "its owner publishes the branch, such as by Spark's `fast_forward`. A branch that is "
+            "not there begins with the table as it is. Further columns are those of all branches. "
+            "Not in Connect.",
+            default="main",
+            advanced=True,
+            check=_check_name,
+            examples=("audit",),
+        ),
         Field(
             SCHEMA_EVOLUTION,
             "object",
@@ -225,6 +238,7 @@ def build(parsed: ParsedFields, context: BuildContext) -> TableOutput | RoutedTa
             partition_by=parse_partition_spec(evolution[PARTITION_SPEC]),
             location=location,
             keys=parsed[IDENTIFIER_FIELDS],
+            branch=parsed[BRANCH],
         )
         return TableOutput(
             client,

@@ -101,6 +101,7 @@ SPEC: Final = Spec(
 def build(parsed: ParsedFields, context: BuildContext) -> ParquetOutput:
     """Compile the path."""
     from streamer.connectors.tables.parquet_output import ParquetOutput
+    from streamer.connectors.tables.rows import LearnedColumns
 
     return ParquetOutput(
         MessagePath(compile_interpolation(parsed[PATH]), parsed[BASE], is_directory=True),
@@ -109,4 +110,5 @@ def build(parsed: ParsedFields, context: BuildContext) -> ParquetOutput:
         max_file_rows=parsed[MAX_FILE_ROWS],
         success_file=parsed[SUCCESS_FILE],
         permissions=parsed.permissions,
+        learned=context.worker_resource("columns", LearnedColumns),
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from streamer.bloblang import compile_mapping
+from streamer.bloblang import Mapping, compile_mapping
 from streamer.connectors.expectations.expectation import (
     FAILED_NAMES,
     Expectation,
@@ -23,6 +23,7 @@ from streamer.connectors.expectations.fields import (
     CHECK,
     COUNT,
     EXPECTATIONS,
+    GROUP,
     HISTORY,
     MAX,
     MAX_RATIO,
@@ -262,6 +263,16 @@ SPEC: Final = Spec(
                             "Windows without which nothing is compared, and the batch passes.",
                             default=1,
                         ),
+                        Field(
+                            GROUP,
+                            "string",
+                            "A query for the group of the batch, from its first message. Behind "
+                            "`group_by_value` or `group_by`, each group is compared with the "
+                            "same group of the windows before.",
+                            default="",
+                            mapping=True,
+                            examples=("this.light",),
+                        ),
                     ),
                 ),
                 Field(
@@ -377,7 +388,9 @@ class _RuleMaker:
             return CheckRule(compile_mapping(one[CHECK]))
         if one[COUNT] or one[MEASURE]:
             measure = make_measure(compile_mapping(one[MEASURE])) if one[MEASURE] else None
-            return NumberRule(measure or count_messages, _make_bounds(one), self._make_history(one))
+            measures = measure or count_messages
+            history, group = self._make_history(one), _make_group(one)
+            return NumberRule(measures, _make_bounds(one), history, group)
         return RateRule(self._make_message_rule(one), Fraction(repr(one[MIN_PASS_RATE])))
 
     def _make_history(self, one: ParsedFields) -> History | None:
@@ -398,6 +411,11 @@ def _make_bounds(one: ParsedFields) -> ValueTest | None:
     if one[MIN] is None and one[MAX] is None:
         return None
     return make_bounds_test(one[MIN], one[MAX])
+
+
+def _make_group(one: ParsedFields) -> Mapping | None:
+    query = one[HISTORY][GROUP]
+    return compile_mapping(query) if query else None
 
 
 def _make_value_tests(one: ParsedFields) -> Sequence[ValueTest]:

@@ -293,6 +293,14 @@ _ALL_RULES: Final = (
         chilled=True,
     ),
     Rule(
+        "mixed_groups",
+        "An expectation with `history` stands behind `group_by_value` or `group_by`, and does not "
+        "name the group. It would compare each group with all others.",
+        "Set `history.group` to the value of the group, such as `this.light`. Or move `expect` "
+        "before the grouping; see [Expectations](expectations.md).",
+        ignorable=False,
+    ),
+    Rule(
         "no_keyed_state",
         "A function or processor with state by key (`lag`, `accumulate`, `throttle`, …) is in a "
         "place where messages have no key or no state. It would fail on every message.",

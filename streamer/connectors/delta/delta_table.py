@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from pyarrow import compute
 
 from streamer.connectors.delta.delta_log import open_files, read_commit
-from streamer.connectors.tables.column_types import normalize_schema
+from streamer.connectors.tables.column_types import name_column_type, normalize_schema
 from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.row_operations import RowOperation
 from streamer.connectors.tables.table_client import (
@@ -29,6 +29,8 @@ from streamer.connectors.tables.table_client import (
     TableCommit,
     TableConflictError,
     TableUnavailableError,
+    explain_partitions,
+    refuse_all,
 )
 from streamer.core.errors import StreamerError
 
@@ -109,6 +111,8 @@ class DeltaClient:
             app_transactions=[Transaction(commit.writer, commit.batch, int(self._clock() * 1_000))],
         )
         table = self._open()
+        if table is None and (problem := self._explain_partitions(commit.rows.schema)):
+            raise refuse_all(commit, problem)
         try:
             self._write(table, commit, properties)
         except TableUnavailableError as error:
@@ -119,6 +123,18 @@ class DeltaClient:
             ):
                 raise RefusedRowsError(forbidden) from None
             raise
+
+    def _explain_partitions(self, schema: pa.Schema) -> str:
+        """Return why a new table cannot have its partitions; empty where it can."""
+        for name in self._partition_by:
+            problem = ""
+            if name not in schema.names:
+                problem = f"the messages have no field {name}"
+            elif pa.types.is_nested(kind := schema.field(name).type):
+                problem = f"{name} is {name_column_type(kind)}, and a partition has one value"
+            if problem:
+                return explain_partitions(", ".join(self._partition_by), problem)
+        return ""
 
     def _write(
         self, table: DeltaTable | None, commit: TableCommit, properties: CommitProperties

@@ -25,6 +25,7 @@ MIN: Final = "min"
 MAX: Final = "max"
 MIN_PASS_RATE: Final = "min_pass_rate"
 HISTORY: Final = "history"
+GROUP: Final = "group"
 WINDOWS: Final = "windows"
 STATISTIC: Final = "statistic"
 MIN_RATIO: Final = "min_ratio"
@@ -189,5 +190,7 @@ def _describe(one: ParsedFields, rule: str) -> str:
         bounds = ((MIN_RATIO, history[MIN_RATIO]), (MAX_RATIO, history[MAX_RATIO]))
         ratios = [f"{name} {value:g}" for name, value in bounds if value is not None]
         last = f"the {history[STATISTIC]} of the last {history[WINDOWS]} windows"
+        if history[GROUP]:
+            last += f" of the group {' '.join(history[GROUP].split())}"
         parts.append(f"{' and '.join(ratios)} of {last}")
     return ", ".join([text, *parts])

@@ -39,7 +39,9 @@ class History:
     max_ratio: float | None
     min_windows: int
 
-    def compare(self, number: float, first: Message, state: KeyedState) -> str | None:
+    def compare(
+        self, number: float, first: Message, state: KeyedState, group: str = ""
+    ) -> str | None:
         """Compare the number of a window with those before it, and keep it.
 
         A window that is emitted again takes the place of its earlier number, and is not compared
@@ -49,6 +51,7 @@ class History:
             number: finite.
             first: the first message of the window.
             state: of the window's key.
+            group: the group of the window that the number is of; empty for the window itself.
 
         Returns:
             Why the number fails, in a few words; None if it passes.
@@ -56,7 +59,7 @@ class History:
         Raises:
             MessageError: the message has no key.
         """
-        kept = state.get(self.state_name)
+        kept = state.get(self.state_name, group)
         entries: list[list[Any]] = [] if kept is MISSING else [list(entry) for entry in kept]
         identity = _identify_window(first)
         place = next((i for i, (of, _) in enumerate(entries) if of and of == identity), None)
@@ -69,7 +72,7 @@ class History:
         else:
             entries[place] = entry
         # One more than are compared with: the newest may come again, and is then left out.
-        state.put(self.state_name, entries[-(self.windows + 1) :])
+        state.put(self.state_name, entries[-(self.windows + 1) :], group)
         return reason
 
     def _find_reason(self, number: float, others: list[float]) -> str | None:

@@ -12,6 +12,7 @@ from streamer.connectors.expectations.history import History, check_finite
 from streamer.connectors.expectations.value_tests import ValueTest
 from streamer.connectors.expectations.values import (
     find_duplicates,
+    name_group,
     query_batch,
     query_once,
     show_value,
@@ -235,11 +236,13 @@ class NumberRule:
         measure: gives the number.
         test: tests it; None for no bounds.
         history: compares it; None without.
+        group: gives the group that it is compared with; None for the whole key.
     """
 
     measure: Measure
     test: ValueTest | None
     history: History | None
+    group: Mapping | None = None
 
     def find_failure(self, batch: Batch, is_empty: bool, ex: Execution) -> str | None:
         """Return why a batch fails; see `BatchRule`."""
@@ -256,10 +259,11 @@ class NumberRule:
         if ex.keyed_state is None:
             return f"history {UNAVAILABLE_TEXT}"
         try:
+            group = "" if self.group is None else name_group(query_once(self.group, batch, ex))
             # Kept also where the bounds have failed: the window has happened.
-            compared = self.history.compare(number, batch[0], ex.keyed_state)
+            compared = self.history.compare(number, batch[0], ex.keyed_state, group)
         except MessageError as error:
-            compared = str(error)
+            compared = _explain_error(error)
         return reason or compared
 
 

@@ -69,6 +69,21 @@ def query_once(mapping: Mapping, batch: Batch, ex: Execution) -> Any:
     return value
 
 
+def name_group(value: Any) -> str:
+    """Return a text for a group, another one for each value.
+
+    Raises:
+        MessageError: the value has no form as JSON.
+
+    >>> name_group("red"), name_group(1), name_group("1")
+    ('"red"', '1', '"1"')
+    """
+    try:
+        return dump_json(value).decode()
+    except ValueError as error:
+        raise MessageError(f"the group cannot be named: {error}") from None
+
+
 def _read_result(value: Any) -> Any:
     if value is NOTHING:
         return None

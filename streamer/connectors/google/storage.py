@@ -200,6 +200,8 @@ class StorageClient(GoogleClient):
         body: bytes | None = None,
         kind: str = "application/octet-stream",
         more: tuple[tuple[str, str], ...] = (),
+        *,
+        keeps_encoding: bool = False,
     ) -> ServiceAnswer:
         """Return an answer, whatever it is.
 
@@ -208,8 +210,9 @@ class StorageClient(GoogleClient):
         """
         try:
             made = self.make_request(method, path, body, kind)
+            headers = (*made.headers, *more)
             return self.client.exchange(
-                ServiceRequest(method, path, (*made.headers, *more), made.body)
+                ServiceRequest(method, path, headers, made.body, keeps_encoding)
             )
         except HttpError as error:
             raise ReceiverLostError(str(error)) from None

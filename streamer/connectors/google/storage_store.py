@@ -127,10 +127,12 @@ class CloudStorageStore:
         """
         query = {"alt": "media", "ifGenerationMatch": listed.version}
         path = f"{object_path(self._bucket, listed.key)}?{urlencode(query)}"
-        # What is stored compressed comes as it is stored, so that ranges are those of its bytes.
-        more = (("Range", f"bytes={start}-{end - 1}"), ("Accept-Encoding", "identity"))
+        # An object with Content-Encoding: gzip comes as it is stored only to those who take gzip.
+        # For others the store decompresses it, and answers all of it whatever the range is.
+        # Source: Cloud Storage's documentation, "Transcoding of gzip-compressed files".
+        more = (("Range", f"bytes={start}-{end - 1}"), ("Accept-Encoding", "gzip"))
         with self._store_errors(f"read {listed.key!r}"):
-            answer = self._client().exchange("GET", path, more=more)
+            answer = self._client().exchange("GET", path, more=more, keeps_encoding=True)
             if answer.status == CONDITION_FAILED:
                 raise ObjectReplacedError(f"{listed.key!r} of {self.place} was replaced")
             self._client().raise_refusal(answer)

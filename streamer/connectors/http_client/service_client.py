@@ -54,12 +54,14 @@ class ServiceRequest(NamedTuple):
         path: the rest of its URL, behind that of the server.
         headers: its headers.
         body: its body; None for none.
+        keeps_encoding: whether a body that is content-encoded comes as it is, not decoded.
     """
 
     method: str
     path: str
     headers: Sequence[tuple[str, str]] = ()
     body: bytes | None = None
+    keeps_encoding: bool = False
 
 
 Headers = Sequence[tuple[str, str]]
@@ -172,17 +174,19 @@ class ServiceClient:
         )
         response = connection.client.send(made, stream=True)
         try:
-            body = _read_body(response, connection)
+            is_raw = request.keeps_encoding and response.is_success
+            body = _read_body(response, connection, is_raw=is_raw)
         finally:
             response.close()
         return ServiceAnswer(response.status_code, body, dict(response.headers))
 
 
-def _read_body(response: httpx2.Response, connection: Connection) -> bytes:
+def _read_body(response: httpx2.Response, connection: Connection, *, is_raw: bool) -> bytes:
     import httpx2
 
     blocks, size = [], 0
-    for block in response.iter_bytes(_BLOCK_BYTES):
+    iter_blocks = response.iter_raw if is_raw else response.iter_bytes
+    for block in iter_blocks(_BLOCK_BYTES):
         blocks.append(block)
         size += len(block)
         if size > _MAX_ANSWER_BYTES:

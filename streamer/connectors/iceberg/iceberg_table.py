@@ -26,6 +26,7 @@ from pyiceberg.exceptions import (
     ValidationException,
 )
 from pyiceberg.table import Table, Transaction
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
 from pyiceberg.table.upsert_util import create_match_filter
 from pyiceberg.transforms import parse_transform
@@ -37,9 +38,12 @@ from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.row_operations import RowOperation
 from streamer.connectors.tables.table_client import (
     ImpossibleTableError,
+    RefusedRowsError,
     TableCommit,
     TableConflictError,
     TableUnavailableError,
+    explain_partitions,
+    refuse_all,
 )
 from streamer.core.errors import StreamerError
 
@@ -104,6 +108,7 @@ class IcebergClient:
         partition_by: Sequence[PartitionTerm] = (),
         location: str = "",
         keys: Sequence[str] = (),
+        branch: str = MAIN_BRANCH,
     ) -> None:
         """Take the table; nothing is opened yet.
 
@@ -114,7 +119,9 @@ class IcebergClient:
             partition_by: how a new table is partitioned.
             location: where a new table lies; empty for the place that the catalog gives it.
             keys: the columns that say which row is replaced or deleted; none to append.
+            branch: the branch that gets the rows; it begins with the table as it is.
         """
+        self._branch = branch
         self._connection = connection
         self._namespace = tuple(namespace.split("."))
         self._identifier = (*self._namespace, table)
@@ -144,27 +151,54 @@ class IcebergClient:
         if table is None and not written.num_rows:
             return  # There is nothing to delete.
         with self._translate_errors():
-            transaction: Transaction
+            if table is None and self._branch != MAIN_BRANCH:
+                # A table without a snapshot has no other branch.
+                self._create(commit).commit_transaction()
+                table = self._open()
             if table is None:
-                catalog = self._connection.open()
-                catalog.create_namespace_if_not_exists(self._namespace)
-                transaction = catalog.create_table_transaction(
-                    self._identifier, schema=commit.rows.schema, location=self._location
-                )
-                if self._partition_by:
-                    with transaction.update_spec() as spec:
-                        for term in self._partition_by:
-                            spec.add_field(term.column, parse_transform(term.transform))
+                transaction = self._create(commit)
             else:
                 known = normalize_schema(table.schema().as_arrow())
                 if _has_further_fields(known, commit.rows.schema):
                     with table.update_schema() as update:
                         update.union_by_name(commit.rows.schema)
+                self._begin_branch(table)
                 transaction = table.transaction()
             self._write(transaction, commit, written, is_new=table is None)
             transaction.set_properties({_COMMITTED_PREFIX + commit.writer: str(commit.batch)})
             transaction.commit_transaction()
         self._table = None
+
+    def _create(self, commit: TableCommit) -> Transaction:
+        """Return the transaction of a table that is not there yet."""
+        catalog = self._connection.open()
+        catalog.create_namespace_if_not_exists(self._namespace)
+        transaction = catalog.create_table_transaction(
+            self._identifier, schema=commit.rows.schema, location=self._location
+        )
+        if self._partition_by:
+            self._add_partitions(transaction, commit)
+        return transaction
+
+    def _begin_branch(self, table: Table) -> None:
+        """Make the branch of the table as it is, where there is none yet."""
+        if self._branch == MAIN_BRANCH or self._branch in table.metadata.refs:
+            return
+        if table.metadata.current_snapshot() is None:
+            table.append(table.schema().as_arrow().empty_table())
+        current = table.metadata.current_snapshot()
+        assert current is not None
+        with table.manage_snapshots() as snapshots:
+            snapshots.create_branch(current.snapshot_id, self._branch)
+
+    def _add_partitions(self, transaction: Transaction, commit: TableCommit) -> None:
+        try:
+            with transaction.update_spec() as spec:
+                for term in self._partition_by:
+                    spec.add_field(term.column, parse_transform(term.transform))
+        except ValueError as error:
+            names = ", ".join(term.column for term in self._partition_by)
+            raise refuse_all(commit, explain_partitions(names, str(error))) from None
 
     def _write(
         self, transaction: Transaction, commit: TableCommit, written: pa.Table, *, is_new: bool
@@ -178,10 +212,12 @@ class IcebergClient:
                 # PyIceberg's own upsert reads what is there first, by the schema of the snapshot:
                 # it fails once a column was added, and costs more where most rows change.
                 transaction.delete(
-                    create_match_filter(keyed, self._keys), snapshot_properties=summary
+                    create_match_filter(keyed, self._keys),
+                    snapshot_properties=summary,
+                    branch=self._branch,
                 )
             if written.num_rows:
-                transaction.append(written, snapshot_properties=summary)
+                transaction.append(written, snapshot_properties=summary, branch=self._branch)
 
     def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:
         """Return nothing: Iceberg has no constraints."""
@@ -210,15 +246,17 @@ class IcebergClient:
                 f"identifier_fields has {missing[0]!r}; {self.describe()} has the columns "
                 f"{', '.join(names)}"
             )
-        snapshot = table.current_snapshot()
-        return f"has {len(names)} columns, snapshot {snapshot.snapshot_id if snapshot else 'none'}"
+        snapshot = table.metadata.snapshot_by_name(self._branch)
+        of_branch = "" if self._branch == MAIN_BRANCH else f" of the branch {self._branch}"
+        newest = snapshot.snapshot_id if snapshot else "none"
+        return f"has {len(names)} columns, snapshot {newest}{of_branch}"
 
     def read_commits(self, limit: int) -> list[CommitRecord]:
         """Return the newest snapshots; see `TableClient`."""
         table = self._open()
         if table is None:
             return []
-        current = table.metadata.current_snapshot()
+        current = table.metadata.snapshot_by_name(self._branch)
         newest = itertools.islice(ancestors_of(current, table.metadata), limit)
         return [_make_record(one) for one in newest]
 
@@ -245,7 +283,7 @@ class IcebergClient:
     def _translate_errors(self) -> Iterator[None]:
         try:
             yield
-        except (StreamerError, TableUnavailableError):
+        except (StreamerError, TableUnavailableError, RefusedRowsError):
             raise
         except Exception as error:
             # The catalogs' libraries have exceptions of their own: of requests, of SQLAlchemy, of

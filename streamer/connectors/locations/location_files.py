@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from streamer.connectors.locations.stores import KeptClient, make_client, open_store
 from streamer.connectors.objects.object_stream import ObjectStream
-from streamer.connectors.objects.store import ObjectMissingError, ObjectStore
+from streamer.connectors.objects.store import ListedObject, ObjectMissingError, ObjectStore
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.locations import AZURE, GCS, S3, Location, is_location, parse_location
@@ -83,12 +83,25 @@ class LocationFiles:
             FileNotFoundError: there is none.
             LocationError: it cannot be looked at.
         """
+        listed = self._head(url)
+        return f"{listed.version} {listed.modified} {listed.size}"
+
+    def size(self, url: str) -> int:
+        """Return the bytes of an object.
+
+        Raises:
+            FileNotFoundError: there is none.
+            LocationError: it cannot be looked at.
+        """
+        return self._head(url).size
+
+    def _head(self, url: str) -> ListedObject:
         location = self._locate(url)
         with _location_errors(url):
-            listed = self._store(location).head(location.key)
+            listed: ListedObject | None = self._store(location).head(location.key)
         if listed is None:
             raise FileNotFoundError(f"there is no object {url}")
-        return f"{listed.version} {listed.modified} {listed.size}"
+        return listed
 
     def delete(self, url: str) -> None:
         """Delete an object; one that is not there is deleted.

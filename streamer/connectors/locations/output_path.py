@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamer.connectors.files.message_path import PATH, SUCCESS_FILE
+from streamer.connectors.files.message_path import PATH
 from streamer.core.locations import is_location, location_problem, parse_location
 from streamer.sdk.spec import ParsedFields
 
@@ -26,5 +26,3 @@ def location_path_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
                 parse_location(fixed)
             except ValueError as error:
                 yield PATH, str(error)
-    if parsed[SUCCESS_FILE]:
-        yield SUCCESS_FILE, "cannot be used with a URL of objects"

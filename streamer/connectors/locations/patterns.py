@@ -32,6 +32,16 @@ class LocationPattern(NamedTuple):
         return key == self.prefix if self.keys is None else self.keys.fullmatch(key) is not None
 
 
+def is_glob(url: str) -> bool:
+    """Return whether a URL is a glob, and may name many objects.
+
+    Example:
+        >>> is_glob("s3://rows/*.parquet"), is_glob("s3://rows/a.parquet")
+        (True, False)
+    """
+    return _MAGIC.search(url.partition("://")[2]) is not None
+
+
 def parse_pattern(url: str) -> LocationPattern:
     """Return the pattern of a URL.
 

@@ -184,6 +184,21 @@ def drop_untyped(kind: pa.DataType, value: Any) -> Any:
     return value
 
 
+def is_nested_deeper(value: Any, levels: int) -> bool:
+    """Return whether a value has more levels of objects and lists than a number of them.
+
+    Example:
+        >>> is_nested_deeper([[1]], 2), is_nested_deeper([[{}]], 2)
+        (False, True)
+    """
+    if not isinstance(value, dict | list):
+        return False
+    if not levels:
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return any(is_nested_deeper(one, levels - 1) for one in inner)
+
+
 def list_field_names(kind: pa.DataType) -> Iterator[str]:
     """Give the names of the fields that are nested in a type, at each depth."""
     if pa.types.is_struct(kind):

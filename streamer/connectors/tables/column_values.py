@@ -72,6 +72,26 @@ def build_column(
     return pa.array(fitted, kind), errors
 
 
+def has_direct_type(kind: pa.DataType) -> bool:
+    """Return whether Arrow takes values of Python for a column of a type as they are."""
+    return any(is_kind(kind) for is_kind, _ in _DIRECT_KINDS)
+
+
+def build_direct_column(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
+    """Return a column whose values have its very type; None where one of them has another.
+
+    Other than `build_column`, it takes no value of another type that would fit, such as 3.0 for
+    `bigint`.
+    """
+    kinds = next((kinds for is_kind, kinds in _DIRECT_KINDS if is_kind(kind)), None)
+    if kinds is None or not kinds.issuperset(map(type, values)):
+        return None
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+
+
 def _is_plain_time(value: Any) -> bool:
     """Return whether a value is null, or looks like a time in whole seconds of UTC."""
     return value is None or (
@@ -109,7 +129,10 @@ def _misfit(value: Any, kind: pa.DataType) -> MisfitError:
     elif isinstance(value, Decimal):
         shown = str(value)
     else:
-        shown = dump_json(value).decode("utf-8", "replace")
+        try:
+            shown = dump_json(value).decode("utf-8", "replace")
+        except RecursionError:
+            shown = "a value that is nested very deeply"
     if len(shown) > _MAX_SHOWN_CHARACTERS:
         shown = f"{shown[:_MAX_SHOWN_CHARACTERS]}…"
     return MisfitError(f"is {shown}, which does not fit its column, {name_column_type(kind)}")

@@ -5,7 +5,6 @@ The rounds in which files are noticed are the versions of this reader; see `Tabl
 
 from __future__ import annotations
 
-import glob
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -18,8 +17,14 @@ import pyarrow as pa
 
 from streamer.bloblang.runtime.parquet_rows import row_documents
 from streamer.connectors.tables.file_columns import RowSelection, read_selected
+from streamer.connectors.tables.growing_places import (
+    FileReplacedError,
+    GrowingPlaces,
+    open_places,
+)
 from streamer.connectors.tables.parquet_journal import FileJournal, NoticedFile
 from streamer.connectors.tables.parquet_rows import open_parquet
+from streamer.connectors.tables.table_client import TableUnavailableError
 from streamer.connectors.tables.table_reader import (
     NO_VERSION,
     DataFile,
@@ -28,7 +33,7 @@ from streamer.connectors.tables.table_reader import (
     TableRows,
     TableStep,
 )
-from streamer.connectors.tables.table_source import TableSource
+from streamer.connectors.tables.table_source import TableSource, TableWatch
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
@@ -36,7 +41,6 @@ from streamer.core.permissions import ALL, Permissions
 from streamer.core.timestamps import format_rfc3339
 from streamer.sdk.input.input_context import InputContext
 
-_MAGIC: Final = b"PAR1"
 _ROUND_FILES: Final = 10_000
 _MAX_KNOWN_COUNTS: Final = 50_000
 _NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
@@ -62,23 +66,6 @@ class FileSettings(NamedTuple):
     has_partitions: bool = False
     restarts: bool = False
     permissions: Permissions = ALL
-
-
-def list_parquet_files(paths: Sequence[str], permissions: Permissions) -> dict[str, str]:
-    """Return the files that paths match now, in order; by absolute path, as they are written.
-
-    Names that begin with a dot or an underscore are left out: others write files under such names
-    first. Of a directory, all files whose names end in `.parquet` are matched.
-    """
-    files: dict[str, str] = {}
-    for path in map(permissions.file, paths):
-        pattern = (
-            os.path.join(glob.escape(path), "**", "*.parquet") if os.path.isdir(path) else path
-        )
-        for match in sorted(glob.glob(pattern, recursive=True)):
-            if not os.path.basename(match).startswith(("_", ".")) and os.path.isfile(match):
-                files.setdefault(os.path.abspath(match), match)
-    return files
 
 
 def partition_values(path: str) -> dict[str, pa.Scalar]:
@@ -134,19 +121,9 @@ class GrowingFilesReader:
     def newest_version(self) -> int | None:
         """Notice files that are new, and return the number of the newest round."""
         journal = self._journal()
-        paths = list_parquet_files(self.settings.paths, self.settings.permissions)
-        noticed: list[NoticedFile] = []
-        for path in journal.select_new(paths):
-            try:
-                stat = os.stat(path)
-                # One that is not whole yet is looked at again.
-                if _is_whole(path, stat.st_size):
-                    one = NoticedFile(path, paths[path], stat.st_size, stat.st_mtime_ns)
-                    noticed.append(one)
-            except FileNotFoundError:
-                continue
-        for first in range(0, len(noticed), _ROUND_FILES):
-            journal.append(noticed[first : first + _ROUND_FILES])
+        for noticed in self._places().iter_new(journal.select_new):
+            for first in range(0, len(noticed), _ROUND_FILES):
+                journal.append(noticed[first : first + _ROUND_FILES])
         return len(journal) - 1
 
     def find_start(self, text: str) -> int:
@@ -182,14 +159,13 @@ class GrowingFilesReader:
             if len(counts) >= _MAX_KNOWN_COUNTS:
                 counts.clear()
             try:
-                with self._open(file) as source:
+                with self._places().open(file.path, file.detail.version) as source:
                     counts[file.path] = int(open_parquet(source).metadata.num_rows)
-            except (pa.ArrowException, OSError, ValueError):
+            except TableUnavailableError:
+                raise
+            except (pa.ArrowException, OSError, ValueError, FileReplacedError):
                 counts[file.path] = _UNREADABLE_ROWS
         return counts[file.path]
-
-    def _open(self, file: DataFile) -> Any:
-        return pa.OSFile(self.settings.permissions.file(file.path), "rb")
 
     def context_of(self, step: TableStep) -> Any:
         """Return nothing: each file has its own columns."""
@@ -217,8 +193,8 @@ class GrowingFilesReader:
         """
         noticed: NoticedFile = piece.file.detail
         try:
-            self._check_size(noticed, ex)
-            with self._open(piece.file) as source:
+            version = "" if self._is_replaced(noticed, ex) else noticed.version
+            with self._places().open(noticed.path, version) as source:
                 constants = {}
                 if self.settings.has_partitions:
                     constants = partition_values(noticed.path)
@@ -241,37 +217,41 @@ class GrowingFilesReader:
             ex.log("ERROR", f"Failed to read message: {text}", {"source": noticed.display_path})
             ex.count("input_error")
 
-    def _check_size(self, noticed: NoticedFile, ex: Execution) -> None:
-        size = os.stat(noticed.path).st_size
-        if size == noticed.size:
-            return
-        if not self.settings.restarts:
-            raise TableReadError(
-                f"{noticed.path} was replaced since it was noticed: it has {size:,} bytes, and had "
-                f"{noticed.size:,}. Restore the former file, or set on_replaced: restart to read "
-                "this one"
-            )
-        text = "A file was replaced before it was read; the new one is read"
-        ex.log("WARN", text, {"source": noticed.display_path})
+    def _is_replaced(self, noticed: NoticedFile, ex: Execution) -> bool:
+        """Return whether a file is another one than that which was noticed, and is to be read."""
+        try:
+            self._places().check_same(noticed)
+        except FileReplacedError as error:
+            if not self.settings.restarts:
+                raise TableReadError(
+                    f"{noticed.path} was replaced since it was noticed: {error}. Restore the "
+                    "former file, or set on_replaced: restart to read this one"
+                ) from None
+            text = "A file was replaced before it was read; the new one is read"
+            ex.log("WARN", text, {"source": noticed.display_path})
+            return True
+        return False
 
     def check(self) -> str:
         """Check that the files can be read; return how many there are, in words."""
-        files = list_parquet_files(self.settings.paths, self.settings.permissions)
-        for path in files:
-            with open(self.settings.permissions.file(path), "rb"):
-                pass
-        return f"are {len(files):,} now"
+        return self._places().check()
+
+    def ping(self) -> None:
+        """Check that a store answers; see `TableWatch`."""
+        self._places().ping()
 
     def find_partial_files(self) -> list[str]:
         """Return files that have no footer, though they were written a while ago."""
-        paths = list_parquet_files(self.settings.paths, self.settings.permissions)
-        partial = []
-        for path, shown in paths.items():
-            stat = os.stat(path)
-            is_old = stat.st_mtime + _WARN_AFTER_S < self._known.clock()
-            if is_old and not _is_whole(path, stat.st_size):
-                partial.append(shown)
-        return partial
+        return list(self._places().iter_partial(self._known.clock() - _WARN_AFTER_S))
+
+    def find_missing(self) -> str:
+        """Return a path that is no glob and names nothing; empty where there is none."""
+        return self._places().find_missing()
+
+    def _places(self) -> GrowingPlaces:
+        if self._known.places is None:
+            self._known.places = open_places(self.settings.paths, self.settings.permissions)
+        return self._known.places
 
     def _journal(self) -> FileJournal:
         if self._known.journal is None:
@@ -305,14 +285,15 @@ class GrowingFiles:
         if self.read_once:
             return self._open_bounded(reader, context)
         context.start("report partial files", lambda: self._report_partial_files(reader, context))
+        watch = TableWatch(reader.ping, self.poll_interval, context)
+        context.start(f"watch {reader.describe()}", watch.run)
         return TableSource(reader, poll_interval=self.poll_interval, batch_count=self.batch_count)
 
     def _open_bounded(self, reader: GrowingFilesReader, context: InputContext) -> TableSource:
         until = context.load_state()
         if until is None:
-            for path in map(self.settings.permissions.file, self.settings.paths):
-                if not (glob.has_magic(path) or os.path.exists(path)):
-                    raise StreamerError(f"input parquet: there is no file {path!r}")
+            if missing := reader.find_missing():
+                raise StreamerError(f"input parquet: there is no file {missing!r}")
             # The planner, which writes the journal otherwise, is not there yet.
             until = reader.newest_version()
         # What a start does not save is forgotten at the next one.
@@ -334,21 +315,11 @@ class GrowingFiles:
         return f"{reader.describe()} {reader.check()}"
 
 
-def _is_whole(path: str, size: int) -> bool:
-    """Return whether a file ends as Parquet does."""
-    if size < 2 * len(_MAGIC):
-        return False
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.pread(handle, len(_MAGIC), size - len(_MAGIC)) == _MAGIC
-    finally:
-        os.close(handle)
-
-
 class _Known:
     """Knowledge of one process about the files."""
 
     def __init__(self) -> None:
         self.journal: FileJournal | None = None
+        self.places: GrowingPlaces | None = None
         self.counts: dict[str, int] = {}
         self.clock = time.time

@@ -22,16 +22,18 @@ class NoticedFile(NamedTuple):
     """A file as it was when it was noticed.
 
     Attributes:
-        path: its absolute path.
+        path: its absolute path, or its URL.
         display_path: the path as it was written or matched.
         size: its bytes.
         modified_at: when it was written, Unix ns.
+        version: of an object; empty for a file.
     """
 
     path: str
     display_path: str
     size: int
     modified_at: int
+    version: str = ""
 
 
 class FileJournal:

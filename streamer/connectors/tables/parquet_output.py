@@ -12,7 +12,7 @@ from streamer.connectors.files.message_path import MessagePath, completes_window
 from streamer.connectors.files.writable import check_writable_file
 from streamer.connectors.locations.location_files import LocationFiles
 from streamer.connectors.tables.row_encoder import RowEncoder, add_declared_columns
-from streamer.connectors.tables.rows import TableColumns
+from streamer.connectors.tables.rows import LearnedColumns, TableColumns
 from streamer.core.errors import MessageError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
@@ -46,6 +46,7 @@ class ParquetOutput:
         max_file_rows: int = DEFAULT_MAX_FILE_ROWS,
         success_file: str = "",
         permissions: Permissions = ALL,
+        learned: LearnedColumns | None = None,
     ) -> None:
         """Take the directory, and the columns that the config names with their types."""
         self._permissions = permissions
@@ -54,7 +55,11 @@ class ParquetOutput:
         self.compression = compression
         self.max_file_rows = max_file_rows
         self.success_file = success_file
-        self._encoder = RowEncoder("Parquet files", lambda refresh: self.columns_of(pa.schema([])))
+        self._encoder = RowEncoder(
+            "Parquet files",
+            lambda refresh: self.columns_of(pa.schema([])),
+            learned=learned or LearnedColumns(),
+        )
 
     def columns_of(self, known: pa.Schema) -> TableColumns:
         """Return the columns that rows may have, beside those that are known."""

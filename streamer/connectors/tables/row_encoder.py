@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
 from streamer.connectors.tables.arrow_streams import encode_batch
 from streamer.connectors.tables.row_operations import RowOperation, attach_operations
-from streamer.connectors.tables.rows import RowBatch, TableColumns, build_rows
+from streamer.connectors.tables.rows import (
+    LearnedColumns,
+    RowBatch,
+    TableColumns,
+    build_rows,
+)
 from streamer.core.errors import MessageError
-from streamer.core.json.bulk import parse_batch
+from streamer.core.json.bulk import documents_of, parse_batch
 from streamer.core.message import Batch, Message
 from streamer.sdk.output.protocols import SendError
 from streamer.sdk.output.rejection import Reason, Rejection, make_invalid_rejection
@@ -32,6 +38,7 @@ class RowEncoder:
         load_columns: LoadColumns,
         operation: RowOperation = RowOperation.INSERT,
         keys: Sequence[str] = (),
+        learned: LearnedColumns | None = None,
     ) -> None:
         """Take the columns.
 
@@ -40,7 +47,10 @@ class RowEncoder:
             load_columns: knows the columns.
             operation: of messages for which none is chosen.
             keys: the columns that tell rows apart.
+            learned: the columns of messages before, where no table has columns: reading them again
+                finds the same.
         """
+        self._learned = learned
         self._operation = operation
         self._keys = keys
         self._place = place
@@ -57,6 +67,11 @@ class RowEncoder:
         Raises:
             SendError: some messages are no rows; its `errors` say which, and why.
         """
+        if choose is None and self._operation != RowOperation.DELETE:
+            with suppress(ValueError, MessageError):
+                made = self._build_rows(documents_of(batch, keep=True), ())
+                if not made.errors:
+                    return encode_batch(made.rows)
         parse_batch(batch)
         errors: dict[int, str] = {}
         documents: list[Any] = []
@@ -90,8 +105,14 @@ class RowEncoder:
         return document
 
     def _build_rows(self, documents: Sequence[Any], partial: Collection[int]) -> RowBatch:
+        if self._learned is not None and (rows := self._learned.build_rows(documents)) is not None:
+            return RowBatch(rows, {})
         columns = self._load_columns(False)
         made = build_rows(documents, columns, partial)
+        if self._learned is not None:
+            if not made.errors:
+                self._learned.learn(made.rows.schema, columns.schema.names)
+            return made
         is_strange = bool(made.errors) or made.rows.schema.types != columns.schema.types
         if is_strange and not self._has_refreshed:
             # Once for a task: another program, or the micro-batch before, may have changed it.

@@ -11,14 +11,31 @@ from streamer.connectors.tables.column_inference import (
     drop_untyped,
     extend_type,
     infer_columns,
+    is_nested_deeper,
     list_field_names,
     widen_type,
 )
 from streamer.connectors.tables.column_types import name_column_type
-from streamer.connectors.tables.column_values import MisfitError, build_column, fit_value
+from streamer.connectors.tables.column_values import (
+    MisfitError,
+    build_column,
+    build_direct_column,
+    fit_value,
+    has_direct_type,
+)
 
 MAX_COLUMNS: Final = 2_000
 """Columns that a table may get from messages: one whose fields are keys would get ever more."""
+
+MAX_LEVELS: Final = 32
+"""Objects and lists in one another that a column may get from messages. Arrow reads 64 at most, and
+readers of tables go into each one by a call."""
+
+_ONLY_OBJECTS: Final = frozenset({dict})
+
+_TOO_DEEP: Final = (
+    f"nested deeper than {MAX_LEVELS} levels; let a mapping make a text of it, by format_json()"
+)
 
 
 class TableColumns(NamedTuple):
@@ -51,6 +68,48 @@ class RowBatch(NamedTuple):
     errors: Mapping[int, str]
 
 
+class LearnedColumns:
+    """The columns of the messages before, where no table says them.
+
+    It saves the inference of types for messages that are like those before. All others are treated
+    as if nothing were learned, so what it knows never changes a result. Threads may share it.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._learned: tuple[pa.Schema, frozenset[str], frozenset[str]] | None = None
+
+    def learn(self, schema: pa.Schema, declared: Collection[str]) -> None:
+        """Note the columns of messages, where all types that were inferred are plain.
+
+        Args:
+            schema: the columns.
+            declared: the names of those whose types the config has.
+        """
+        if all(field.name in declared or has_direct_type(field.type) for field in schema):
+            self._learned = schema, frozenset(schema.names), frozenset(declared)
+
+    def build_rows(self, documents: Sequence[Any]) -> pa.RecordBatch | None:
+        """Return the rows of messages; None where one of them is not like those before."""
+        if self._learned is None or not _ONLY_OBJECTS.issuperset(map(type, documents)):
+            return None
+        schema, names, declared = self._learned
+        if not all(map(names.issuperset, documents)):
+            return None
+        columns: list[pa.Array] = []
+        for field in schema:
+            name = field.name
+            values = [one.get(name) for one in documents]
+            if name in declared:
+                column, misfits = build_column(values, field.type)
+                if misfits:
+                    return None
+            elif (column := build_direct_column(values, field.type)) is None:
+                return None
+            columns.append(column)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def build_rows(
     documents: Sequence[Any], columns: TableColumns, partial: Collection[int] = ()
 ) -> RowBatch:
@@ -62,16 +121,11 @@ def build_rows(
         partial: the indexes of those that have required columns alone, whatever the table says.
     """
     errors: dict[int, str] = {}
-    objects: list[dict[str, Any]] = []
-    for index, document in enumerate(documents):
-        if isinstance(document, dict):
-            objects.append(document)
-        else:
-            kind = {list: "an array", str: "a text", type(None): "null"}.get(
-                type(document), "no object"
-            )
-            errors[index] = f"the message is {kind}; expected an object, whose fields are columns"
-            objects.append({})
+    objects: Sequence[dict[str, Any]] = documents
+    if not _ONLY_OBJECTS.issuperset(map(type, documents)):
+        objects = [
+            _take_object(document, index, errors) for index, document in enumerate(documents)
+        ]
     schema = _add_new_columns(objects, columns, errors)
     arrays = []
     for field in schema:
@@ -104,6 +158,14 @@ def build_rows(
     return RowBatch(rows, errors)
 
 
+def _take_object(document: Any, index: int, errors: dict[int, str]) -> dict[str, Any]:
+    if isinstance(document, dict):
+        return document
+    kind = {list: "an array", str: "a text", type(None): "null"}.get(type(document), "no object")
+    errors[index] = f"the message is {kind}; expected an object, whose fields are columns"
+    return {}
+
+
 def _build_widened(
     values: list[Any],
     kind: pa.DataType,
@@ -113,6 +175,9 @@ def _build_widened(
     """Return a column to which objects in its values add fields, and what still does not fit."""
     widened, failed = kind, dict[int, MisfitError]()
     for index in misfits:
+        if is_nested_deeper(values[index], MAX_LEVELS):
+            failed[index] = MisfitError(f"is {_TOO_DEEP}")
+            continue
         candidate = widen_type(kind, values[index], in_maps=columns.widens_maps)
         pruned = drop_untyped(candidate, values[index])
         if not _may_have_fields(kind, candidate, columns):
@@ -149,9 +214,9 @@ def _add_new_columns(
 ) -> pa.Schema:
     """Return the columns with those that messages add; messages with impossible ones are errors."""
     schema, names = columns.schema, frozenset(columns.schema.names)
-    strange = [index for index, one in enumerate(objects) if not names.issuperset(one)]
-    if not strange:
+    if all(map(names.issuperset, objects)):
         return schema
+    strange = [index for index, one in enumerate(objects) if not names.issuperset(one)]
     good = []
     for index in strange:
         problem = _explain_fields(objects[index], columns, names)
@@ -186,6 +251,8 @@ def _explain_fields(
                 )
         elif problem := columns.explain_name(name):
             return f"the field {name!r} cannot be a column: {problem}"
+        elif is_nested_deeper(value, MAX_LEVELS):
+            return f"the field {name} is {_TOO_DEEP}"
     return ""
 
 

@@ -68,6 +68,24 @@ class TableCommit(NamedTuple):
         return self.rows.filter(compute.is_in(self.operations, value_set=numbers))
 
 
+def refuse_all(commit: TableCommit, reason: str) -> RefusedRowsError:
+    """Return the error of a commit of which no row can be written."""
+    return RefusedRowsError(dict.fromkeys(range(commit.rows.num_rows), reason))
+
+
+def explain_partitions(names: str, problem: str) -> str:
+    """Return why a new table cannot have its partitions, and what to do.
+
+    Args:
+        names: the columns that the config names for them.
+        problem: what is wrong with one of them.
+    """
+    return (
+        f"the table cannot be made with partitions by {names}: {problem}. Give the column and its "
+        "type in the field columns, or have a mapping make it"
+    )
+
+
 class TableClient(Protocol):
     """Reads and changes one table; driver and workers have one each.
 
@@ -99,7 +117,8 @@ class TableClient(Protocol):
 
         Raises:
             TableConflictError: another program was faster; nothing is committed.
-            RefusedRowsError: a rule of the table forbids some rows; nothing is committed.
+            RefusedRowsError: a rule of the table forbids some rows, or a new table cannot have its
+                partitions; nothing is committed.
         """
 
     def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:

@@ -104,7 +104,7 @@ class TableSource:
         begin = TablePosition.from_offset(state["begin"])
         source = replace(self, begin=begin, until=state["until"], identity=state["table"])
         if source.until is None:
-            watch = _TableWatch(self.reader, self.poll_interval, context)
+            watch = TableWatch(self.reader.newest_version, self.poll_interval, context)
             context.start(f"watch {self.reader.describe()}", watch.run)
         return source
 
@@ -340,11 +340,12 @@ class _Planned:
         self._idle_start, self.next_at = None, 0
 
 
-class _TableWatch:
+class TableWatch:
     """Reports while a table cannot be read."""
 
-    def __init__(self, reader: TableReader, interval: int, context: InputContext) -> None:
-        self._reader, self._context = reader, context
+    def __init__(self, poll: Callable[[], object], interval: int, context: InputContext) -> None:
+        """Take what looks at the table, and raises where it cannot be read; and how often, ns."""
+        self._poll, self._context = poll, context
         self._interval_s = max(interval / SECOND, _MIN_WATCH_INTERVAL_S)
 
     def run(self) -> None:
@@ -352,7 +353,7 @@ class _TableWatch:
         is_away = False
         while not self._context.wait(self._interval_s):
             try:
-                self._reader.newest_version()
+                self._poll()
             except (TableUnavailableError, TableReadError) as error:
                 if not is_away:
                     self._context.log("WARN", f"A table cannot be read now: {error}", {})

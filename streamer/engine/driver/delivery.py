@@ -41,6 +41,7 @@ from streamer.engine.report.spans import BatchTrace, Span, TaskSpan
 from streamer.engine.report.stream_metrics import EVENT_TIME, Snapshot, StreamMetrics, series_key
 from streamer.engine.report.trouble import take_sample
 from streamer.engine.report.window_metrics import count_closed_windows
+from streamer.engine.report.window_tap import WindowTap
 from streamer.sdk.backoff import REDELIVER
 from streamer.window.settings.window import Window
 
@@ -66,6 +67,7 @@ class Delivery:
         statuses: the newest status of each shard, as stage 2 gave it.
         metrics: what was counted and timed since the start.
         trace: called with each micro-batch that was delivered; None where nobody traces them.
+        window_tap: receives the results of windows too; None for nobody.
         rejected_batches: micro-batches of which messages were rejected, while nothing was sent
             since this was made.
         rejected_reason: why, as of the newest of them.
@@ -109,6 +111,7 @@ class Delivery:
         self._task_lines = RepeatedLines(log, clocks.now)
         self.metrics, self.statuses = self._record.metrics, self._record.statuses
         self.trace: Callable[[BatchTrace], None] | None = None
+        self.window_tap: WindowTap | None = None
         self.rejected_batches, self.rejected_reason = 0, ""
         self.times = BatchTimes()
         self._waited = 0
@@ -368,6 +371,8 @@ class Delivery:
 
     def _keep_results(self, batch: int, frames: Sequence[Frame]) -> None:
         """Keep the results of windows, once the outputs have them."""
+        if self.window_tap is not None:
+            self.window_tap.take_results(batch, frames)
         keeper = self._sinks.results
         if keeper is None:
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +83,10 @@ class FileJournal:
         draft.write_bytes(json.dumps(add_checksum(newest)).encode())
         draft.replace(self._newest)
         self._batch, self._writes, self._lengths = batch, self._writes + 1, lengths
+
+    def files_of(self, batch: int) -> Collection[str]:
+        """Return the files of a micro-batch, where it is the one in hand; else none."""
+        return self._lengths.keys() if batch == self._batch else ()
 
     def roll_back(self) -> None:
         """Cut the files of the micro-batch in hand to what they were before it."""

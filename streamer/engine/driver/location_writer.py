@@ -7,6 +7,7 @@ the names of the micro-batch in hand, so that one that it does not write again i
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +18,12 @@ from streamer.core.json.checksums import add_checksum, has_valid_checksum
 from streamer.core.locations import location_problem
 from streamer.core.permissions import Permissions
 from streamer.engine.driver.file_routes import RefusedRoutesError
+from streamer.engine.driver.success_files import (
+    drop_existing_objects,
+    is_success_file,
+    list_success_files,
+    make_success_files,
+)
 from streamer.engine.planner.checkpoint_path import replace_file
 from streamer.engine.report.result_frame import Frame
 
@@ -30,7 +37,12 @@ class LocationWriter:
     """Writes the frames of one output to objects; see `Writer`."""
 
     def __init__(
-        self, journal: Path, append: bool, permissions: Permissions, name: Callable[[], str]
+        self,
+        journal: Path,
+        append: bool,
+        permissions: Permissions,
+        name: Callable[[], str],
+        success_file: str = "",
     ) -> None:
         """Set up.
 
@@ -40,7 +52,10 @@ class LocationWriter:
                 their route names; else the route is that of the object.
             permissions: whether objects may be written.
             name: returns the name of the output of the stream, which begins names of objects.
+            success_file: the name of objects that say that their directory is complete.
         """
+        self._permissions = permissions
+        self._success_file = success_file
         self._journal = journal.with_suffix(_JOURNAL_SUFFIX)
         self._append = append
         self._name = name
@@ -56,7 +71,11 @@ class LocationWriter:
         """
         refused: list[tuple[Frame, str]] = []
         objects: dict[str, list[bytes]] = {}
+        completed: list[str] = []
         for frame in frames:
+            if is_success_file(frame, self._success_file):
+                completed.append(frame.route)
+                continue
             url = self._name_object(batch, frame.route)
             if problem := _explain_unusable(url):
                 refused.append((frame, problem))
@@ -64,11 +83,16 @@ class LocationWriter:
                 objects.setdefault(url, []).append(frame.body)
             else:
                 objects[url] = [frame.body]
-        self._begin(batch, objects)
+        directories = set(map(posixpath.dirname, objects))
+        marks = list_success_files(completed, directories, self._permissions)
+        own = self._urls if batch == self._batch else ()
+        marks = drop_existing_objects(marks, self._files, own)
+        self._begin(batch, objects, marks)
         if objects:
             with ThreadPoolExecutor(min(_THREADS, len(objects)), "object writer") as pool:
                 items = ((url, b"".join(bodies)) for url, bodies in objects.items())
                 list(pool.map(lambda item: self._files.put(*item), items))
+            make_success_files(marks, self._files)
         if refused:
             raise RefusedRoutesError(refused)
 
@@ -77,18 +101,20 @@ class LocationWriter:
             return route
         return f"{route.rstrip('/')}/{self._name()}-{batch:010d}.txt"
 
-    def _begin(self, batch: int, urls: Iterable[str]) -> None:
+    def _begin(self, batch: int, urls: Iterable[str], marks: Sequence[str]) -> None:
         """Note what a micro-batch writes; remove what an earlier try wrote and this one does not.
+
+        What says that a directory is complete is removed too, until it is complete again.
 
         Raises:
             OSError: the journal cannot be written, or an object not be deleted.
         """
         if not self._append:
             return  # What was at a name before, an object that is replaced does not say.
-        named = dict.fromkeys(urls)
+        named = dict.fromkeys((*urls, *marks))
         if batch == self._batch:
             for url in self._urls:
-                if url not in named:
+                if url not in named or url in marks:
                     self._files.delete(url)
         elif not named:
             return

@@ -32,7 +32,11 @@ from streamer.core.permissions import Permissions
 from streamer.engine.driver.commit_counts import BYTES, COMMITS, FILES, RETRIES, ROWS
 from streamer.engine.driver.file_routes import RefusedRoutesError, explain_unusable_directory
 from streamer.engine.driver.journal import FileJournal
-from streamer.engine.driver.success_files import list_success_files, make_success_files
+from streamer.engine.driver.success_files import (
+    drop_existing_objects,
+    list_success_files,
+    make_success_files,
+)
 from streamer.engine.planner.checkpoint_path import replace_file
 from streamer.engine.report.result_frame import Frame
 
@@ -87,6 +91,7 @@ class ParquetWriter:
         routes = (frame.route for frame in frames if not frame.body)
         directories = {directory for directory, _ in tables}
         marks = list_success_files(routes, directories, self._permissions)
+        marks = drop_existing_objects(marks, self._files, self._journal.files_of(batch))
         names = {
             directory: list(self._name_files(directory, batch, table.num_rows))
             for directory, table in tables
@@ -97,7 +102,7 @@ class ParquetWriter:
         try:
             for directory, table in tables:
                 self._write_files(names[directory], table)
-            make_success_files(marks)
+            make_success_files(marks, self._files)
         except OSError:
             self._counts[RETRIES] += 1
             self._journal.roll_back()

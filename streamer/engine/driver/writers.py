@@ -17,7 +17,11 @@ from streamer.engine.driver.file_routes import RefusedRoutesError, draft_path, e
 from streamer.engine.driver.http_output_writer import HttpOutputWriter
 from streamer.engine.driver.inproc_writer import InprocWriter
 from streamer.engine.driver.journal import FileJournal
-from streamer.engine.driver.success_files import list_success_files, make_success_files
+from streamer.engine.driver.success_files import (
+    is_success_file,
+    list_success_files,
+    make_success_files,
+)
 from streamer.engine.report.result_frame import Frame
 from streamer.plan import Plan
 from streamer.sdk.input.input_context import InputContext
@@ -75,9 +79,9 @@ class FileWriter:
                 # What the micro-batch wrote beside its own messages it may not write again.
                 self._journal.roll_back()
             return
-        marks = [frame for frame in frames if self._is_mark(frame)]
+        marks = [frame for frame in frames if is_success_file(frame, self._success_file)]
         if marks:
-            frames = [frame for frame in frames if not self._is_mark(frame)]
+            frames = [frame for frame in frames if not is_success_file(frame, self._success_file)]
         refused: list[tuple[Frame, str]] = []
         if self._varies:
             problems = {
@@ -92,11 +96,6 @@ class FileWriter:
             self._write(batch, frames, list_success_files(routes, written, self._permissions))
         if refused:
             raise RefusedRoutesError(refused)
-
-    def _is_mark(self, frame: Frame) -> bool:
-        """Whether a frame says that a directory is complete."""
-        named = bool(self._success_file) and posixpath.basename(frame.route) == self._success_file
-        return named and not frame.body
 
     def _write(self, batch: int, frames: Sequence[Frame], marks: Sequence[str]) -> None:
         if not self._append:
@@ -163,6 +162,7 @@ def make_writers(
     """
     writers: list[Writer] = []
     tables: dict[str, int] = {}
+    names: dict[tuple[Path, str], str] = {}
 
     def local(output: ParsedComponent, journal: Path) -> Writer:
         if output.name == "file":
@@ -174,7 +174,9 @@ def make_writers(
             from streamer.engine.driver.table_writer import TableWriter
 
             table = plan.context().build(output).output
-            name = make_table_name(table.describe(), tables)
+            # One that replaces another in a `dynamic` goes on with its name: the table knows it.
+            place = (journal, table.describe())
+            name = names[place] = names.get(place) or make_table_name(place[1], tables)
             if isinstance(table, RoutedTableOutput):
                 return RoutedTableWriter(table, lambda: name_table_writer(stream(), name), journal)
             return TableWriter(table, lambda: name_table_writer(stream(), name))
@@ -216,7 +218,11 @@ def _make_file_writer(
     from streamer.engine.driver.location_writer import LocationWriter
 
     return LocationWriter(
-        journal, file.append, output.permissions, lambda: f"streamer-{stream()}-{output.path}"
+        journal,
+        file.append,
+        output.permissions,
+        lambda: f"streamer-{stream()}-{output.path}",
+        file.success_file,
     )
 
 

@@ -236,6 +236,8 @@ class DriverHints:
             where the plan knows it.
         work: the stream's own time in the micro-batch delivered last; None when none took long.
         is_stopping: whether no further micro-batch is to be started.
+        follower: Spark's checkpoint of a stream that reads the same input, which keeps what that
+            one still needs; empty for none.
     """
 
     due: int | None = None
@@ -247,6 +249,7 @@ class DriverHints:
     tasks: int | None = None
     work: BatchWork | None = None
     is_stopping: bool = False
+    follower: str = ""
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:

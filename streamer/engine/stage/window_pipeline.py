@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
+from streamer.engine.report.capture_request import CAPTURES_RESULTS
 from streamer.engine.report.emission_stats import EmissionStats
 from streamer.engine.report.result_frame import Payload
 from streamer.engine.stage.aggregated_pipeline import AggregatedPipeline
@@ -114,7 +115,7 @@ class WindowPipeline:
         self._aggregated = AggregatedPipeline(plan, processors, ex)
         self._has_grouping_key = plan.key is not None and plan.key.replaces_grouping
         self._capture: ResultCapture | None = None
-        if plan.retention is not None:
+        if plan.retention is not None or CAPTURES_RESULTS.get():
             # Imported here: most streams keep no results.
             from streamer.engine.stage.result_capture import ResultCapture
 

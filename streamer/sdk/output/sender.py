@@ -267,6 +267,7 @@ class Sender(Composition):
         if budget is not None and self._last_failure and budget.is_ended and budget.cuts_tries:
             return [SendError(self._last_failure, not_tried=True)] * len(batches)
         losses = 0
+        pauses = RECONNECT.pauses()
         while True:
             if not self._connected:
                 refused = self._connect(ex)
@@ -283,9 +284,10 @@ class Sender(Composition):
                 losses += 1
                 if budget is not None:
                     budget.spend(began, ex.elapsed())
-                    # A connection that has lasted since an earlier task may well be lost once.
-                    if losses > 1 and budget.is_ended:
-                        return [SendError(error.text, not_tried=True)] * len(batches)
+                # A connection that has lasted since an earlier task may well be lost once. What is
+                # lost again was connected in vain; many outputs have nothing to connect at all.
+                if losses > 1 and not self._pause_after_loss(error, next(pauses), ex):
+                    return [SendError(error.text, not_tried=True)] * len(batches)
                 continue
             except (MemoryError, SendAbortedError, StreamAbortedError):
                 raise
@@ -307,6 +309,15 @@ class Sender(Composition):
         for failure in filter(None, errors):
             self._count_failure(failure, ex)
         return errors
+
+    def _pause_after_loss(self, error: SendError, period: int, ex: Execution) -> bool:
+        """Wait before another try, and return whether there is to be one."""
+        text = f"Output blocked: connection of {self._name} lost: {error.text}"
+        ex.report_wait("ERROR", text, self._origin.fields)
+        budget = ex.wait_budget
+        if budget is not None and budget.is_ended:
+            return False
+        return pause_before_retry(ex, period)
 
     def _count_failure(self, error: SendError, ex: Execution) -> None:
         ex.count("output_error", 1, **self._origin.fields)

@@ -38,6 +38,15 @@ def name_window_expectations(processor: str, config: Any) -> tuple[str, ...]:
     )
 
 
+def name_ungrouped_histories(processor: str, config: Any) -> tuple[str, ...]:
+    """Return the expectations of a processor that compare windows whole; see `name_state_calls`."""
+    return _select_expectations(
+        processor,
+        config,
+        lambda one: one["history"] and one["history"]["windows"] and not one["history"]["group"],
+    )
+
+
 def name_expectation_state(scope: str, name: str) -> str:
     """Return the name of the state of an expectation, see `name_state_calls`."""
     return f"{scope}/{_EXPECT} {name}"

@@ -34,6 +34,8 @@ class WindowBuffer:
         having: is true, at the first message, for the windows that are emitted; None for all.
         late_output: the label of the output resource for dropped messages, or None.
         gap: gives the gap of a message's session; None without.
+        begin_when: is true for messages that begin a window; None without.
+        emit_when: is true for messages that emit a window; None without.
     """
 
     window: WindowType
@@ -44,6 +46,8 @@ class WindowBuffer:
     having: Mapping | None
     late_output: str | None
     gap: Mapping | None = None
+    begin_when: Mapping | None = None
+    emit_when: Mapping | None = None
 
     @property
     def settings(self) -> EventWindow:
@@ -68,6 +72,8 @@ def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
         having=_compile_optional_mapping(parsed, f.HAVING),
         late_output=parsed.get(f.LATE_OUTPUT) or None,
         gap=_compile_optional_mapping(parsed, f.GAP_MAPPING),
+        begin_when=_compile_optional_mapping(parsed, f.BEGIN_WHEN),
+        emit_when=_compile_optional_mapping(parsed, f.EMIT_WHEN),
     )
 
 

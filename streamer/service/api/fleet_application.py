@@ -30,6 +30,7 @@ from streamer.service.access.middlewares import (
     make_middlewares,
 )
 from streamer.service.api.authoring_endpoints import AuthoringEndpoints
+from streamer.service.api.canary_endpoints import CanaryEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.decision_endpoints import DecisionEndpoints
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
@@ -169,6 +170,7 @@ class FleetApi:
         if self.enabled:
             endpoints += self.service.list_endpoints()
             endpoints += StreamEndpoints(self.manager).list_endpoints()
+            endpoints += CanaryEndpoints(self.manager).list_endpoints()
             endpoints += ReadEndpoints(self.manager).list_endpoints()
             endpoints += GraphEndpoints(self.manager).list_endpoints()
             endpoints += HistoryEndpoints(self.manager).list_endpoints()

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from streamer.service.fleet import redacted_document
+from streamer.service.fleet.canaries import Canaries
 from streamer.service.fleet.deployment_store import Revision
 from streamer.service.fleet.deploys import Deploys
 from streamer.service.fleet.errors import BadConfigError
@@ -23,6 +24,7 @@ class Manager:
         startup: starts them when the program starts.
         deploys: changes them.
         resources: changes what they share.
+        canaries: tries changes beside them.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -32,6 +34,7 @@ class Manager:
         self.startup = Startup(registry)
         self.deploys = Deploys(registry)
         self.resources = SharedResources(registry, self.deploys)
+        self.canaries = Canaries(registry, self.deploys)
 
     def redact_config(self, stream_id: str) -> Any:
         """Return the config of a stream as a document without secrets.
@@ -76,6 +79,7 @@ class Manager:
         if self._is_stopped:
             return
         self._is_stopped = True
+        self.canaries.close()
         streams = self.registry.begin_closing()
         # What each should do after the next start stays as it is.
         with ThreadPoolExecutor(max(len(streams), 1), "stop") as together:

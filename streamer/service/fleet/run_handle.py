@@ -12,6 +12,7 @@ from streamer.engine.report.message_samples import MessageSamples
 from streamer.service.monitoring.stream_view import StreamView
 from streamer.service.monitoring.window_rows import DEFAULT_QUERY
 from streamer.service.run.revision_switch import RevisionChange
+from streamer.service.run.stream_host import StreamHost
 from streamer.window.inspect.window_query import WindowQuery
 
 
@@ -21,6 +22,10 @@ class RunHandle(Protocol):
     @property
     def newest_batch(self) -> int:
         """The number of the newest micro-batch; it grows when the stream gets on."""
+
+    @property
+    def host(self) -> StreamHost | None:
+        """The place of the run for its streams, beside which a canary may run; None for none."""
 
     def poll(self) -> bool:
         """Check on the run; return whether it has ended: its input has, and all is done.

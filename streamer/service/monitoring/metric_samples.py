@@ -15,6 +15,7 @@ from streamer.core.durations import SECOND
 from streamer.engine.report.latency import LatencySnapshot
 from streamer.engine.report.stream_metrics import SeriesKey, Snapshot, series_key
 from streamer.sdk.spec import Kind
+from streamer.service.monitoring.canary_metrics import CANARY_METRICS
 from streamer.service.monitoring.metric_components import MetricComponent
 from streamer.service.monitoring.readiness import end_states, unready_reason
 from streamer.service.monitoring.stream_condition import Condition, derive_condition
@@ -224,6 +225,10 @@ def _stream_figures(view: StreamView, now: StreamState) -> _Figures:
         yield f"{end.kind}_connected", labels, int(end.connected)
     if now.backlog is not None:
         yield "backlog", {}, now.backlog
+    for name in CANARY_METRICS:
+        key = series_key(name, {})
+        if key in now.counts:
+            yield name, {}, now.counts[key]
     for name, value in sorted(now.gauges().items()):
         yield name, {}, value
     if view.managed_state is None:

@@ -211,6 +211,11 @@ class StreamRun:
         return self._host.current_stream is not None
 
     @property
+    def host(self) -> StreamHost:
+        """The place of the run for its streams."""
+        return self._host
+
+    @property
     def stream(self) -> Stream:
         """The stream, once it is opened."""
         return self._host.stream

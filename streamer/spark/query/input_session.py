@@ -13,6 +13,7 @@ from streamer.engine.driver.delivery_setup import DeliveryRecord
 from streamer.engine.driver.input_host import InputHost
 from streamer.engine.driver.writers import Overlay
 from streamer.engine.planner.checkpoint_path import Location
+from streamer.engine.planner.followed_stream import FollowedStream
 from streamer.engine.planner.kafka_inputs import StreamKafkaInput, split_kafka_inputs
 from streamer.engine.report.failed_messages import FailedMessages
 from streamer.engine.report.message_samples import MessageSamples
@@ -62,10 +63,15 @@ class InputSession:
         last_delivery: when the newest micro-batch was delivered, Unix s; None before the first.
         source: the input without what Spark reads with sources of its own, once it is open.
         kafka_inputs: the Kafka inputs, whoever reads them.
+        follows: the stream whose micro-batches are repeated; None for a stream of its own.
+        follower: Spark's checkpoint of a stream that repeats these micro-batches, for which the
+            input keeps its messages; empty for none.
     """
 
     source: ReplayableSource
     kafka_inputs: list[StreamKafkaInput]
+    follows: FollowedStream | None = None
+    follower: str = ""
 
     def __init__(self, plan: Plan, checkpoint: Checkpoint, log: LogLine, ends: ProcessEnds) -> None:
         """Make ready for an input, which is not opened yet.
@@ -114,6 +120,18 @@ class InputSession:
         check_local_state(self._checkpoint, plan, self._log)
         self._source, self._is_open = opened, True
         self._split(plan)
+
+    def follow(self, source: ReplayableSource, stream: FollowedStream) -> None:
+        """Take the open input of another stream in place of one's own, and its micro-batches.
+
+        Nothing is received, committed or answered here: that is done by the other stream alone.
+
+        Args:
+            source: the input as that stream reads it, with its Kafka inputs in it.
+            stream: that one.
+        """
+        self.source, self.kafka_inputs, self.follows = source, [], stream
+        self.host.answers = None
 
     def _split(self, plan: Plan) -> None:
         self.source, self.kafka_inputs = split_kafka_inputs(self._source)

@@ -327,6 +327,7 @@ class QueryRun:
         session = self.session = session if session is self.session else session.newSession()
         self._caches = self._caches or self.plan.host_caches()
         self.signals.clear()
+        self.signals.driver.update(follower=self._input.follower)
         self._input.host.planner_waker.wake = self.signals.wake_planner
         self.pace_hints.publish()
         self._parallelism.report(session, is_start=True)
@@ -355,6 +356,7 @@ class QueryRun:
             aggregation_id=self.plan.aggregation_identity,
             start_offset=self._checkpoint.start_offset,
             limits=self.plan.limits,
+            follows=self._input.follows,
         )
         if kafka is not None:
             kafka.begin_query()
@@ -379,8 +381,10 @@ class QueryRun:
         self.current_batch = at
         crashes = self.crashes.crash_order(at).to_json()
         samples, windows = self._input.tap.per_task, self._input.window_questions.take()
-        order = samples, crashes, windows
-        set_micro_batch(batch, self._checkpoint.identity, at, *order, self._thread_properties)
+        if (tap := self.delivery.window_tap) is not None:
+            tap.begin_batch(number)
+        order = samples, crashes, windows, self._thread_properties, tap is not None
+        set_micro_batch(batch, self._checkpoint.identity, at, *order)
         self._tables.prepare(batch, at)
         assert self._frames is not None
         frames = [expand_frame(one) for one in self._frames.collect(batch)]

@@ -23,6 +23,11 @@ from streamer.connectors.kafka.input.positions import list_kafka_ends
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.json.checksums import add_checksum
 from streamer.core.limits import DEFAULT_LIMITS, Limits, set_limits
+from streamer.engine.planner.followed_stream import (
+    FOLLOW_INTERVAL_S,
+    FollowedStream,
+    read_follower_position,
+)
 from streamer.engine.planner.kafka_inputs import list_range_sources
 from streamer.engine.planner.kafka_outage import KafkaOutage
 from streamer.engine.planner.pacing import PacingPolicy, PacingSettings, PendingData
@@ -92,6 +97,7 @@ class SourcePlan:
         limits: what one message may come to.
         start_offset: the offset that a fresh checkpoint goes on from; None for the input's
             beginning.
+        follows: the stream whose micro-batches are repeated; None for a stream of its own.
     """
 
     source: ReplayableSource
@@ -104,6 +110,7 @@ class SourcePlan:
     aggregation_id: str = ""
     limits: Limits = DEFAULT_LIMITS
     start_offset: MicroBatchOffset | None = None
+    follows: FollowedStream | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +212,8 @@ class StreamReader(_SimpleStreamReaderWrapper):
         if self._wake_ups is None:
             # The driver knows the port before the first poll, so that nothing comes in between.
             self._wake_ups = self._plan.signals.receive_wake_ups()
-            watch_all([self._plan.source], self._wake_ups.wake)
+            if self._plan.follows is None:
+                watch_all([self._plan.source], self._wake_ups.wake)
         return self._wake_ups
 
     def _wait_for_wake_up(self, seconds: float) -> None:
@@ -213,6 +221,9 @@ class StreamReader(_SimpleStreamReaderWrapper):
 
     def _wait_for_poll(self, before: MicroBatchOffset) -> None:
         """Wait until the next poll is worth it, after one that was not worth a micro-batch."""
+        if self._plan.follows is not None:
+            self._wait_for_wake_up(FOLLOW_INTERVAL_S)
+            return
         if self._outage.pause_s:
             self._wait_for_wake_up(self._outage.pause_s)
             return
@@ -236,6 +247,8 @@ class StreamReader(_SimpleStreamReaderWrapper):
         hints = plan.signals.driver.read()
         if hints.is_stopping:
             return None
+        if plan.follows is not None:
+            return plan.follows.plan_next(before, plan.aggregation_id, hints)
         # Spark asks when the micro-batch that ended here is written, and commits it with the next
         # one: where a spool is full there would be none.
         if before.data != self._committed:
@@ -393,8 +406,15 @@ class StreamReader(_SimpleStreamReaderWrapper):
             self._wake_ups.close()
 
     def _commit_input(self, data: Offset) -> None:
-        self._plan.source.on_committed(data)
+        if self._plan.follows is not None:
+            return  # The input is that of the stream, which forgets what both have read.
         self._committed = data
+        if follower := self._plan.signals.driver.read().follower:
+            needed = read_follower_position(follower)
+            if needed is None:
+                return
+            data = needed
+        self._plan.source.on_committed(data)
 
 
 def stream_source(plan: SourcePlan) -> type[DataSource]:

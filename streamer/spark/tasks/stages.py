@@ -25,6 +25,7 @@ from streamer.core.lookup_tables import set_process_tables
 from streamer.core.process_end import mark_worker_process
 from streamer.core.time_limit import end_process_when_overdue
 from streamer.engine.planner.planner_channels import MicroBatchOffset
+from streamer.engine.report.capture_request import CAPTURES_RESULTS
 from streamer.engine.report.component_errors import encode_errors
 from streamer.engine.report.frame_compression import compress_frames
 from streamer.engine.report.message_sampler import SAMPLES_PER_COMPONENT
@@ -91,6 +92,7 @@ _SAMPLES_PROPERTY: Final = "streamer.samples"
 _WINDOWS_PROPERTY: Final = "streamer.windows"
 _CRASHES_PROPERTY: Final = "streamer.crashes"
 _TABLES_PROPERTY: Final = "streamer.tables"
+_CAPTURE_PROPERTY: Final = "streamer.capture"
 
 
 def to_record_batches(
@@ -146,6 +148,7 @@ def prepare_task(plan: Plan) -> None:
         set_process_tables(tables_of(tables_text, resources_of_run(plan.run)))
     SAMPLES_PER_COMPONENT.set(requested_samples())
     WINDOW_QUERIES.set(requested_windows())
+    CAPTURES_RESULTS.set(should_capture())
     CRASH_INSTRUCTIONS.set(current_crash_order())
     end_process_when_overdue()
     REPORTER.set(make_reading_reporter(plan.task_log_address))
@@ -380,6 +383,7 @@ def set_micro_batch(
     crashes: str = "",
     windows: str = "",
     known: dict[str, str] | None = None,
+    captures: bool = False,
 ) -> None:
     """Set the properties of a micro-batch's tasks, from the thread that is about to run them.
 
@@ -392,6 +396,7 @@ def set_micro_batch(
         windows: what is asked about open windows (`WindowQuestions.take`).
         known: the properties that the thread was given before, which are not given again; it is
             changed. Each is a call of Java.
+        captures: whether the results of windows come to the driver too.
     """
     context = batch.sparkSession.sparkContext
     known = {} if known is None else known
@@ -400,6 +405,7 @@ def set_micro_batch(
         _SAMPLES_PROPERTY: str(samples),
         _CRASHES_PROPERTY: crashes,
         _WINDOWS_PROPERTY: windows,
+        _CAPTURE_PROPERTY: "yes" if captures else "",
     }
     for name, text in properties.items() - known.items():
         context.setLocalProperty(name, text)
@@ -442,6 +448,12 @@ def requested_samples() -> int:
     context = TaskContext.get()
     text = context.getLocalProperty(_SAMPLES_PROPERTY) if context else None
     return int(text or 0)
+
+
+def should_capture() -> bool:
+    """Return whether the task sends the results of its windows to the driver too."""
+    context = TaskContext.get()
+    return bool(context and context.getLocalProperty(_CAPTURE_PROPERTY))
 
 
 def requested_windows() -> tuple[WindowQuery, ...]:

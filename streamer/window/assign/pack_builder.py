@@ -228,6 +228,10 @@ class DroppedMessages:
         """Warn of a filter that failed, or gave no boolean, and so keeps nothing."""
         self._warn("filter", "was filtered out, its filter gave no boolean", why, ex)
 
+    def warn_condition_failed(self, name: str, why: str, ex: Execution) -> None:
+        """Warn of a condition that failed, or gave no boolean, and so does not hold."""
+        self._warn(name, f"was taken, but its {name} gave no boolean", why, ex)
+
     def flush_rows(self) -> Iterator[ShuffleRow]:
         """Give everything to shard 0, and the counters; sum up the warnings left out."""
         for reason, count in self._warned.items():

@@ -30,7 +30,7 @@ from streamer.window.assign.evaluated_chunk import (
     evaluate_messages,
     evaluate_raws,
 )
-from streamer.window.assign.message_gaps import MessageGaps
+from streamer.window.assign.message_marks import MessageMarks
 from streamer.window.assign.pack_builder import DroppedMessages, PackBuilder
 from streamer.window.contract import ShuffleRow
 from streamer.window.evaluate.column_plan import ColumnPlan, plan_columns
@@ -123,7 +123,8 @@ class Packer:
         self._groups = groups
         self._slots = slots
         self._drops = DroppedMessages(keep_dropped)
-        self._gaps = None if mappings.gap is None else MessageGaps(mappings.gap, self._drops)
+        has_marks = mappings.gap is not None or mappings.has_conditions
+        self._marks = MessageMarks(mappings, self._drops) if has_marks else None
 
     @property
     def reads_columns(self) -> bool:
@@ -343,8 +344,8 @@ class Packer:
                 for index, meta in enumerate(metas if len(metas) > 1 else metas * count)
             ]
         good = self._drop_invalid(results, times, groups, arrivals, message_at, ex)
-        if self._gaps is not None:
-            metas, good = self._gaps.add_gaps(metas, good, arrivals, message_at, ex)
+        if self._marks is not None:
+            metas, good = self._marks.mark_all(metas, good, arrivals, message_at, ex)
         if good is not None:
             selected = np.flatnonzero(good)
             raws = [raws[index] for index in selected.tolist()]
@@ -439,8 +440,8 @@ class Packer:
         if group is None:
             return
         meta = encode_meta(message.meta)
-        if self._gaps is not None:
-            marked = self._gaps.add_gap(meta, batch, index, arrival, ex)
+        if self._marks is not None:
+            marked = self._marks.mark(meta, batch, index, arrival, ex)
             if marked is None:
                 return
             meta = marked

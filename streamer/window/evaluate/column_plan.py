@@ -69,6 +69,8 @@ def plan_columns(
         return ColumnObstacle("there is a filter")
     if mappings.gap is not None:
         return ColumnObstacle("there is a mapping for the gap")
+    if mappings.has_conditions:
+        return ColumnObstacle("there are conditions that begin or emit windows")
     time = key = None
     timestamp = None if window.count_based else mappings.timestamp
     if timestamp is not None and not is_now_mapping(timestamp):

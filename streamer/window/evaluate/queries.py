@@ -60,12 +60,21 @@ class BufferMappings:
             interpolation or a mapping; None without.
         filter: true keeps a message; None without.
         gap: gives the gap of a message's session, null for the usual one; None without.
+        begin_when: true for a message that begins a window; None without.
+        emit_when: true for a message that emits a window; None without.
     """
 
     timestamp: CompiledMapping | None
     key: CompiledKey | None = None
     filter: CompiledMapping | None = None
     gap: CompiledMapping | None = None
+    begin_when: CompiledMapping | None = None
+    emit_when: CompiledMapping | None = None
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether a message may begin or emit a window by a condition."""
+        return self.begin_when is not None or self.emit_when is not None
 
 
 _NOW_MAPPING: Final = re.compile(r"\s*(?:root\s*=\s*)?now\(\)\s*")

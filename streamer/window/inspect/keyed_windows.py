@@ -39,7 +39,7 @@ from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.window_metadata import format_shown_key, make_unbounded_metadata
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
-from streamer.window.settings.window_types import Count, Session, Sliding
+from streamer.window.settings.window_types import Count, Session, Sliding, State
 from streamer.window.state_store import StateStore
 
 _NO_CLOCK = -(1 << 70)
@@ -155,7 +155,7 @@ class KeyedWindows:
             first, last = state.marks[0][0], state.marks[-1][0]
             return [Window(first, last, first, len(state.marks), 0)]
         kind = self._window.kind
-        if isinstance(kind, Sliding) and kind.mode == "event":
+        if isinstance(kind, Sliding) and kind.mode == "event" and not kind.waits:
             # Each message has a window of its own: this is the newest one.
             end, first = state.marks[-1]
             return [Window(end - kind.size, end, first, 0, 0)]
@@ -176,6 +176,9 @@ class KeyedWindows:
         self, key: str | None, state: KeyState, query: WindowQuery
     ) -> list[WindowRow]:
         kind = self._window.kind
+        if isinstance(kind, State):
+            held = len(state.marks)
+            return [WindowRow(key, None, None, held, closes_by="message")] if held else []
         if isinstance(kind, Count):
             if not state.marks:
                 return []
@@ -203,7 +206,7 @@ class KeyedWindows:
     @property
     def _closes_by(self) -> ClosesBy:
         time, kind = self._window.time, self._window.kind
-        if isinstance(kind, Sliding) and kind.mode == "event":
+        if isinstance(kind, Sliding) and kind.mode == "event" and not kind.waits:
             return "message"
         if time.clock == "system":
             return "clock"

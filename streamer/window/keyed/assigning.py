@@ -22,7 +22,8 @@ from streamer.window.keyed.message_rows import (
     iterate_in_order,
     make_message_row,
 )
-from streamer.window.keyed.session import MessageGapRules, SessionRules
+from streamer.window.keyed.session import LimitedSessionRules, MessageGapRules, SessionRules
+from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
 from streamer.window.keyed.state import FOREVER, NEVER, EdgeMessage, KeyState, Window
 from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.keyed.window_rules import WindowRules
@@ -76,10 +77,14 @@ class Assigner:
         if self._reason is None and settings.emit == "each":
             self._reason = "each"
         self._gap_rules = rules if isinstance(rules, MessageGapRules) else None
+        conditional = isinstance(rules, PerEventSlidingRules | CountRules)
+        self._conditional_rules = rules if conditional and rules.is_conditional else None
         self._stretch: StretchFunction | None = None
         self._needs_edges = isinstance(rules, HoppingRules) and rules.needs_edges
         if self._gap_rules is not None or self._needs_edges:
             pass  # the next message may bring another gap, or be the last of its window
+        elif isinstance(rules, LimitedSessionRules):
+            pass  # the next message may make its session full
         elif isinstance(rules, _STRETCHING_RULES) and rules.non_overlapping:
             self._stretch = None if by_key or self._reason is not None else rules.extend_over
         self.taken = 0
@@ -142,6 +147,8 @@ class Assigner:
         rules, active, by_key = self._rules, self._active, self._by_key
         unit, reason, aggregation = rules.unit, self._reason, self._aggregation
         gap_rules, needs_edges = self._gap_rules, self._needs_edges
+        conditional_rules = self._conditional_rules
+        count_rules = rules if isinstance(rules, CountRules) else None
         expected_until = None
         if isinstance(rules, SessionRules) and state.run is not None:
             expected_until = rules.expected_until(state.run)
@@ -154,6 +161,8 @@ class Assigner:
                 watermark -= watermark % unit
             if gap_rules is not None:
                 gap_rules.message_gap = loaded.gap_of(row)
+            if conditional_rules is not None:
+                conditional_rules.conditions = loaded.conditions_of(row)
             changed = rules.assign(state, time, arrival, watermark, active)
             if changed is None:
                 self.late_messages.append(DroppedRow(arrival, loaded, row, watermark))
@@ -174,8 +183,9 @@ class Assigner:
                 here[loaded.partition] = time
             if reason is not None:
                 self._queue.emit_for_event(key, state, changed, reason, arrival)
-            if isinstance(rules, CountRules) and rules.is_passed_over(state.total):
-                self._queue.incomplete_arrivals.setdefault(key, []).append(arrival)
+            if count_rules is not None and count_rules.passed_over:
+                passed_over = count_rules.take_passed_over()
+                self._queue.incomplete_arrivals.setdefault(key, []).extend(passed_over)
         self.taken += taken
         if by_key and here:
             state.clock = max(state.clock, *here.values())

@@ -21,12 +21,13 @@ from collections.abc import Mapping
 from streamer.window.contract import WindowReason
 from streamer.window.keyed.clocks import Watermarks
 from streamer.window.keyed.counting import CountRules
-from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, EmitQueue
+from streamer.window.keyed.emit_queue import ON_CHANGE, ON_CLOSE, PER_EVENT, EmitQueue
 from streamer.window.keyed.empty_windows import EmptyWindowCloser, MissingSessionCloser
 from streamer.window.keyed.hopping import HoppingRules
 from streamer.window.keyed.key_buckets import NO_DUES, Dues
 from streamer.window.keyed.keyed_aggregation import KeyedAggregation
 from streamer.window.keyed.session import SessionRules
+from streamer.window.keyed.sliding_per_event import WaitingSlidingRules
 from streamer.window.keyed.state import FOREVER, NEVER, KeyState, MessageRange, Window
 from streamer.window.keyed.window_rules import WindowRules
 from streamer.window.settings.window_types import EventTimeSettings
@@ -91,7 +92,7 @@ class KeyCloser:
 
         This is a shortcut for most keys that have messages, of which there may be a million.
         """
-        if not state.windows or state.closed_bounds:
+        if not state.windows or state.closed_bounds or state.full:
             return None
         closes_at, due = self._rules.close_time, FOREVER
         for window in state.windows:
@@ -104,6 +105,8 @@ class KeyCloser:
 
     def _close_key(self, key: bytes, state: KeyState, clock: int) -> None:
         emit = self._settings.emit
+        if state.full:
+            state.readmit_full()
         several = self._rules.mergeable and len(state.windows) > 1
         excluded_ranges = state.all_excluded_ranges(self._queue.first_arrival) if several else {}
         if self._settings.emit_also:
@@ -124,6 +127,8 @@ class KeyCloser:
                 if clock < self._rules.close_time(Window(*bounds, 0, 0, 0))
             ]
         state.fresh = []
+        if self._is_flushing and not self._rules.count_based:
+            state.cadence_start = None
         if self._rules.count_based:
             self._free_counted_messages(key, state)
         else:
@@ -208,6 +213,9 @@ class KeyCloser:
         rules, queue = self._rules, self._queue
         left = []
         several = rules.mergeable and len(state.windows) > 1
+        waiting = rules if isinstance(rules, WaitingSlidingRules) else None
+        if waiting is not None:
+            waiting.sort_windows(state)
         for window in state.windows:
             reason = self._close_reason(window, clock)
             if reason is None:
@@ -215,6 +223,10 @@ class KeyCloser:
                 left.append(window)
                 continue
             self._aggregation.free_closed(window)
+            if waiting is not None:
+                if waiting.is_emitted(state, window):
+                    self._emit_waiting(key, state, window, reason, waiting)
+                continue
             if reason != "final" and rules.tracks_closed:
                 state.closed_bounds.append((window.start, window.end))
             gone = rules.non_overlapping
@@ -223,7 +235,9 @@ class KeyCloser:
             ):
                 if reason == "final" and not self._at_close:
                     reason = "on_time"
-                order = (ON_CLOSE, window.end, window.first, window.start)
+                order: tuple[int, ...] = (ON_CLOSE, window.end, window.first, window.start)
+                if window.full_at is not None:
+                    order = (PER_EVENT, window.full_at, window.end, window.first, window.start)
                 queue.queue_emit(
                     *(key, window, reason, order),
                     since=window.first,
@@ -240,7 +254,24 @@ class KeyCloser:
         if not left:
             state.latest = {}
 
+    def _emit_waiting(
+        self,
+        key: bytes,
+        state: KeyState,
+        window: Window,
+        reason: WindowReason,
+        rules: WaitingSlidingRules,
+    ) -> None:
+        """Emit the window of an event that has waited for the clock."""
+        until, excluded_ranges = rules.exclude_later(state, window)
+        order = (ON_CLOSE, window.end, window.opener or 0, window.start)
+        self._queue.queue_emit(
+            *(key, window, reason, order, until), excluded_ranges=excluded_ranges
+        )
+
     def _close_reason(self, window: Window, clock: int) -> WindowReason | None:
+        if window.full_at is not None:
+            return "count"
         if clock >= self._rules.close_time(window):
             return "final"
         timeout, active = self._settings.idle_timeout, self._active
@@ -272,7 +303,7 @@ class KeyCloser:
                 self._flush_count_windows(key, state, rules)
             elif unseen := rules.incomplete_arrivals(state):
                 self._queue.incomplete_arrivals.setdefault(key, []).extend(unseen)
-            state.marks, state.total = [], 0
+            state.marks, state.total, state.cadence_start = [], 0, None
         state.oldest = state.marks[0][0] if state.marks else FOREVER
         if state.oldest > first:
             self._queue.queue_free(key, first, state.oldest - 1)

@@ -172,9 +172,7 @@ class BatchReader:
         if self._unbounded:
             metadata = make_unbounded_metadata(batch.reason, newest, spelt_key)
         elif batch.start is None or batch.end is None:
-            metadata = make_count_metadata(
-                batch.reason, len(indices), batch.offsets or (0, 0), spelt_key
-            )
+            metadata = make_count_metadata(batch.reason, len(indices), batch.offsets, spelt_key)
         else:
             metadata = make_window_metadata(batch.start, batch.end, batch.reason, newest, spelt_key)
         messages = rows.build_messages(indices, MessageBuilder(metadata, self._decoded))
@@ -216,9 +214,12 @@ def _select_rows(
         indices = [index for index in indices if arrivals[index] in batch.only]
     if batch.excluded:
         indices = _exclude(rows, indices, batch.excluded)
-    if batch.arrivals is not None and len(indices) > batch.count:
+    if batch.arrivals is not None:
         first, last = batch.arrivals
-        indices = [index for index in indices if first <= arrivals[index] <= last]
+        # Its count tells whether there are others, unless it counts messages that are not here.
+        is_partial = batch.snapshot is not None or (batch.since or 0) > first
+        if is_partial or len(indices) > batch.count:
+            indices = [index for index in indices if first <= arrivals[index] <= last]
     for low, high, first, last in batch.excluded_ranges:
         indices = [
             index

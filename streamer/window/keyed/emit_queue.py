@@ -151,7 +151,7 @@ class EmitQueue:
                 self.per_event_batches.append((arrival, end, first, window.start, key, *snapshot))
                 continue
             order = (PER_EVENT, arrival, window.end, window.first, window.start)
-            several = self._rules.mergeable and len(state.windows) > 1
+            several = self._rules.mergeable and len(state.windows) + len(state.full) > 1
             excluded_ranges = state.excluded_ranges(window, self.first_arrival) if several else ()
             # A window may open again with the bounds of an earlier one of the key, whose messages
             # may still be held by others.

@@ -23,7 +23,12 @@ import numpy as np
 from streamer.core.message import Batch, Message
 from streamer.window.keyed.state import FOREVER
 from streamer.window.pack.message_columns import DecodedMetadata, MessageBuilder
-from streamer.window.pack.metadata_codec import decode_meta, read_gap, read_key_spelling
+from streamer.window.pack.metadata_codec import (
+    decode_meta,
+    read_conditions,
+    read_gap,
+    read_key_spelling,
+)
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.int_codec import Bools, Ints
 
@@ -124,7 +129,10 @@ class FreshPack(LoadedPack):
         stored: the pack as it is stored if none of its messages is freed.
     """
 
-    __slots__ = ("watermark", "partition", "lags", "max_watermark", "stored", "_gaps")
+    __slots__ = (
+        *("watermark", "partition", "lags", "max_watermark", "stored", "_gaps"),
+        "_conditions",
+    )
 
     def __init__(
         self, pack: Pack, by_arrival: bool, stored: bytes, watermark: int, partition: bytes
@@ -134,6 +142,7 @@ class FreshPack(LoadedPack):
         self.watermark = watermark
         self.partition = partition
         self._gaps: list[int | None] | None = None
+        self._conditions: list[int] | None = None
         self.lags: list[int] | None = None
         self.max_watermark = watermark
         lags = pack.lags
@@ -152,6 +161,13 @@ class FreshPack(LoadedPack):
             self._gaps = list(map(read_gap, self.pack.metas))
         ids = self.pack.meta_ids
         return self._gaps[0 if ids is None else ids[row]]
+
+    def conditions_of(self, row: int) -> int:
+        """Return the bits of the conditions of windows that hold for a message."""
+        if self._conditions is None:
+            self._conditions = list(map(read_conditions, self.pack.metas))
+        ids = self.pack.meta_ids
+        return self._conditions[0 if ids is None else ids[row]]
 
 
 Segment = tuple[FreshPack, int, int]

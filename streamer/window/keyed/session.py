@@ -1,14 +1,20 @@
 """Rules of session windows: bounds are inclusive, and events in between merge sessions.
 
-With a maximum duration, a session is cut at a multiple of it.
+With a maximum duration, a session is cut at a multiple of it, or that long after its start. With a
+maximum number of messages, it closes with the message that makes it full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final
 
 from streamer.window.keyed.state import KeyState, Window, WindowRun
 from streamer.window.keyed.window_aggregate import merge_window_aggregates
+from streamer.window.settings.window_types import Session
+
+_START_OF: Final = attrgetter("start")
 
 
 class SessionRules:
@@ -23,21 +29,22 @@ class SessionRules:
     mergeable = True
     unbounded = False
 
-    def __init__(
-        self, gap: int, max_duration: int | None, lateness: int, expects_keys: bool = False
-    ) -> None:
+    def __init__(self, settings: Session, lateness: int) -> None:
         """Take the settings.
 
         Args:
-            gap: of the sessions, ns.
-            max_duration: after which they are cut, ns; None for never.
+            settings: of the sessions.
             lateness: for how long they wait for late messages, ns.
-            expects_keys: whether sessions without messages are emitted for keys that send none.
         """
-        self.expects_keys = expects_keys
-        self._gap = gap
-        self._length = max_duration
+        self.expects_keys = bool(settings.expected)
+        self._gap = settings.gap
+        self._length = length = settings.max_duration
+        self._from_start = settings.max_duration_origin == "start"
         self._lateness = lateness
+        # A cut counted from the start may come before the gap has passed.
+        self._lone_gap = self._gap
+        if length is not None and self._from_start:
+            self._lone_gap = min(self._gap, length)
 
     def assign(
         self, state: KeyState, time: int, arrival: int, watermark: int, active: int
@@ -59,11 +66,11 @@ class SessionRules:
                     session.start = time
                 session.add(arrival, active)
                 return windows
-        if not windows and watermark <= time + self._gap + self._lateness:
+        if not windows and watermark <= time + self._lone_gap + self._lateness:
             windows.append(self._new_session(time, arrival, active))
             return windows
         near = [window for window in windows if self._is_near(window, time, watermark)]
-        if not near and watermark > time + self._gap + self._lateness:
+        if not near and watermark > time + self._lone_gap + self._lateness:
             return None
         session = self._new_session(time, arrival, active)
         return [self._join_near(windows, near, session, watermark)]
@@ -80,13 +87,27 @@ class SessionRules:
             watermark: the watermark before the event, ns.
         """
         if len(near) > 1:
-            near.sort(key=lambda window: window.start)
-        for number, session in enumerate(near):
-            if number == 0 or joined.cut is None or session.start <= joined.cut:
-                windows.remove(session)
-                joined = self._merge_into(session, joined, watermark)
+            near.sort(key=_START_OF)
+        merged, joined = self._merge_all(near, joined, watermark)
+        for session in merged:
+            windows.remove(session)
         windows.append(joined)
         return joined
+
+    def _merge_all(
+        self, near: list[Window], joined: Window, watermark: int
+    ) -> tuple[list[Window], Window]:
+        """Merge the sessions near an event, in order of their starts, with that of the event alone.
+
+        Returns:
+            Those that are merged, which none behind a cut is; and the session of all.
+        """
+        merged = []
+        for session in near:
+            if not merged or joined.cut is None or session.start <= joined.cut:
+                merged.append(session)
+                joined = self._merge_into(session, joined, watermark)
+        return merged, joined
 
     def extend_over(
         self, window: Window, times: Sequence[int], first: int, last: int, watermark: int
@@ -124,7 +145,7 @@ class SessionRules:
 
     def expires_at(self, time: int) -> int:
         """Return the clock at which a session closes whose only message has a time, ns."""
-        return time + self._gap + self._lateness + 1
+        return time + self._lone_gap + self._lateness + 1
 
     def expected_until(self, run: WindowRun) -> int:
         """Return the event time, ns, before which a message of an expected key is in time."""
@@ -157,9 +178,14 @@ class SessionRules:
         )
 
     def _cut_after(self, start: int) -> int | None:
-        """Return the first multiple of max_duration that is more than it after a start."""
+        """Return the last instant of a session with a start, by its longest duration; or None.
+
+        It is the first multiple of the duration that is more than it after the start.
+        """
         length = self._length
-        return None if length is None else (start // length + 2) * length
+        if length is None:
+            return None
+        return start + length if self._from_start else (start // length + 2) * length
 
     def _merge_into(self, session: Window, other: Window, watermark: int) -> Window:
         """Merge a session with an earlier one, or with a new one of a single event.
@@ -182,6 +208,45 @@ class SessionRules:
             aggregate=merge_window_aggregates(session.aggregate, other.aggregate),
             last=max(session.last, other.last),
         )
+
+
+class LimitedSessionRules(SessionRules):
+    """Rules of sessions with a maximum number of messages.
+
+    The event that makes a session full closes it at once. Sessions near an event that together
+    would hold more do not merge: the earlier ones close. So open sessions never lie among each
+    other's messages, as without a maximum.
+    """
+
+    def __init__(self, settings: Session, lateness: int) -> None:
+        """Take the settings, see `SessionRules`."""
+        super().__init__(settings, lateness)
+        assert settings.max_count is not None
+        self._max_count = settings.max_count
+
+    def assign(
+        self, state: KeyState, time: int, arrival: int, watermark: int, active: int
+    ) -> list[Window] | None:
+        """Add an event to the open sessions near it, which become one; or open a session."""
+        windows = state.windows
+        near = [window for window in windows if self._is_near(window, time, watermark)]
+        if not near and watermark > time + self._lone_gap + self._lateness:
+            return None
+        near.sort(key=_START_OF)
+        lone = self._new_session(time, arrival, active)
+        merged, joined = self._merge_all(near, lone, watermark)
+        while joined.count > self._max_count:
+            earliest = near.pop(0)
+            windows.remove(earliest)
+            state.close_full(earliest, arrival)
+            merged, joined = self._merge_all(near, lone, watermark)
+        for session in merged:
+            windows.remove(session)
+        if joined.count == self._max_count:
+            state.close_full(joined, arrival)
+        else:
+            windows.append(joined)
+        return [joined]
 
 
 class MessageGapRules(SessionRules):
@@ -207,11 +272,17 @@ class MessageGapRules(SessionRules):
             for window in windows
             if window.start <= reach and self._is_near(window, time, watermark)
         ]
-        if not near and watermark > reach + self._lateness:
+        if not near and watermark > self._lone_reach(time, reach) + self._lateness:
             return None
         session = self._new_session(time, arrival, active)
         session.reach = reach
         return [self._join_near(windows, near, session, watermark)]
+
+    def _lone_reach(self, time: int, reach: int) -> int:
+        """Return the time up to which another event belongs to the session of one alone."""
+        if self._length is None or not self._from_start:
+            return reach
+        return min(reach, time + self._length)
 
     def close_time(self, window: Window) -> int:
         """Return the first instant after its reach or the cut, plus the allowed lateness."""

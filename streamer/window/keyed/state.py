@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from streamer.window.keyed.window_aggregate import WindowAggregate
@@ -92,6 +93,11 @@ class Window:
             to it, ns; None for others.
         offsets: of a count window, how many messages of its key were before its first one, and
             are when it is full; None for others.
+        full_at: arrival number of the message that has closed a session by its number of messages;
+            None for others.
+        opener: of a window that an event has and that waits for the clock, the event's arrival
+            number; None for others.
+        is_muted: whether such a window is not emitted, but may begin a cadence.
     """
 
     start: int
@@ -109,6 +115,9 @@ class Window:
     reach: int | None = None
     edges: tuple[EdgeMessage, EdgeMessage] | None = None
     offsets: tuple[int, int] | None = None
+    full_at: int | None = None
+    opener: int | None = None
+    is_muted: bool = False
 
     def add_edge(self, message: EdgeMessage) -> None:
         """Keep a message if it is the first or the last one by event time."""
@@ -176,6 +185,10 @@ class KeyState:
         run: its windows that are emitted with messages and without; None for none of these.
         latest: by id, as JSON, time and arrival number of its latest message, for windows without
             end that hold these.
+        cadence_start: event time of the last window of a cadence, or of the first event, ns; of
+            count windows with a condition, the number of the message of the last one. None without.
+        full: sessions that this micro-batch has closed by their numbers of messages.
+        full_until: the latest end of these, ns; `NEVER` without any.
     """
 
     windows: list[Window] = field(default_factory=list)
@@ -189,6 +202,20 @@ class KeyState:
     run: WindowRun | None = None
     latest: dict[str, tuple[int, int]] = field(default_factory=dict)
     clock_before: int = NEVER
+    cadence_start: int | None = None
+    full: list[Window] = field(default_factory=list)
+    full_until: int = NEVER
+
+    def close_full(self, session: Window, arrival: int) -> None:
+        """Close a session by its number of messages, with the message of an arrival number."""
+        session.full_at = arrival
+        self.full.append(session)
+        self.full_until = max(self.full_until, session.end)
+
+    def readmit_full(self) -> None:
+        """Count the sessions that are full among the open windows, to emit and to close them."""
+        self.windows = [*self.windows, *self.full]
+        self.full, self.full_until = [], NEVER
 
     def excluded_ranges(self, window: Window, since: int) -> tuple[MessageRange, ...]:
         """Return the messages in the bounds of a session that are in other sessions of the key.
@@ -199,44 +226,57 @@ class KeyState:
             window: the session.
             since: the first arrival number of the micro-batch.
         """
-        until = window.last_arrival(since)
-        return tuple(
-            (other.start, other.end, other.first, other.last_arrival(since))
-            for other in self.windows
-            if other.start <= window.end
-            and window.start <= other.end
-            and other.last_arrival(since) < until
-        )
+        others = self.windows
+        if window.start <= self.full_until:
+            others = [*others, *self.full]
+        return _select_excluded(window, others, since)
 
     def all_excluded_ranges(self, since: int) -> Mapping[Window, tuple[MessageRange, ...]]:
         """Return `excluded_ranges` of all windows; nothing if no two of them overlap.
 
-        Overlaps are found by sorting, since a key may have thousands of windows.
+        Windows are sorted for that, since a key may have thousands.
         """
-        spans = sorted((window.start, window.end) for window in self.windows)
-        if not any(start <= end for (_, end), (start, _) in pairwise(spans)):
+        ordered = sorted(self.windows, key=attrgetter("start", "end"))
+        if not any(one.end >= other.start for one, other in pairwise(ordered)):
             return {}
-        return {window: self.excluded_ranges(window, since) for window in self.windows}
+        overlapping: dict[Window, list[Window]] = {}
+        reaching: list[Window] = []
+        for window in ordered:
+            reaching = [other for other in reaching if other.end >= window.start]
+            overlapping[window] = list(reaching)
+            for other in reaching:
+                overlapping[other].append(window)
+            reaching.append(window)
+        return {
+            window: _select_excluded(window, others, since)
+            for window, others in overlapping.items()
+        }
 
     @property
     def is_idle(self) -> bool:
         """Whether the record holds nothing, so that it can be removed."""
         known = self.windows or self.closed_bounds or self.marks or self.total
-        return not (known or self.latest or self.run) and self.clock == NEVER
+        known = known or self.latest or self.run or self.cadence_start is not None
+        return not known and self.clock == NEVER
 
     def encode(self) -> bytes:
         """Encode the record as JSON."""
         windows = [_window_to_fields(window) for window in self.windows]
         fields: list[Any] = [windows, self.oldest]
         timed = self.clock != NEVER or self.closed_bounds or self.marks or self.total
-        if timed or self.latest or self.run:
+        has_cadence = self.cadence_start is not None
+        if timed or self.latest or self.run or has_cadence:
             clock = None if self.clock == NEVER else self.clock
             fields += [clock, self.clock_moved_at, self.closed_bounds, self.marks, self.total]
-        if self.latest or self.run:
+        if self.latest or self.run or has_cadence:
             fields.append([[name, *latest] for name, latest in self.latest.items()])
         if self.run is not None:
             last = self.run.last
             fields += [self.run.next_start, self.run.until, last and last.to_fields()]
+        elif has_cadence:
+            fields += [None, None, None]
+        if has_cadence:
+            fields.append(self.cadence_start)
         return dump_state_json(fields)
 
     @classmethod
@@ -249,17 +289,35 @@ class KeyState:
             ids, *run = more or [()]
             state.latest = {name: (time, arrival) for name, time, arrival in ids}
             if run:
-                next_start, until, last = run
+                next_start, until, last, *cadence = run
+                state.cadence_start = cadence[0] if cadence else None
                 message = None if last is None else EdgeMessage.from_fields(last)
-                state.run = WindowRun(next_start, until, message)
+                if next_start is not None:
+                    state.run = WindowRun(next_start, until, message)
             state.clock = state.clock_before = NEVER if clock is None else clock
             state.closed_bounds = [(start, end) for start, end in remembered]
             state.marks = [(time, arrival) for time, arrival in marks]
         return state
 
 
+def _select_excluded(
+    window: Window, others: Sequence[Window], since: int
+) -> tuple[MessageRange, ...]:
+    """Return `KeyState.excluded_ranges` of a session, among some others."""
+    until = window.last_arrival(since)
+    return tuple(
+        (other.start, other.end, other.first, other.last_arrival(since))
+        for other in others
+        if other.start <= window.end
+        and window.start <= other.end
+        and other.last_arrival(since) < until
+    )
+
+
 def _window_to_fields(w: Window) -> list[Any]:
     fields = [w.start, w.end, w.first, w.count, w.active, w.cut]
+    if w.opener is not None:
+        return [*fields, None, None, None, w.opener, int(w.is_muted)]
     if w.reach is not None or w.edges is not None:
         more = [] if w.edges is None else [[edge.to_fields() for edge in w.edges]]
         return [*fields, w.aggregate and w.aggregate.to_fields(), w.reach, *more]
@@ -268,11 +326,12 @@ def _window_to_fields(w: Window) -> list[Any]:
 
 def _window_from_fields(fields: list[Any]) -> Window:
     start, end, first, count, active, cut, *more = fields
-    aggregate_fields, reach, edge_fields = [*more, None, None, None][:3]
+    aggregate_fields, reach, edge_fields, opener, muted = [*more, *[None] * 5][:5]
     known = None if aggregate_fields is None else WindowAggregate.from_fields(aggregate_fields)
     window = Window(
         start, end, first, count, active, cut, changed=False, aggregate=known, reach=reach
     )
+    window.opener, window.is_muted = opener, bool(muted)
     if edge_fields is not None:
         left, right = map(EdgeMessage.from_fields, edge_fields)
         window.edges = left, right

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from streamer.window.contract import WindowReason
-from streamer.window.keyed.counting import CountRules
+from streamer.window.keyed.counting import CountRules, StateRules
 from streamer.window.keyed.hopping import HoppingRules
-from streamer.window.keyed.session import MessageGapRules, SessionRules
+from streamer.window.keyed.session import LimitedSessionRules, MessageGapRules, SessionRules
 from streamer.window.keyed.sliding import ForwardSlidingRules, KafkaSlidingRules
-from streamer.window.keyed.sliding_per_event import PerEventSlidingRules
+from streamer.window.keyed.sliding_per_event import PerEventSlidingRules, WaitingSlidingRules
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.keyed.unbounded import UnboundedRules
 from streamer.window.settings.event_time_window import EventWindow
@@ -19,6 +19,7 @@ from streamer.window.settings.window_types import (
     KeyedMessages,
     Session,
     Sliding,
+    State,
     Tumbling,
 )
 
@@ -87,15 +88,20 @@ def make_rules(window: EventWindow) -> WindowRules:
         return HoppingRules(window, lateness)
     if isinstance(kind, Session):
         rules = MessageGapRules if kind.by_message else SessionRules
-        return rules(kind.gap, kind.max_duration, lateness, bool(kind.expected))
+        if kind.max_count is not None:
+            rules = LimitedSessionRules
+        return rules(kind, lateness)
     if isinstance(kind, Count):
         return CountRules(kind)
+    if isinstance(kind, State):
+        return StateRules(kind)
     if isinstance(kind, Global):
         return UnboundedRules()
     if isinstance(kind, KeyedMessages):
-        return PerEventSlidingRules(0, lateness)
+        return PerEventSlidingRules(Sliding(0, "event"), lateness)
     if isinstance(kind, Sliding) and kind.mode == "event":
-        return PerEventSlidingRules(kind.size, lateness)
+        per_event = WaitingSlidingRules if kind.waits else PerEventSlidingRules
+        return per_event(kind, lateness)
     if isinstance(kind, Sliding):
         slides = KafkaSlidingRules if kind.mode == "kafka" else ForwardSlidingRules
         return slides(kind.size, lateness)

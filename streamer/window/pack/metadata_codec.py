@@ -27,6 +27,14 @@ _SPELLING_KEY_JSON: Final = b"\\u0000key"
 # The gap that a message brings to its session, ns.
 _GAP_KEY: Final = "\u0000gap"
 _GAP_KEY_JSON: Final = b"\\u0000gap"
+# The conditions of its window that hold for a message, as the sum of their bits.
+_CONDITIONS_KEY: Final = "\u0000when"
+_CONDITIONS_KEY_JSON: Final = b"\\u0000when"
+
+BEGINS: Final = 1
+"""The bit of the condition `begin_when`."""
+EMITS: Final = 2
+"""The bit of the condition `emit_when`."""
 
 
 def encode_meta(meta: Mapping[str, Any], error: str | None = None) -> bytes:
@@ -64,6 +72,7 @@ def decode_meta(data: bytes) -> tuple[Mapping[str, Any], str | None]:
     error = entries.pop(_ERROR_KEY, None)
     entries.pop(_SPELLING_KEY, None)
     entries.pop(_GAP_KEY, None)
+    entries.pop(_CONDITIONS_KEY, None)
     # A checkpoint may still hold marks that are but a text.
     if isinstance(error, list):
         error = Failure(*error) if len(error) > 1 else error[0]
@@ -78,17 +87,35 @@ def add_key_spelling(data: bytes, key: bytes) -> bytes:
 
 def add_gap(data: bytes, gap: int) -> bytes:
     """Add to what `encode_meta` wrote the gap that the message brings to its session, ns."""
-    if not data:
-        return b'{"%b":%d}' % (_GAP_KEY_JSON, gap)
-    return json.dumps({**_parse_entries(data), _GAP_KEY: gap}, separators=(",", ":")).encode()
+    return _add_number(data, _GAP_KEY, _GAP_KEY_JSON, gap)
 
 
 def read_gap(data: bytes) -> int | None:
     """Return the gap that a message brings to its session, ns; None where it brings none."""
-    if _GAP_KEY_JSON not in data:
+    return _read_number(data, _GAP_KEY, _GAP_KEY_JSON)
+
+
+def add_conditions(data: bytes, conditions: int) -> bytes:
+    """Add to what `encode_meta` wrote the bits of the conditions that hold for the message."""
+    return _add_number(data, _CONDITIONS_KEY, _CONDITIONS_KEY_JSON, conditions)
+
+
+def read_conditions(data: bytes) -> int:
+    """Return the bits of the conditions that hold for a message; 0 where none does."""
+    return _read_number(data, _CONDITIONS_KEY, _CONDITIONS_KEY_JSON) or 0
+
+
+def _add_number(data: bytes, name: str, name_json: bytes, number: int) -> bytes:
+    if not data:
+        return b'{"%b":%d}' % (name_json, number)
+    return json.dumps({**_parse_entries(data), name: number}, separators=(",", ":")).encode()
+
+
+def _read_number(data: bytes, name: str, name_json: bytes) -> int | None:
+    if name_json not in data:
         return None
-    gap = _parse_entries(data).get(_GAP_KEY)
-    return None if gap is None else int(gap)
+    number = _parse_entries(data).get(name)
+    return None if number is None else int(number)
 
 
 def read_key_spelling(data: bytes) -> bytes | None:

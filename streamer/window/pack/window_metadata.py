@@ -102,7 +102,7 @@ def format_keys(keys: Sequence[bytes]) -> list[str]:
 
 
 def make_count_metadata(
-    reason: WindowReason, count: int, offsets: tuple[int, int], key: bytes | None = None
+    reason: WindowReason, count: int, offsets: tuple[int, int] | None, key: bytes | None = None
 ) -> Mapping[str, Any]:
     """Return the metadata of the messages of a count window, which has no bounds in time.
 
@@ -110,15 +110,12 @@ def make_count_metadata(
         reason: why it comes.
         count: how many messages the batch holds.
         offsets: of its first message among those of its key, from 0, and behind the last one that
-            it holds when it is full.
+            it holds when it is full; None where conditions begin and end windows.
         key: as `WindowMetadata.for_key` takes it.
     """
-    entries: dict[str, Any] = {
-        WINDOW_EMIT: reason,
-        WINDOW_COUNT: count,
-        WINDOW_START_OFFSET: offsets[0],
-        WINDOW_END_OFFSET: offsets[1],
-    }
+    entries: dict[str, Any] = {WINDOW_EMIT: reason, WINDOW_COUNT: count}
+    if offsets is not None:
+        entries |= {WINDOW_START_OFFSET: offsets[0], WINDOW_END_OFFSET: offsets[1]}
     if key is not None:
         entries[WINDOW_KEY] = format_key(key)
     return entries

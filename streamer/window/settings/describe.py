@@ -15,6 +15,7 @@ from streamer.window.settings.window_types import (
     KeyedMessages,
     Session,
     Sliding,
+    State,
     Tumbling,
     WindowType,
 )
@@ -67,6 +68,8 @@ def headline_of(kind: WindowType) -> str:
             return format_duration(kind.gap)
         case Count():
             return str(kind.count)
+        case State():
+            return "state"
         case Global():
             return "endless"
         case Join():
@@ -84,7 +87,7 @@ def spacing_of(kind: WindowType) -> int:
             return kind.gap
         case Sliding():
             return kind.size
-        case Count() | Global() | Join() | KeyedMessages():
+        case Count() | State() | Global() | Join() | KeyedMessages():
             return MINUTE
 
 
@@ -104,20 +107,26 @@ def describe_type(kind: WindowType) -> str:
         case Session():
             gap = format_duration(kind.gap)
             gap = f"each message's own gap, or {gap}," if kind.by_message else gap
-            text = f"sessions, ended by {gap} without a message"
-            max_duration = kind.max_duration
-            return f"{text} or after {format_duration(max_duration)}" if max_duration else text
+            limits = []
+            if kind.max_duration:
+                limits.append(f" or after {format_duration(kind.max_duration)}")
+            if kind.max_count:
+                limits.append(f" or by {_count_messages(kind.max_count)}")
+            return f"sessions, ended by {gap} without a message{''.join(limits)}"
         case Sliding():
             size = format_duration(kind.size)
             if kind.mode == "event":
-                return f"for every message, those of the {size} before it"
+                return _describe_event_windows(kind, size)
             return f"windows of {size} that begin with a message"
         case Count():
             least = "" if kind.least_count == kind.count else f"{kind.least_count:,} to "
             text = f"windows of {least}{kind.count:,} messages"
             text += f" every {kind.every:,}" if kind.every != kind.count else ""
+            text += ", with emit_when" if kind.conditional else ""
             begins = kind.align == "start" and kind.every != kind.count
             return f"{text}, from the first message on" if begins else text
+        case State():
+            return "windows from begin_when to " + ("the next" if kind.single else "emit_when")
         case Global():
             kept = " of the latest messages by id" if kind.latest_by else ""
             return f"one window{kept} without end"
@@ -125,6 +134,19 @@ def describe_type(kind: WindowType) -> str:
             return f"pairs of {kind.left} and {kind.right}, {_describe_join_bounds(kind)}"
         case KeyedMessages():
             return "no windows, messages pass one by one"
+
+
+def _describe_event_windows(kind: Sliding, size: str) -> str:
+    which = "every message" if not kind.conditional else "every message with emit_when"
+    after = f" and the {format_duration(kind.delay)} after it" if kind.delay else ""
+    text = f"for {which}, those of the {size} before it{after}"
+    if kind.emit_every is not None:
+        text += f", {format_duration(kind.emit_every)} apart at least"
+    return text
+
+
+def _count_messages(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}"
 
 
 def _describe_join_bounds(kind: Join) -> str:
@@ -150,17 +172,25 @@ def describe_bounds(kind: WindowType) -> str:
             return f"{shape}{days}, [start, start + size)"
         case Session():
             cut = f", cut after {format_duration(kind.max_duration)}" if kind.max_duration else ""
+            cut += " from its start" if cut and kind.max_duration_origin == "start" else ""
+            cut += f", at most {_count_messages(kind.max_count)}" if kind.max_count else ""
             gap = format_duration(kind.gap)
             gap = f"by message, or else {gap}" if kind.by_message else gap
             return f"gap {gap}{cut}, [first, last]"
         case Sliding():
             bounds = {"event": "[t - size, t]", "forward": "[t, t + size]"}
+            if kind.delay:
+                bounds["event"] = "[t - size, t + delay]"
             bound = bounds.get(kind.mode, "[t - size, t] and [t + 1ms, t + 1ms + size]")
             return f"size {format_duration(kind.size)}, {kind.mode}: {bound}"
         case Count():
             least = "" if kind.least_count == kind.count else f", from {kind.least_count:,} on"
             align = ", by starts" if kind.align == "start" else ""
-            return f"count {kind.count:,}, every {kind.every:,}{align}{least}"
+            when = ", with emit_when" if kind.conditional else ""
+            return f"count {kind.count:,}, every {kind.every:,}{align}{least}{when}"
+        case State():
+            until = "before the next begin_when" if kind.single else "with emit_when"
+            return f"state, from the message with begin_when to the one {until}"
         case Global():
             if not kind.latest_by:
                 return "one window without end"
@@ -180,6 +210,9 @@ def describe_closing(kind: WindowType, time: EventTimeSettings) -> Iterator[str]
     """Return in words what closes windows of a kind, line by line."""
     if isinstance(kind, Count):
         yield "closes by its number of messages"
+        return
+    if isinstance(kind, State):
+        yield f"closes with a message for which {'begin' if kind.single else 'emit'}_when holds"
         return
     if isinstance(kind, Global):
         timeout = time.idle_timeout

@@ -33,6 +33,7 @@ from streamer.window.settings.window_types import (
     KeyedMessages,
     Session,
     Sliding,
+    State,
     Tumbling,
     WindowType,
 )
@@ -81,7 +82,7 @@ class EventWindow:
     @property
     def count_based(self) -> bool:
         """Whether windows hold a number of messages, and have no times."""
-        return isinstance(self.kind, Count)
+        return isinstance(self.kind, Count | State)
 
     @property
     def unbounded(self) -> bool:
@@ -133,7 +134,7 @@ class EventWindow:
     @property
     def end_of_input(self) -> str:
         """Fate of open windows when a bounded input has ended; `flush` where none stay open."""
-        if isinstance(self.kind, Count):
+        if isinstance(self.kind, Count | State):
             return "keep" if self.kind.end_of_input == "keep" else "flush"
         return self.time.end_of_input
 
@@ -272,7 +273,7 @@ class EventWindow:
                 "keep": "keeps waiting messages in the checkpoint",
             }
             end = waits[self.end_of_input] if self.sorts_by_time else "nothing is left"
-        elif isinstance(self.kind, Count):
+        elif isinstance(self.kind, Count | State):
             end = COUNT_END_TEXTS[self.kind.end_of_input]
         elif not emits_at_end(self.time) and self.end_of_input != "keep":
             end = "closes open windows, of which nothing more comes"

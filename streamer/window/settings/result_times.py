@@ -164,7 +164,7 @@ def _max_length(window: Window) -> int | None:
         case Tumbling():
             return kind.size if isinstance(window.grid, Grid) else kind.size + _CLOCK_CHANGE_NS
         case Sliding():
-            return kind.size
+            return kind.size + kind.delay
         case Join():
             return kind.before + kind.after
         case KeyedMessages():

@@ -19,6 +19,7 @@ Order = Literal["arrival", "event_time"]
 EndOfInput = Literal["flush", "keep"]
 CountEndOfInput = Literal["drop", "flush", "keep"]
 CountAlign = Literal["end", "start"]
+DurationOrigin = Literal["epoch", "start"]
 SlidingMode = Literal["event", "forward", "kafka"]
 Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
@@ -131,15 +132,31 @@ class Sliding:
         size: of a window; whole milliseconds with mode `kafka`.
         mode: `event`: every event triggers an output of all in [t - size, t]; `forward`: a window
             [t, t + size] for every distinct t; `kafka`: left and right windows in milliseconds.
+        delay: with mode `event`, a window ends this much later, and holds what comes until then.
+        waits: with mode `event`, whether a window waits until the clock reaches its end; one with
+            a delay does.
+        conditional: with mode `event`, whether only events for which a condition holds have a
+            window.
+        emit_every: with mode `event`, how much later than the event of the last window, or than
+            the first one, the next event with a window is at least; None for any.
     """
 
     size: int
     mode: SlidingMode
+    delay: int = 0
+    waits: bool = False
+    conditional: bool = False
+    emit_every: int | None = None
 
     @property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        return f"sliding({format_duration(self.size)},{self.mode})"
+        parts = [format_duration(self.size), self.mode]
+        if self.delay:
+            parts.append(f"delay {format_duration(self.delay)}")
+        elif self.waits:
+            parts.append("waits")
+        return f"sliding({','.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +170,30 @@ class Session:
         by_message: whether messages may bring a gap of their own, in the place of `gap`.
         expected: keys, as JSON, of which a session without messages is emitted where none comes
             within the gap of the first message of the stream.
+        max_count: number of messages with which a session closes at once; None for any number.
+        max_duration_origin: `epoch` for cuts at multiples of `max_duration`; `start` for a cut
+            `max_duration` after the start, which may be shorter than the gap.
     """
 
     gap: int
     max_duration: int | None = None
     by_message: bool = False
     expected: tuple[bytes, ...] = ()
+    max_count: int | None = None
+    max_duration_origin: DurationOrigin = "epoch"
 
     @property
     def fingerprint(self) -> str:
         """Identity of the state: a checkpoint with another one cannot be continued."""
-        cut = "" if self.max_duration is None else f",{format_duration(self.max_duration)}"
-        by = ",by message" if self.by_message else ""
-        return f"session({format_duration(self.gap)}{cut}{by})"
+        parts = [format_duration(self.gap)]
+        if self.max_duration is not None:
+            origin = " from start" if self.max_duration_origin == "start" else ""
+            parts.append(format_duration(self.max_duration) + origin)
+        if self.max_count is not None:
+            parts.append(f"at most {self.max_count}")
+        if self.by_message:
+            parts.append("by message")
+        return f"session({','.join(parts)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +208,8 @@ class Count:
         align: `end`: a window ends after each `every` messages; `start`: one begins before each
             `every` messages, the first one with the first message.
         end_of_input: what becomes of windows that have begun when a bounded input has ended.
+        conditional: whether a window ends with a message for which a condition holds only, `every`
+            messages after the last one at least.
     """
 
     count: int
@@ -187,6 +217,7 @@ class Count:
     min_count: int = 0
     align: CountAlign = "end"
     end_of_input: CountEndOfInput = "drop"
+    conditional: bool = False
 
     @property
     def least_count(self) -> int:
@@ -201,6 +232,8 @@ class Count:
             parts.append(f"from {self.least_count}")
         if self.align == "start" and self.every != self.count:
             parts.append("by starts")
+        if self.conditional:
+            parts.append("on condition")
         return f"count({','.join(parts)})"
 
     def window_after(self, total: int) -> int:
@@ -218,6 +251,25 @@ class Count:
         phase = self.count if self.align == "start" else 0
         newest = total - (total - phase) % self.every
         return newest if newest >= self.least_count else 0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Windows from a message for which a condition holds to one for which another one holds.
+
+    Attributes:
+        single: whether the message that begins the next window ends the last one, of which it is
+            not.
+        end_of_input: what becomes of windows that have begun when a bounded input has ended.
+    """
+
+    single: bool = False
+    end_of_input: CountEndOfInput = "drop"
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the state: a checkpoint with another one cannot be continued."""
+        return "state(single)" if self.single else "state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,5 +329,5 @@ class KeyedMessages:
         return "keyed_state"
 
 
-WindowType = Tumbling | Sliding | Session | Count | Global | Join | KeyedMessages
+WindowType = Tumbling | Sliding | Session | Count | State | Global | Join | KeyedMessages
 """The settings of any of the kinds."""

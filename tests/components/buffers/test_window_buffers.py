@@ -21,6 +21,7 @@ from streamer.window.settings.window_types import (
     Join,
     Session,
     Sliding,
+    State,
     Tumbling,
 )
 
@@ -55,6 +56,20 @@ def buffer(yaml: str, more: str = "") -> Any:
         ),
         ("sliding_window: {size: 1.5s, mode: Event}", Sliding(1500 * MILLISECOND, "event")),
         ("sliding_window: {size: 1ms, mode: kafka}", Sliding(MILLISECOND, "kafka")),
+        (
+            "sliding_window: {size: 1s, mode: event, delay: 2s, emit_every: 3s}",
+            Sliding(SECOND, "event", 2 * SECOND, waits=True, emit_every=3 * SECOND),
+        ),
+        (
+            "sliding_window: {size: 1s, mode: event, emit_at: event_time, emit_when: this.a}",
+            Sliding(SECOND, "event", waits=True, conditional=True),
+        ),
+        ("count_window: {count: 5, emit_when: this.a}", Count(5, 5, conditional=True)),
+        ("state_window: {begin_when: this.a}", State(single=True)),
+        (
+            "state_window: {begin_when: this.a, emit_when: this.b, end_of_input: flush}",
+            State(end_of_input="flush"),
+        ),
         ("session_window: {gap: 60s}", Session(MINUTE)),
         ("session_window: {gap: 1m, gap_mapping: this.gap}", Session(MINUTE, None, True)),
         ("session_window: {gap: 1m, gap_mapping: ' '}", Session(MINUTE)),
@@ -63,6 +78,11 @@ def buffer(yaml: str, more: str = "") -> Any:
             Session(MINUTE, expected=(b"1", b'"a"')),
         ),
         ("session_window: {gap: 10s, max_duration: 10s}", Session(10 * SECOND, 10 * SECOND)),
+        (
+            "session_window: {gap: 2s, max_duration: 1s, max_duration_origin: start}",
+            Session(2 * SECOND, SECOND, max_duration_origin="start"),
+        ),
+        ("session_window: {gap: 2s, max_count: 5}", Session(2 * SECOND, max_count=5)),
         ("count_window: {count: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 5}", Count(5, 5)),
         ("count_window: {count: 5, every: 1}", Count(5, 1)),
@@ -219,8 +239,43 @@ def test_empty_mappings_are_none() -> None:
         ("sliding_window: {size: 1us, mode: kafka}", "size is 1us, but with mode: kafka"),
         ("sliding_window: {size: 1m, mode: kafka, emit: forward}", "emit cannot be forward"),
         ("sliding_window: {size: 1m, mode: event, emit: each}", "leave it out"),
+        ("sliding_window: {size: 1m, mode: event, delay: -1s}", "cannot end in the past"),
+        ("sliding_window: {size: 1m, mode: event, emit_every: 0s}", "must be longer than 0s"),
+        ("sliding_window: {size: 1m, mode: event, idle_timeout: 5s}", "where no window waits"),
+        (
+            "sliding_window: {size: 1m, mode: kafka, delay: 1s}",
+            "has no meaning without mode: event",
+        ),
+        ("sliding_window: {size: 1m, mode: forward, emit_when: this.a}", "or use that mode"),
+        (
+            "sliding_window: {size: 1m, mode: forward, emit_at: event_time}",
+            "only with mode: event a message emits a window",
+        ),
+        (
+            "sliding_window: {size: 1m, mode: event, emit_when: batch_index() == 0}",
+            "looks at other messages",
+        ),
+        (
+            "count_window: {count: 2, align: start, emit_when: this.a}",
+            "emit_when has no meaning with align: start",
+        ),
+        ('state_window: {begin_when: ""}', "a window begins with a message for which it is true"),
+        ("state_window: {begin_when: random_int() == 1}", "leaves the condition to chance"),
         ("session_window: {gap: -1s}", "gap is -1s, but a session needs a gap above 0s"),
         ("session_window: {gap: 2m, max_duration: 1m}", "must not be shorter than the gap, 2m"),
+        (
+            "session_window: {gap: 2m, max_duration_origin: start}",
+            "max_duration_origin is start, but there is no max_duration",
+        ),
+        (
+            "session_window: {gap: 2m, max_duration: 0s, max_duration_origin: start}",
+            "max_duration is 0s, but a session lasts longer",
+        ),
+        ("session_window: {gap: 2m, max_count: 0}", "max_count is 0; expected a number"),
+        (
+            "session_window: {gap: 2m, max_count: 5, gap_mapping: root = this.gap}",
+            "max_count is not possible with gap_mapping",
+        ),
         (
             "count_window: {count: 2, every: 3, align: start}",
             "every is 3, but with align: start it must not be more than count, 2",

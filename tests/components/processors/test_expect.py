@@ -293,6 +293,33 @@ def test_a_schema_judges_and_leaves_messages_as_they_came(
     assert [level for level, _ in run.lines] == ["WARN"]
 
 
+PROTO = 'syntax = "proto3"; message Car { int64 speed = 1; }'
+
+
+@pytest.mark.parametrize(
+    ("operator", "good", "bad"),
+    [("from_json", b'{"speed":"7"}', b'{"speed":"fast"}'), ("to_json", b"\x08\x07", b"\x08")],
+)
+@pytest.mark.parametrize("per", ["message", "batch"])
+def test_a_protobuf_schema_judges_and_leaves_messages_as_they_came(
+    make, run, tmp_path, operator, good, bad, per
+) -> None:
+    (tmp_path / "car.proto").write_text(PROTO)
+    schema = f"{{ operator: {operator}, message: Car, import_paths: [ '{tmp_path}' ] }}"
+    rule = f"name: fits, per: {per}, schema: {{ protobuf: {schema} }}"
+    batch = [Message(one) for one in (good, bad, good)]
+    [made] = make(expect(rule)).process(batch, run.ex)
+    assert [one.raw for one in made] == [good, bad, good]
+    reasons = [str(one.error or "") for one in made]
+    if per == "message":
+        assert [bool(one) for one in reasons] == [False, True, False]
+        assert reasons[1].startswith("expectation fits failed: protobuf: ")
+        assert (run.counts["passed", "fits"], run.counts["failed", "fits"]) == (2, 1)
+    else:
+        assert len(set(reasons)) == 1
+        assert reasons[0].startswith("expectation fits failed: 1 of 3 messages fail, the pass rate")
+
+
 def test_a_window_without_messages_has_a_count_of_nought(make, run) -> None:
     empty = [Message(b"null", {"window_emit": "empty"})]
     made = judge(

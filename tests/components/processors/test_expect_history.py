@@ -10,6 +10,7 @@ import pytest
 
 from streamer.config import parse_config
 from streamer.core.durations import SECOND
+from streamer.core.errors import ConfigError
 from streamer.core.message import Message
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.engine.report.component_errors import ComponentFailedError
@@ -162,4 +163,76 @@ def test_fail_ends_a_stream_of_windows_with_its_place() -> None:
     assert failure.text == (
         "expectation volume failed: 11 is more than 10, by the mean 5 of the last 2 windows; "
         'message: {"k":"a","t":25}'
+    )
+
+
+GROUPED = """
+buffer: { tumbling_window: { timestamp_mapping: root = this.t, size: 10s } }
+pipeline:
+  processors:
+    - group_by_value: { value: '${! this.k }' }
+    - expect:
+        expectations:
+          - name: volume
+            per: window
+            count: true
+            history: { windows: 3, min_ratio: 0.5, max_ratio: 2, min_windows: 2, group: GROUP }
+    - mapping: |
+        root = if batch_index() == 0 {
+          { "k": this.k, "n": batch_size(), "end": @window_end_unix_ms, "error": error() }
+        } else { deleted() }
+"""
+
+
+GROUPS = ("this.k", '[this.k, "x"]', 'if this.k == "a" { null } else { 1 }')
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_each_group_is_compared_with_the_same_group_of_the_windows_before(group) -> None:
+    text = GROUPED.replace("GROUP", f"'{group}'")
+    stream = ScriptedStream(make_plan(parse_config(text)))
+    batch = [
+        one
+        for number in range(9)
+        for key, counts in COUNTS.items()
+        for one in sent(key, number, counts[number])
+    ]
+    made = stream.run_micro_batch(100 * SECOND, [*batch, *sent("b", 12, 1)]).batches
+    for key, counts in COUNTS.items():
+        passed = [error is None for _, error in results(made)[key]]
+        assert passed == expected(counts, 3, "mean")
+
+
+def test_a_group_that_cannot_be_told_fails_with_the_reason() -> None:
+    text = GROUPED.replace("GROUP", "'this.k.number()'")
+    stream = ScriptedStream(make_plan(parse_config(text)))
+    made = stream.run_micro_batch(0, [*sent("a", 0, 1), *sent("a", 3, 1)]).batches
+    [(_, error)] = results(made)["a"]
+    assert error.startswith("expectation volume failed: ") and 'parsing "a"' in error
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        (GROUPED.replace(", group: GROUP", ""), "group_by_value"),
+        (
+            GROUPED.replace(", group: GROUP", "").replace(
+                "group_by_value: { value: '${! this.k }' }",
+                "group_by: [ { check: this.k == 1, processors: [] } ]",
+            ),
+            "group_by",
+        ),
+        (CONFIG % ("", 3, "mean"), ""),
+    ],
+)
+def test_groups_that_would_mix_are_reported(text: str, before: str) -> None:
+    if not before:
+        parse_config(text)
+        return
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text)
+    [lint] = caught.value.lints
+    assert lint.code == "mixed_groups" and lint.line == 6
+    assert lint.message == (
+        f"expect volume compares every group of {before} with all groups of the window"
     )

@@ -109,6 +109,33 @@ def test_avro_with_references(make: Make, a_run: Run, schema_registry: Registry)
     assert time == "2020-01-02T03:04:05.678Z"
 
 
+@pytest.mark.parametrize("rule", ["decode", "encode"])
+def test_the_schema_of_a_registry_is_a_rule_of_expectations(
+    make: Make, a_run: Run, schema_registry: Registry, rule: str
+) -> None:
+    of, inner = subject("judged"), subject("address")
+    schema_registry.register(inner, ADDRESS)
+    references = [{"name": "shop.Address", "subject": inner, "version": 1}]
+    schema_registry.register(of, ORDER, references=references)
+    fields = f"url: '{schema_registry.url}'"
+    good = Message.from_value(ORDERS[0])
+    bad = Message.from_value(dict(ORDERS[0], id="seven"))
+    if rule == "decode":
+        [good] = encoded(make, a_run, schema_registry, of, ORDERS[0])
+        bad = Message(good.raw[:-3])
+    else:
+        fields += f", subject: '{of}'"
+    name = f"schema_registry_{rule}"
+    processor = make(
+        f"expect: {{expectations: [{{name: fits, schema: {{{name}: {{{fields}}}}}}}]}}"
+    )
+    [made] = processor.process([good, bad, good], a_run.ex)
+    assert [one.raw for one in made] == [good.raw, bad.raw, good.raw]
+    assert [one.error is None for one in made] == [True, False, True]
+    assert str(made[1].error).startswith(f"expectation fits failed: {name}: ")
+    assert made[1].meta["failed_expectations"] == ["fits"] and "schema_id" not in made[0].meta
+
+
 def test_the_config_of_the_page_runs(make: Make, a_run: Run, schema_registry: Registry) -> None:
     (block,) = [one for one in blocks(PAGE) if one.name == "orders_avro.yaml"]
     fields = [("id", "long"), ("price", "double"), ("pieces", "int"), ("note", ["null", "string"])]

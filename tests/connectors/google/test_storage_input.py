@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from streamer.connectors.google.storage_store import CloudStorageStore
 from streamer.connectors.objects.store import StoreError, StoreUnavailableError
 from streamer.sdk.input.replayable import Limit
 from tests.components.inputs.reading import batches_of, built, planned
-from tests.connectors.objects.reading import check_reading, check_store, store_of
+from tests.connectors.objects.reading import check_reading, check_store, everything, store_of
 from tests.servers import lasting_port
 from tests.servers.cloud_storage import CloudStorage, cloud_storage_server
 
@@ -61,6 +62,26 @@ class TestObjects:
             "gcs_key": "a/ü",
             "gcs_bucket": "described",
         }
+
+    def test_objects_whose_encoding_is_gzip_are_read_by_ranges_as_they_are_stored(
+        self, gcs: CloudStorage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bucket = gcs.make_bucket("encoded")
+        lines = [b'{"n":%d}' % number for number in range(20_000)]
+        stored = gzip.compress(b"\n".join(lines))
+        gcs.write(bucket, "a.json.gz", stored, encoding="gzip")
+        # A request without gzip gets all of it decompressed, whatever its range is.
+        assert gcs.read(bucket, "a.json.gz") == b"\n".join(lines)
+        monkeypatch.setattr("streamer.connectors.google.storage_store._RANGE_BYTES", 10_000)
+        of = source(
+            f"bucket: {bucket}, scanner: {{decompress: {{algorithm: gzip, into: {{lines: {{}}}}}}}}"
+        )
+        assert sorted(everything(of)) == sorted(lines)
+        store = store_of(of)
+        assert store.open("a.json.gz", 100, 250).stream.read(999) == stored[100:250]
+        [(start, latest), _] = planned(of, Limit())
+        [[message], *_] = batches_of(of, start, latest.offset)
+        assert message.meta["gcs_content_encoding"] == "gzip"
 
     def test_a_bucket_that_is_not_there(self, gcs: CloudStorage) -> None:
         with pytest.raises(StoreError) as caught:

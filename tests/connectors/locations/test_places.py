@@ -11,16 +11,21 @@ from typing import Any
 import pytest
 
 from streamer.components.caches.file import LocationCache
+from streamer.config import parse_config
 from streamer.connectors.formats.table_rows import read_csv_rows
 from streamer.connectors.locations.location_files import LocationFiles
+from streamer.connectors.locations.pattern_store import PatternStore
 from streamer.connectors.locations.table_file import TableFile
 from streamer.connectors.objects import object_pieces
 from streamer.connectors.objects.store import ObjectMissingError, StoreError
 from streamer.core.execution import Execution
+from streamer.core.message import Message
 from streamer.core.permissions import ALL, NONE, NotPermittedError
 from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.driver.location_writer import LocationWriter
+from streamer.engine.driver.writers import make_writers
 from streamer.engine.report.result_frame import Frame, FrameKind
+from streamer.plan import make_plan
 from streamer.sdk.cache import KeyAlreadyExistsError, KeyNotFoundError
 from streamer.sdk.input.replayable import Limit
 from tests.components.inputs.reading import batches_of, built, planned
@@ -176,6 +181,48 @@ def test_a_micro_batch_that_comes_again_replaces_its_objects(
     with pytest.raises(RefusedRoutesError):
         one.write(0, frames((f"{root}x", b"old"), (f"{root}x", b"new"), (root + "y" * 2_000, b"")))
     assert files.read(f"{root}x") == b"new"
+
+
+@pytest.mark.parametrize("kind", ["file", "parquet"])
+def test_a_directory_is_marked_when_its_window_has_closed(
+    root: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = f"{kind}: {{path: '{root}rows/${{! @w }}/', success_file: _SUCCESS}}"
+    plan = make_plan(parse_config(f"output: {{{output}}}", "a.yaml"))
+    store = PatternStore([f"{root}**"], ALL)
+
+    def write(batch: int, emit: str, *windows: str) -> None:
+        # Each time the program begins anew.
+        [writer] = make_writers(plan, tmp_path, None, stream=lambda: "s")  # type: ignore[arg-type]
+        encoder = plan.context().build(plan.outputs[0]).output
+        messages = [Message(b'{"n":1}', {"w": one, "window_emit": emit}) for one in windows]
+        routed = encoder.encode(messages, Execution(lambda: 0))
+        writer.write(batch, frames(*routed))
+
+    def marked() -> list[str]:
+        names = (one.key.removeprefix(f"{root}rows/") for one in store.list_page("", "").objects)
+        return [one.partition("/")[0] for one in names if one.endswith("/_SUCCESS")]
+
+    write(0, "early", "a", "b")
+    assert marked() == []
+    write(1, "final", "a")
+    assert marked() == ["a"]
+    # A micro-batch that comes again marks a directory once its rows are there, and takes back its
+    # own mark, but not one that was there before.
+    put, seen = LocationFiles.put, list[tuple[str, list[str]]]()
+
+    def note(self: LocationFiles, url: str, data: bytes, **more: Any) -> bool:
+        seen.append((url.rpartition("/")[2], marked()))
+        return put(self, url, data, **more)
+
+    write(2, "final", "a", "b")
+    monkeypatch.setattr(LocationFiles, "put", note)
+    write(2, "final", "a", "b")
+    assert all(before == ["a"] for _, before in seen)
+    assert [name for name, _ in seen][-1] == "_SUCCESS" and len(seen) == 3
+    assert marked() == ["a", "b"]
+    write(2, "early")
+    assert marked() == ["a"]
 
 
 def test_a_config_of_a_stranger_reaches_no_object(root: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from streamer.cli.main import invoke
 from streamer.components.caches.file import LocationCache
 from streamer.config import parse_config
 from streamer.connectors.locations import location_files, stores
@@ -64,11 +65,12 @@ def test_a_stream_reads_objects_and_writes_objects_by_url(
             rows = [{"n": part * 100 + n, "kind": "ab"[n % 2]} for n in range(100)]
             body = "".join(json.dumps(row) + "\n" for row in rows)
             files.put(f"{root}in/{part}/rows.jsonl", body.encode())
-        config = tmp_path / "config.yaml"
-        config.write_text(CONFIG.format(root=root))
+        # The config is an object as well.
+        config = f"{root}configs/rows.yaml"
+        files.put(config, CONFIG.format(root=root).encode())
         command = [sys.executable, "-m", "streamer.cli.main", "--checkpoint", str(tmp_path / "c")]
         ran = subprocess.run(
-            [*command, "-c", str(config)],
+            [*command, "-c", config],
             capture_output=True, text=True, timeout=240, cwd=tmp_path, env=dict(os.environ),
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
@@ -78,6 +80,34 @@ def test_a_stream_reads_objects_and_writes_objects_by_url(
             rows = [json.loads(line) for line in everything(of)]
             assert sorted(row["n"] for row in rows) == list(range(number, 300, 2))
             assert all(row["from"] == f"{root}in/{row['n'] // 100}/rows.jsonl" for row in rows)
+
+
+@pytest.mark.slow
+def test_a_config_is_an_object_for_each_command_that_reads_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with run_s3(tmp_path) as store:
+        for name, text in store.environ.items():
+            monkeypatch.setenv(name, text)
+        root, files = store.make_root(), LocationFiles(ALL)
+        files.put(f"{root}good.yaml", b"input: {generate: {count: 1, mapping: root = 1}}")
+        files.put(f"{root}bad.yaml", b"input: {generat: {}}")
+        files.put(f"{root}large.yaml", b"#" * 1_000_001)
+
+        def run(*arguments: str) -> tuple[int, str]:
+            code = invoke([*arguments])
+            said = capsys.readouterr()
+            return code, said.out + said.err
+
+        assert run("lint", f"{root}good.yaml") == (0, "")
+        code, text = run("lint", f"{root}bad.yaml")
+        assert code == 1 and f"{root}bad.yaml(1,9) input 'generat' is not known" in text
+        assert "there is no such file" in run("lint", f"{root}none.yaml")[1]
+        assert "expected at most 1,000,000" in run("lint", f"{root}large.yaml")[1]
+        assert f"checkpoint  {os.environ['HOME']}" in run("explain", f"{root}good.yaml")[1]
+        code, text = run("run", "-w", f"{root}good.yaml")
+        assert code == 1 and "is the URL of an object, which is read once" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("text", FIELDS)

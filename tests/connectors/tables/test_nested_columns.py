@@ -17,7 +17,12 @@ from hypothesis import strategies as st
 from streamer.connectors.tables.column_inference import drop_untyped, extend_type, widen_type
 from streamer.connectors.tables.column_types import name_column_type, parse_column_type
 from streamer.connectors.tables.column_values import fit_value
-from streamer.connectors.tables.rows import TableColumns, build_rows, describe_columns
+from streamer.connectors.tables.rows import (
+    MAX_LEVELS,
+    TableColumns,
+    build_rows,
+    describe_columns,
+)
 from streamer.connectors.tables.table_output import ColumnCache, TableOutput
 from streamer.core.execution import Execution
 from streamer.core.message import Message
@@ -219,3 +224,30 @@ def test_a_type_only_grows_and_holds_what_it_held(text: str, values: list[Any]) 
             continue
         fit_value(value, grown)
     assert parse_column_type(name_column_type(grown)) == grown
+
+
+def nest(levels: int, *, in_objects: bool) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"x": value} if in_objects else [value]
+    return value
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("in_objects", [True, False], ids=["objects", "lists"])
+def test_a_message_that_is_nested_too_deep_is_refused_alone(
+    kind: TableKind, in_objects: bool, tmp_path: Path
+) -> None:
+    writing = Writing(kind, tmp_path)
+    deepest = nest(MAX_LEVELS, in_objects=in_objects)
+    hostile = [nest(levels, in_objects=in_objects) for levels in (MAX_LEVELS + 1, 100, 900)]
+    new = writing.write([{"n": 1, "a": deepest}, *({"n": 0, "a": one} for one in hostile)])
+    # The same in a column that is there, and in an object whose column is there.
+    known = writing.write([{"n": 2, "a": deepest}, *({"n": 0, "a": one} for one in hostile)])
+    assert writing.write([{"n": 3, "s": {"y": 1}}]) == []
+    inside = writing.write([{"n": 4, "s": {"y": 2}}, {"n": 0, "s": {"z": hostile[-1]}}])
+    assert [len(new), len(known), len(inside)] == [3, 3, 1]
+    assert all("is nested deeper than 32 levels" in why for why in [*new, *known, *inside])
+    rows = kind.rows(tmp_path)
+    assert [row["n"] for row in rows] == [1, 2, 3, 4]
+    assert [row["a"] for row in rows[:2]] == [deepest] * 2

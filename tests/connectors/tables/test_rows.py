@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamer.connectors.tables import rows as rows_module
 from streamer.connectors.tables.arrow_streams import decode_batches, encode_batch
@@ -14,6 +16,7 @@ from streamer.connectors.tables.column_types import parse_column_type
 from streamer.connectors.tables.row_collector import collect_rows
 from streamer.connectors.tables.row_encoder import RowEncoder
 from streamer.connectors.tables.rows import (
+    LearnedColumns,
     TableColumns,
     build_rows,
     describe_columns,
@@ -134,3 +137,50 @@ def test_an_encoder_looks_at_the_table_again_once_when_something_is_new() -> Non
     assert sorted(error.value.errors) == [1, 2, 3]
     texts = error.value.errors.values()
     assert all(isinstance(text, Rejection) and text.reason == Reason.INVALID for text in texts)
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.integers(-3, 3),
+    st.sampled_from([0.5, 2.0, 1 << 70, -1.5]),
+    st.sampled_from(["", "a", "2026-01-01T00:00:00Z", "\ud800"]),
+    st.booleans(),
+    st.lists(st.integers(0, 1), max_size=1),
+    st.fixed_dictionaries({}, optional={"x": st.integers(0, 1)}),
+)
+DOCUMENTS = st.one_of(
+    st.fixed_dictionaries({"n": st.integers(0, 2)}, optional={"d": st.integers(0, 2)}),
+    st.dictionaries(st.sampled_from("abdn"), VALUES, max_size=4),
+    st.sampled_from([None, 3, []]),
+)
+
+
+@given(st.lists(st.lists(DOCUMENTS, max_size=4), max_size=6))
+def test_what_was_learned_of_earlier_messages_changes_no_row(batches: list[list[Any]]) -> None:
+    known = columns(d="double")
+    learned = RowEncoder("files", lambda refresh: known, learned=LearnedColumns())
+    plain = RowEncoder("files", lambda refresh: known)
+
+    def encode(encoder: RowEncoder) -> tuple[list[dict[str, Any]], dict[str, str], list[Any]]:
+        bodies, errors = [], []
+        for batch in batches:
+            messages = [Message.from_value(one) for one in batch]
+            try:
+                bodies.append(encoder.encode(messages))
+            except SendError as error:
+                errors.append(error.errors)
+        made = collect_rows(bodies, known)
+        rows = made.rows.to_pylist()
+        return rows, describe_columns(made.rows.schema), [errors, made.refused]
+
+    assert encode(learned) == encode(plain)
+
+
+def test_messages_that_are_alike_are_built_without_inference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoder = RowEncoder("files", lambda refresh: columns(d="double"), learned=LearnedColumns())
+    batch = [Message.from_value({"n": 1, "t": "a", "d": 1}), Message.from_value({"n": None})]
+    first = encoder.encode(batch)
+    monkeypatch.setattr(rows_module, "infer_columns", None)
+    assert encoder.encode(batch) == first

@@ -75,11 +75,12 @@ def open_table(
     directory: Path,
     *,
     keys: Sequence[str] = (),
+    partition_by: Sequence[str] = (),
     is_open: bool = True,
     **columns: str,
 ) -> tuple[FailingClient, TableOutput, TableWriter]:
     """Return a table, its output and its writer, as a start of the program makes them."""
-    client = FailingClient(kind.make(directory, keys=keys))
+    client = FailingClient(kind.make(directory, keys=keys, partition_by=partition_by))
     output = TableOutput(client, schema_of(**columns), ColumnCache(), is_open=is_open, keys=keys)
     return client, output, TableWriter(output, lambda: "w")
 
@@ -119,6 +120,27 @@ class TestTables:
         with pytest.raises(RefusedRoutesError):
             writer.write(1, [frame, *frames_of(output, [{"n": 4}])])
         assert [row["n"] for row in kind.rows(tmp_path)] == [1, 3, 4]
+
+    @pytest.mark.parametrize("keys", [[], ["n"]], ids=["append", "upsert"])
+    def test_rows_without_a_column_of_the_partitions_are_refused(
+        self, kind: TableKind, keys: Sequence[str], tmp_path: Path
+    ) -> None:
+        _, output, writer = open_table(kind, tmp_path, keys=keys, partition_by=["day"])
+        with pytest.raises(RefusedRoutesError) as error:
+            writer.write(0, frames_of(output, [{"n": 1}], [{"n": 2}]))
+        assert [json.loads(frame.body) for frame, _ in error.value.refused] == [{"n": 1}, {"n": 2}]
+        why = {reason for _, reason in error.value.refused}
+        assert len(why) == 1 and "cannot be made with partitions by day: " in why.pop()
+        with pytest.raises(RefusedRoutesError, match="and a partition has one value|transform"):
+            writer.write(1, frames_of(output, [{"n": 3, "day": {"x": 1}}]))
+        # One that has it makes the table; after that, rows without it have null there.
+        writer.write(2, frames_of(output, [{"n": 4, "day": "a"}, {"n": 5}]))
+        writer.write(3, frames_of(output, [{"n": 6}]))
+        assert [(row["n"], row["day"]) for row in kind.rows(tmp_path)] == [
+            (4, "a"),
+            (5, None),
+            (6, None),
+        ]
 
     def test_the_newest_row_of_a_key_stays(self, kind: TableKind, tmp_path: Path) -> None:
         _, output, writer = open_table(kind, tmp_path, keys=["n"])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from streamer.core.durations import MILLISECOND
 from streamer.core.execution import Execution
 from streamer.core.message import Batch
 from streamer.sdk.backoff import Backoff
@@ -120,6 +121,23 @@ def test_a_connection_is_sought_until_it_is_there():
     }
     assert seen.lines[0] == ("ERROR", "Failed to connect to scripted: nobody there")
     assert len(seen.pauses) == 3
+
+
+def test_an_output_that_connects_without_work_pauses_before_it_sends_again():
+    class Away(Scripted):
+        losses = 4
+
+        def send(self, batch: Batch, ex: Execution) -> None:
+            if self.losses:
+                self.losses -= 1
+                raise NotConnectedError("no server answers")
+            super().send(batch, ex)
+
+    seen, output = Seen(), Away()
+    assert sender(output).deliver(batches("a"), seen.ex).errors == [None]
+    assert seen.counts["output_connection_lost"] == 4
+    # The first one is repeated at once: a connection of an earlier task may have ended long ago.
+    assert len(seen.pauses) == 3 and min(seen.pauses) >= 250 * MILLISECOND
 
 
 def test_a_connection_that_lasts_over_tasks_counts_once_and_is_lost_when_it_goes():

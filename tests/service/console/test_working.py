@@ -16,9 +16,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from streamer import __version__
+from streamer.core.custom_metrics import MetricKey
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.report.failed_messages import FailureSampler
+from streamer.engine.report.stream_metrics import Snapshot
+from streamer.service.monitoring.stream_view import StreamState
 from tests.engine.results.kept import Row, T, portion, store
 from tests.service.api.asking import Asking
 from tests.service.console.authored import COUNTED, RESULTS, authored
@@ -199,6 +202,43 @@ def test_failed_messages_are_shown_with_their_error_and_place(page: Page, server
     first.get_by_role("link", name="per_user").click()
     expect(page.get_by_role("heading", name="group_by_value per_user")).to_be_visible()
     assert page.evaluate("window.hacked") is None
+
+
+def test_expectations_are_shown_with_their_counts_and_samples(
+    page: Page, server: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = server.service.manager.registry.get("orders").view
+    place = {"label": "quality", "path": "root.pipeline.processors.1"}
+    counted = {"speed_in_range": (40, 2, 2), BAD: (1000, 1, 0)}
+    counts: dict[MetricKey, int] = {}
+    sampler = FailureSampler()
+    for name, numbers in counted.items():
+        labels = tuple(sorted({**place, "expectation": name}.items()))
+        for figure, number in zip(("passed", "failed", "dropped"), numbers, strict=True):
+            counts[f"expectation_{figure}_total", labels] = number
+        fate = "expectation_dropped" if numbers[2] else "expectation_warned"
+        fields = {**place, "expectation": name}
+        sampler.add(fate, fields, f"expectation {name} failed", [Message(b'{"speed":999}')])
+    monkeypatch.setattr(view, "current_state", lambda: StreamState(Snapshot(7), counts))
+    body = sampler.encode_samples()
+    assert body is not None
+    view.failed_messages.record(9, 1_700_000_000 * SECOND, [body])
+    go(page, server, "streams/orders/failed")
+    rows = page.locator(".failure-counts li")
+    expect(rows.filter(has_text="speed_in_range")).to_have_text(
+        "expectation speed_in_range of quality 2 of 42 failed, 2 messages dropped since the start"
+    )
+    expect(rows.filter(has_text=BAD)).to_contain_text("1 of 1,001 failed since the start")
+    page.get_by_label("Filter messages").fill("speed_in_range")
+    sample = page.locator(".sample")
+    expect(sample).to_have_count(1)
+    expect(sample).to_contain_text("dropped by its expectation")
+    expect(sample).to_contain_text("expectation speed_in_range")
+    page.get_by_label("Filter messages").fill(f"expectation {BAD}")
+    expect(sample).to_have_count(1)
+    expect(sample).to_contain_text("went on unmarked; only counted")
+    assert page.evaluate("window.hacked") is None
+    looks(page, f"{server.url}/#/streams/orders/failed")
 
 
 def test_the_service_has_a_page_with_its_log_and_its_settings(

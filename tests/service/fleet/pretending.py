@@ -90,6 +90,8 @@ class PretendedRun:
         self.samples = MessageSamples()
         self.questions = WindowQuestions()
 
+    host = None
+
     def _has(self, texts: set[str], config: Config | None = None) -> bool:
         text = (config or self.config).text
         return any(one in text for one in texts)

@@ -329,6 +329,26 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "count_keyed": _count(f"{_KEY}, count: 17", _WHOLE),
         "count_every": _count(f"{_KEY}, count: 12, every: 5", _WHOLE),
     },
+    "conditions": {
+        "session_limited": _stream(
+            "session",
+            f"{_TIME}, {_KEY}, {_LATENESS}, gap: 1s, max_count: 7, max_duration: 3s, "
+            "max_duration_origin: start, end_of_input: END",
+            _WHOLE,
+        ),
+        "sliding_delayed": _stream(
+            "sliding",
+            f"{_TIME}, {_KEY}, {_LATENESS}, size: 1s, mode: event, delay: 1s, emit_every: 500ms, "
+            "emit_when: this.n % 3 == 0, end_of_input: END",
+            _WHOLE,
+        ),
+        "count_conditional": _count(
+            f"{_KEY}, count: 12, every: 5, emit_when: this.n % 3 == 0", _WHOLE
+        ),
+        "state": _stream(
+            "state", f"{_KEY}, begin_when: this.n % 4 == 0, emit_when: this.n % 7 == 0", _WHOLE
+        ),
+    },
     "state": {
         "state_keyed": (
             f"buffer: {{ keyed_state: {{ {_KEY}, {_TIME}, state_ttl: 30s }} }}\n"
@@ -341,7 +361,9 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 """Buffer and processors of each stream, by kind and name."""
 
 
-FIRST_VERSION: Final = dict.fromkeys([*KINDS["state"], *KINDS["buffers"]], "0.2")
+FIRST_VERSION: Final = dict.fromkeys(
+    [*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"]], "0.2"
+)
 """The first version that has checkpoints of a stream; of all others there are some of 0.1."""
 
 

@@ -99,7 +99,9 @@ def test_windows_of_keys_are_in_each_report_and_asked_for_the_same(
     assert rows(said["answers"][ALL.to_json()]) == expected
 
 
-@pytest.mark.parametrize("settings", ["gap: 5s", "gap: 5s, max_duration: 1h"])
+@pytest.mark.parametrize(
+    "settings", ["gap: 5s", "gap: 5s, max_duration: 1h", "gap: 5s, max_count: 9"]
+)
 def test_aggregated_sessions_are_the_same_as_columns_and_as_records(settings: str) -> None:
     said = status(f"session_window: {{ {KEYED}, {settings} }}", AGGREGATED)
     assert rows(said["listing"]) == [("a", 10, 12, 2), ("b", 11, 11, 1)]

@@ -29,7 +29,8 @@ root = if batch_index() == 0 {
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Rules, list[MicroBatch]]:
-    rules: Any = draw(st.one_of(streams.hoppings(tumbling=True), streams.sessions()))
+    kinds = (streams.hoppings(tumbling=True), streams.sessions(), streams.limited_sessions())
+    rules: Any = draw(st.one_of(*kinds))
     also = draw(st.sampled_from([("on_time",), ("close",), ("on_time", "close")]))
     emit = draw(st.sampled_from(["changes", "each"]))
     rules = replace(rules, emit=emit, emit_also=frozenset(also), order="arrival")

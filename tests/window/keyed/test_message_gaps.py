@@ -13,6 +13,7 @@ from streamer.window.assign.message_gaps import parse_gap
 from streamer.window.keyed.session import MessageGapRules
 from streamer.window.keyed.state import NEVER, KeyState
 from streamer.window.pack.metadata_codec import add_gap, decode_meta, encode_meta, read_gap
+from streamer.window.settings.window_types import Session
 
 GAP = 3
 EVENTS = st.lists(
@@ -26,7 +27,7 @@ def test_sessions_are_the_messages_that_overlap_however_they_come(
 ) -> None:
     found = []
     for some in (events, data.draw(st.permutations(events))):
-        rules, state = MessageGapRules(GAP, None, 0), KeyState()
+        rules, state = MessageGapRules(Session(GAP), 0), KeyState()
         for number, (time, gap) in enumerate(some):
             rules.message_gap = gap
             assert rules.assign(state, time, number, NEVER, 0) is not None

@@ -19,16 +19,19 @@ class Count:
     end_of_input: str = "drop"
     keyed: bool = False
     filtered: bool = False
+    conditional: bool = False
 
 
 @dataclass
 class Counted:
     """All events of a key since its first, their places among those of all keys, and the numbers
-    of those that came out."""
+    of those that came out; the numbers of the last of each window, and of those dropped."""
 
     events: list[Event] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     emitted: set[int] = field(default_factory=set)
+    windows: list[int] = field(default_factory=list)
+    dropped: set[int] = field(default_factory=set)
 
 
 class CountOracle:
@@ -58,7 +61,7 @@ class CountOracle:
             event.id
             for counted in self.keys.values()
             for number, event in enumerate(counted.events, 1)
-            if number > self._next(len(counted.events)) - self.rules.count
+            if number > self._next_of(counted) - self.rules.count
         }
 
     def _count(self, event: Event, out: Out) -> None:
@@ -68,12 +71,38 @@ class CountOracle:
         counted.places.append(self.seen)
         self.seen += 1
         total = len(counted.events)
+        if self.rules.conditional:
+            self._count_conditional(counted, out)
+            return
         # Decided: a message is dropped when it comes, since how many come before the next
         # output, and so which of them it leaves out, depends on nothing else.
         if total <= self._next(total - 1) - self.rules.count:
             out.dropped.append((event.id, "incomplete"))
         if self._is_output(total):
             self._put_out("count", counted, total, out)
+
+    def _count_conditional(self, counted: Counted, out: Out) -> None:
+        """A window ends with the first event with the condition, once one is due."""
+        total = len(counted.events)
+        due = self._next_of(counted, total - 1)
+        if total >= due and counted.events[-1].emits is True:
+            self._put_out("count", counted, total, out)
+            counted.windows.append(total)
+        # Decided: an event is dropped when no later window can hold it, and none has.
+        for number in range(1, self._next_of(counted) - self.rules.count + 1):
+            if number <= total and number not in counted.emitted | counted.dropped:
+                counted.dropped.add(number)
+                out.dropped.append((counted.events[number - 1].id, "incomplete"))
+
+    def _next_of(self, counted: Counted, total: int | None = None) -> int:
+        """The number of the event that completes the next window of a key, at the earliest."""
+        rules = self.rules
+        total = len(counted.events) if total is None else total
+        if not rules.conditional:
+            return self._next(total)
+        every = rules.count if rules.every is None else rules.every
+        least = rules.count if rules.min_count is None else rules.min_count
+        return max(total + 1, max(counted.windows, default=0) + every, least)
 
     def _put_out(self, reason: str, counted: Counted, end: int, out: Out) -> None:
         """Emit what there is of the window that the event of a number completes."""
@@ -111,7 +140,7 @@ class CountOracle:
         if self.rules.end_of_input == "flush":
             self._flush(out)
         for counted in self.keys.values():
-            oldest = self._next(len(counted.events)) - self.rules.count + 1
+            oldest = self._next_of(counted) - self.rules.count + 1
             for number, event in enumerate(counted.events, 1):
                 if number not in counted.emitted and number >= oldest:
                     out.dropped.append((event.id, "incomplete"))
@@ -129,7 +158,7 @@ class CountOracle:
 
     def _begun(self, counted: Counted) -> list[int]:
         total = len(counted.events)
-        ends = [self._next(total)]
+        ends = [self._next_of(counted)]
         if self.rules.align == "start":
             while (end := self._next(ends[-1])) - self.rules.count < total:
                 ends.append(end)

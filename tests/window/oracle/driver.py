@@ -59,6 +59,7 @@ class WindowOracle(ABC):
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.intake = Intake(fields)
+        self.before = deepcopy(self.intake.clocks)
         self.open: list[Window] = []
         self.remembered: set[tuple[Hashable, int, int]] = set()
         # Messages taken that windows yet to be opened may hold.
@@ -80,7 +81,7 @@ class WindowOracle(ABC):
         out = Out()
         for key in self.intake.begin(batch):
             self._begin_afresh(key)
-        before = deepcopy(self.intake.clocks)
+        self.before = before = deepcopy(self.intake.clocks)
         for event in batch.events:
             arrived = self.intake.admit(event, out)
             if arrived is None:
@@ -186,10 +187,11 @@ class WindowOracle(ABC):
             if reason != "final" and self.remembers:
                 self.remembered.add((window.key, window.start, window.end))
         on_time_only = self.fields.emit != "final" and "close" not in self.fields.emit_also
+        # What a number of messages has closed came out with the last of them.
         return [
             self.shown(window, "on_time" if on_time_only and reason == "final" else reason)
             for window, reason in shut
-            if self._comes_at_close(window, before)
+            if reason != "count" and self._comes_at_close(window, before)
         ]
 
     def _reason(self, window: Window, batch: MicroBatch) -> str | None:

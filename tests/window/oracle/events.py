@@ -25,6 +25,7 @@ class Event:
     """A message: its name is its own; `time` is None where the timestamp fails, "now" for now().
 
     `gap` is what it brings to its session; None for the usual one, "none" where the mapping fails.
+    `begins` and `emits` are the conditions of its window.
     """
 
     id: str
@@ -35,6 +36,8 @@ class Event:
     filter: bool | Literal["error"] = True
     side: Literal["left", "right"] = "left"
     gap: int | Literal["none"] | None = None
+    begins: bool | Literal["error"] = False
+    emits: bool | Literal["error"] = False
 
 
 @dataclass(frozen=True)

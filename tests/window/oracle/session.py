@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from tests.window.oracle.driver import Window, WindowOracle
-from tests.window.oracle.events import MicroBatch, Out
+from tests.window.oracle.driver import Window, WindowOracle, in_order
+from tests.window.oracle.events import Emitted, MicroBatch, Out
 from tests.window.oracle.intake import Arrived, Fields
 
 
@@ -15,6 +15,8 @@ from tests.window.oracle.intake import Arrived, Fields
 class Session(Fields):
     gap: int
     max_duration: int | None = None
+    from_start: bool = False
+    max_count: int | None = None
     by_message: bool = False
 
     def reach(self, arrived: Arrived) -> int:
@@ -29,6 +31,7 @@ class OpenSession(Window):
     """A session; `cut` is c(start), or an older one that stayed."""
 
     cut: int | None = None
+    is_full: bool = False
 
 
 class SessionOracle(WindowOracle):
@@ -40,6 +43,8 @@ class SessionOracle(WindowOracle):
         self.rules = rules
         # The open ones of each key: a micro-batch may open thousands before any closes.
         self.of: defaultdict[Hashable, list[OpenSession]] = defaultdict(list)
+        # Those that an event has just made full.
+        self.full: list[OpenSession] = []
 
     def step(self, batch: MicroBatch) -> Out:
         self.of.clear()
@@ -60,19 +65,52 @@ class SessionOracle(WindowOracle):
         lone = OpenSession(
             arrived.key, arrived.time, arrived.time, [arrived], cut=self.cut(arrived.time)
         )
-        joined = lone
-        for number, session in enumerate(near):
-            if number == 0:
-                joined = self._taken_into(session, lone, arrived.clock)
-            elif joined.cut is None or session.start <= joined.cut:
-                joined = self._taken_into(session, joined, arrived.clock)
-            else:
-                continue
+        limit = self.rules.max_count
+        joined, parts = self._joined(near, lone, arrived.clock)
+        while limit is not None and len(joined.inside) > limit:
+            # Decided: what cannot become one session because it would be too large does not; the
+            # earliest closes, and the event goes to the others.
+            self.of[near[0].key].remove(near[0])
+            self._close_full(near.pop(0))
+            joined, parts = self._joined(near, lone, arrived.clock)
+        for session in parts:
             self.open.remove(session)
             self.of[session.key].remove(session)
         self.open.append(joined)
-        self.of[joined.key].append(joined)
+        if len(joined.inside) == limit:
+            self._close_full(joined)
+        else:
+            self.of[joined.key].append(joined)
         return [joined]
+
+    def at_once(self, changed: list[Window]) -> list[Emitted]:
+        """Besides what all windows give, the sessions that the event has made full."""
+        out = super().at_once(changed)
+        gone, self.full = self.full, []
+        return out + [
+            self.shown(one, "count")
+            for one in in_order(gone)
+            if self._comes_at_close(one, self.before)
+        ]
+
+    def _reason(self, window: Window, batch: MicroBatch) -> str | None:
+        assert isinstance(window, OpenSession)
+        return "count" if window.is_full else super()._reason(window, batch)
+
+    def _close_full(self, session: OpenSession) -> None:
+        session.is_full = True
+        self.full.append(session)
+
+    def _joined(
+        self, near: list[OpenSession], lone: OpenSession, clock: int | None
+    ) -> tuple[OpenSession, list[OpenSession]]:
+        """The session of an event and of those near it, as far as no cut is between; and these."""
+        joined, parts = lone, []
+        for session in near:
+            if not parts or joined.cut is None or session.start <= joined.cut:
+                joined = self._taken_into(session, joined, clock)
+                parts.append(session)
+        return joined, parts
 
     def is_past(self, window: Window, clock: int) -> bool:
         assert isinstance(window, OpenSession)
@@ -82,10 +120,15 @@ class SessionOracle(WindowOracle):
         return clock > limit + self.rules.allowed_lateness
 
     def cut(self, start: int) -> int | None:
-        """The first multiple of max_duration that is more than max_duration after a start."""
+        """The first multiple of max_duration that is more than max_duration after a start.
+
+        Tenzir's instead is max_duration after the start itself.
+        """
         length = self.rules.max_duration
         if length is None:
             return None
+        if self.rules.from_start:
+            return start + length
         multiple = (start // length) * length
         while multiple - start <= length:
             multiple += length
@@ -105,7 +148,11 @@ class SessionOracle(WindowOracle):
 
     def _is_late(self, arrived: Arrived) -> bool:
         # Decided: so is an event that lies near no session at all.
-        limit = self.rules.reach(arrived) + self.rules.allowed_lateness
+        limit = self.rules.reach(arrived)
+        # Decided: where a session of the event alone would be cut inside the gap, by that cut.
+        if self.rules.from_start and (cut := self.cut(arrived.time)) is not None:
+            limit = min(limit, cut)
+        limit += self.rules.allowed_lateness
         return arrived.clock is not None and arrived.clock > limit
 
     def _taken_into(

@@ -19,7 +19,9 @@ from tests.window.oracle.intake import DAY, Fields
 from tests.window.oracle.join import Join
 from tests.window.oracle.session import Session
 from tests.window.oracle.sliding import Sliding
+from tests.window.oracle.sliding_event import EventSliding
 from tests.window.oracle.sliding_kafka import MS, KafkaSliding
+from tests.window.oracle.state import State
 
 HOUR = 3600 * 10**9
 SPAN = 12  # sizes, gaps and the like are at most so many units
@@ -112,11 +114,21 @@ def sessions(draw: st.DrawFn) -> Session:
 
 
 @st.composite
+def limited_sessions(draw: st.DrawFn) -> Session:
+    """Sessions of at most some messages, or of a duration counted from their start, or both."""
+    rules = draw(sessions())
+    counted = draw(st.sampled_from(["count", "count", "start", "both"]))
+    if counted != "count":
+        rules = replace(rules, from_start=True, max_duration=draw(st.integers(1, SPAN)))
+    return rules if counted == "start" else replace(rules, max_count=draw(st.integers(1, 5)))
+
+
+@st.composite
 def message_gaps(draw: st.DrawFn) -> Session:
     """Sessions whose messages bring gaps; half of them without a longest duration."""
     rules = draw(sessions())
     longest = draw(st.none() | st.just(rules.max_duration))
-    return replace(rules, by_message=True, max_duration=longest)
+    return replace(rules, by_message=True, max_duration=longest, from_start=draw(st.booleans()))
 
 
 @st.composite
@@ -125,9 +137,24 @@ def slidings(draw: st.DrawFn) -> Sliding:
 
 
 @st.composite
-def event_slidings(draw: st.DrawFn) -> Sliding:
+def event_slidings(draw: st.DrawFn) -> EventSliding:
     """Nothing stays open in this mode: no `emit`, and nothing to be idle."""
-    return replace(draw(slidings()), emit="final", emit_also=frozenset(), idle_timeout=None)
+    fields = {**draw(commons()), "emit": "final", "emit_also": frozenset(), "idle_timeout": None}
+    plain = draw(st.booleans())
+    return EventSliding(
+        **fields,
+        size=draw(st.integers(1, SPAN)),
+        conditional=not plain and draw(st.booleans()),
+        every=None if plain else draw(st.none() | st.integers(1, 2 * SPAN)),
+    )
+
+
+@st.composite
+def waiting_slidings(draw: st.DrawFn) -> EventSliding:
+    """Windows of events that wait for the clock, with a delay or without."""
+    idle = draw(st.none() | st.sampled_from([1, 5, SPAN]))
+    delay = draw(st.sampled_from([0, 0, 1, 3, SPAN]))
+    return replace(draw(event_slidings()), waits=True, delay=delay, idle_timeout=idle)
 
 
 @st.composite
@@ -145,6 +172,17 @@ def counts(draw: st.DrawFn) -> Count:
         every=draw(st.none() | st.integers(1, count if align == "start" else 8)),
         min_count=None if align == "start" else draw(st.none() | st.integers(1, count)),
         align=align,
+        end_of_input=draw(st.sampled_from(["drop", "flush", "keep"])),
+        keyed=draw(st.booleans()),
+        filtered=draw(st.booleans()),
+        conditional=align == "end" and draw(st.booleans()),
+    )
+
+
+@st.composite
+def states(draw: st.DrawFn) -> State:
+    return State(
+        single=draw(st.booleans()),
         end_of_input=draw(st.sampled_from(["drop", "flush", "keep"])),
         keyed=draw(st.booleans()),
         filtered=draw(st.booleans()),
@@ -170,7 +208,7 @@ def joins(draw: st.DrawFn) -> Join:
 @st.composite
 def streams(
     draw: st.DrawFn,
-    rules: Fields | Count,
+    rules: Fields | Count | State,
     *,
     unit: int = 1,
     around: Sequence[int] = (0,),
@@ -216,6 +254,7 @@ def streams(
                     _filter(draw, rules),
                     draw(st.sampled_from(sides)),
                     _gap(draw, rules),
+                    *_conditions(draw, rules),
                 )
             )
         stood = draw(st.sampled_from([0, 0, 0, 0, 3, SPAN])) * unit
@@ -275,19 +314,29 @@ def _fraction(draw: st.DrawFn, unit: int) -> int:
     return draw(st.sampled_from([0, 0, 0, 1, unit - 1]))
 
 
-def _key(draw: st.DrawFn, rules: Fields | Count, keys: Sequence[object]) -> object:
+def _key(draw: st.DrawFn, rules: Fields | Count | State, keys: Sequence[object]) -> object:
     if not rules.keyed:
         return None
     return draw(st.sampled_from([*keys, KEY_FAILS]))
 
 
-def _gap(draw: st.DrawFn, rules: Fields | Count) -> int | Literal["none"] | None:
+def _gap(draw: st.DrawFn, rules: Fields | Count | State) -> int | Literal["none"] | None:
     if not getattr(rules, "by_message", False):
         return None
     return draw(st.none() | st.integers(1, SPAN) | st.sampled_from([1, 2 * SPAN, "none"]))
 
 
-def _filter(draw: st.DrawFn, rules: Fields | Count) -> bool | Literal["error"]:
+def _conditions(
+    draw: st.DrawFn, rules: Fields | Count | State
+) -> tuple[bool | Literal["error"], bool | Literal["error"]]:
+    """Whether a message begins a window, and whether it emits one."""
+    if not getattr(rules, "conditional", False):
+        return False, False
+    verdicts = st.sampled_from([True, False, False, "error"])
+    return draw(verdicts), draw(verdicts)
+
+
+def _filter(draw: st.DrawFn, rules: Fields | Count | State) -> bool | Literal["error"]:
     if not rules.filtered:
         return True
     verdict: bool | Literal["error"] = draw(

@@ -109,9 +109,10 @@ class Oracle:
             patience = max(r.epoch, 10 * 10**9) if r.expire_after is None else r.expire_after
             previous = self._current(now) - r.epoch
             for end in self._open():
-                busy = ((before or now, now),) if batch.busy is None else batch.busy
-                since = [(max(a, end + r.lateness), min(b, now)) for a, b in busy]
-                if end < previous and sum(max(b - a, 0) for a, b in since) > patience:
+                since = now if before is None else before
+                busy = ((since, now),) if batch.busy is None else batch.busy
+                overdue = [(max(a, end + r.lateness), min(b, now)) for a, b in busy]
+                if end < previous and sum(max(b - a, 0) for a, b in overdue) > patience:
                     self._expire(end, out)
         if not batch.backlog:
             for end in self._open():

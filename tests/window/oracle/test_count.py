@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.window.oracle.count import Count, CountOracle
 from tests.window.oracle.events import KEY_FAILS, Event, MicroBatch, Out
 from tests.window.oracle.play import at_once, one_by_one
+from tests.window.oracle.state import State, StateOracle
 
 
 def numbered(count: int, **fields: object) -> list[Event]:
@@ -54,6 +57,31 @@ def test_a_window_may_begin_with_every_second_event_and_be_flushed() -> None:
     oracle = CountOracle(Count(count=2, end_of_input="flush"))
     assert outputs(oracle, numbered(5)) == {"2": ["1-2/2"], "4": ["3-4/2"]}
     assert [one.ids for one in oracle.step(MicroBatch(0, ended=True)).batches] == [("5",)]
+
+
+def test_a_due_window_waits_for_the_condition() -> None:
+    # Tenzir's trailing windows with `every` and `trigger`.
+    oracle = CountOracle(Count(count=4, every=2, min_count=1, conditional=True))
+    stream = [replace(event, emits=event.id in "346") for event in numbered(6)]
+    assert outputs(oracle, stream) == {"3": ["1-3/3"], "6": ["3-6/4"]}
+
+
+def test_what_no_conditional_window_can_hold_is_incomplete() -> None:
+    oracle = CountOracle(Count(count=2, every=2, conditional=True))
+    outs = one_by_one(oracle, numbered(5))
+    assert [one for out in outs for one in out.dropped] == [(name, "incomplete") for name in "1234"]
+
+
+def test_a_state_window_goes_from_one_condition_to_another() -> None:
+    # eKuiper's TestStateWindow: statewindow(a > 1, a > 5).
+    oracle = StateOracle(State())
+    stream = [Event("1", 0), Event("2", 0, begins=True), Event("6", 0, begins=True, emits=True)]
+    outs = one_by_one(oracle, stream)
+    assert [one.ids for out in outs for one in out.batches] == [("2", "6")]
+    single = StateOracle(State(single=True))
+    stream = [Event(name, 0, begins=name in "bd") for name in "abcde"]
+    assert [b.ids for out in one_by_one(single, stream) for b in out.batches] == [("b", "c")]
+    assert single.held() == {"d", "e"}
 
 
 def test_what_the_first_output_leaves_out_is_incomplete() -> None:

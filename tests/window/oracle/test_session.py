@@ -142,6 +142,56 @@ def test_forward_tells_the_bounds_of_the_session_so_far() -> None:
     ]
 
 
+# max_count, and max_duration from the start (Tenzir)
+
+
+def test_the_event_that_reaches_the_largest_number_closes_its_session() -> None:
+    oracle = session(max_count=2)
+    assert briefs(one_by_one(oracle, events("a0 b1 c2"))) == [[], ["count [0, 1] ab"], []]
+    assert ends(oracle) == ["flush [2, 2] c"]
+
+
+def test_sessions_that_would_be_too_large_together_do_not_merge() -> None:
+    oracle = session(max_count=4, allowed_lateness=100)
+    at_once(oracle, events("a10 b12 c20 d21"))
+    assert brief(at_once(oracle, events("e16")).batches) == ["count [10, 12] ab"]
+    assert brief(at_once(oracle, events("f18")).batches) == ["count [16, 21] cdef"]
+    assert brief(at_once(oracle, events("g16")).batches) == []
+    assert ends(oracle) == ["flush [16, 16] g"]
+
+
+def test_a_full_session_is_emitted_once_whatever_else_is_emitted() -> None:
+    stream = events("a0 b1 c2")
+    each = session(max_count=2, emit="each")
+    assert briefs(one_by_one(each, stream)) == [
+        ["each [0, 0] a"],
+        ["each [0, 1] ab"],
+        ["each [2, 2] c"],
+    ]
+    changes = session(max_count=2, emit="changes")
+    assert brief(at_once(changes, stream).batches) == ["changes [0, 1] ab", "changes [2, 2] c"]
+    both = session(max_count=2, emit="changes", emit_also=frozenset({"close"}))
+    assert brief(at_once(both, stream).batches) == ["count [0, 1] ab", "changes [2, 2] c"]
+
+
+def test_a_duration_from_the_start_includes_its_last_instant() -> None:
+    oracle = session(gap=5, max_duration=8, from_start=True)
+    assert briefs(one_by_one(oracle, events("a0 b4 c8 d12"))) == [[], [], [], ["final [0, 8] abc"]]
+    assert ends(oracle) == ["flush [12, 12] d"]
+
+
+def test_a_duration_from_the_start_may_be_shorter_than_the_gap() -> None:
+    oracle = session(gap=60, max_duration=5, from_start=True)
+    assert briefs(one_by_one(oracle, events("a0 b30 c31"))) == [[], ["final [0, 0] a"], []]
+    assert ends(oracle) == ["flush [30, 31] bc"]
+
+
+def test_an_event_is_late_when_the_session_of_it_alone_would_be_closed_by_its_duration() -> None:
+    oracle = session(gap=60, max_duration=5, from_start=True, keyed=True)
+    stream = [Event("a", 30, "x"), Event("b", 25, "y"), Event("c", 24, "z")]
+    assert dropped(one_by_one(oracle, stream)) == [("c", "late")]
+
+
 # max_duration (eKuiper)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.window.oracle.events import Event, MicroBatch
 from tests.window.oracle.play import at_once, brief, briefs, ends, events, one_by_one
 from tests.window.oracle.sliding import Sliding, SlidingOracle
-from tests.window.oracle.sliding_event import EventOracle
+from tests.window.oracle.sliding_event import EventOracle, EventSliding
 from tests.window.oracle.sliding_forward import ForwardOracle
 from tests.window.oracle.sliding_kafka import MS, KafkaOracle, KafkaSliding
 
@@ -19,7 +19,7 @@ def forward(size: int = 10, **fields: object) -> ForwardOracle:
 
 
 def event(size: int = 10, **fields: object) -> EventOracle:
-    return EventOracle(Sliding(size=size, **fields))  # type: ignore[arg-type]
+    return EventOracle(EventSliding(size=size, **fields))  # type: ignore[arg-type]
 
 
 def kafka(size: int = 10, lateness: int = 0, **fields: object) -> KafkaOracle:
@@ -271,3 +271,28 @@ def test_the_cut_into_micro_batches_does_not_matter(
         found.sort(key=brief(at_end.batches).index)
     assert brief(at_end.batches) == found != []
     assert ends(whole) == ends(pieces)
+
+
+# mode: event, waiting (Tenzir's trailing windows, eKuiper's delayed ones)
+
+
+def waiting(size: int = 10, **fields: object) -> EventOracle:
+    return EventOracle(EventSliding(size=size, waits=True, **fields))  # type: ignore[arg-type]
+
+
+def test_events_that_wait_look_back_in_order_of_their_times() -> None:
+    oracle = waiting(allowed_lateness=3)
+    outs = briefs(one_by_one(oracle, events("a2 b1 c1 d4")))
+    assert outs == [[], [], [], ["final [-9, 1] b", "final [-9, 1] bc"]]
+
+
+def test_a_delayed_window_holds_what_comes_until_the_clock_is_at_its_end() -> None:
+    oracle = waiting(size=5, delay=5)
+    outs = briefs(one_by_one(oracle, events("a10 b13 c15 d15")))
+    assert outs == [[], [], ["final [5, 15] abc"], []]
+
+
+def test_a_cadence_begins_with_the_first_event() -> None:
+    oracle = EventOracle(EventSliding(size=5, every=3))
+    outs = briefs(one_by_one(oracle, events("a10 b12 c14 d16 e18")))
+    assert outs == [[], [], ["event [9, 14] abc"], [], ["event [13, 18] cde"]]

@@ -34,5 +34,6 @@ export const tabs = [
   { name: "logs", label: "Logs", view: "logs" },
   { name: "config", label: "Config", view: "editor" },
   { name: "revisions", label: "Revisions", view: "revisions" },
+  { name: "canary", label: "Canary", view: "canary" },
   { name: "results", label: "Results", view: "results" },
 ];

@@ -62,6 +62,7 @@ def numeric_aggregates_for(window: EventWindow, text: str | None) -> NumericAggr
         return None
     if (
         kind.by_message
+        or kind.max_count is not None
         or time.emit != "final"
         or time.emit_also
         or time.clock_scope == "key"

@@ -83,7 +83,9 @@ def test_batches_that_are_longer_or_shorter_than_their_records_are_refused() -> 
         find_records(data, [first, second], [2, 4])
 
 
-texts = st.lists(st.text(st.characters(min_codepoint=32), max_size=9).map(str.encode), min_size=1)
+texts = st.lists(
+    st.text(st.characters(codec="utf-8", min_codepoint=32), max_size=9).map(str.encode), min_size=1
+)
 
 
 @given(texts, st.binary(max_size=3), st.sampled_from([1, 1, 900]))

@@ -141,6 +141,8 @@ def test_a_message_behind_the_lateness_is_decided_key_by_key_and_so_is_what_its_
     "more",
     [
         {"max_duration": 20},
+        {"max_duration": 20, "from_start": True},
+        {"max_count": 3},
         {"emit": "changes"},
         {"emit": "each"},
         {"idle_timeout": 5},

@@ -17,8 +17,9 @@ const LONGEST = 610_000; // ms: a deploy may wait for a micro-batch.
  * @param {any} [what.warning] is shown first
  * @param {boolean} [what.chilled] whether it has findings that it can run with
  * @param {(query: object, timeout: number) => Promise<any>} what.deploy does it
+ * @param {(query: object, timeout: number) => Promise<any>} [what.canary] begins a canary instead
  */
-export function deployDialog({ title, yes, judgement, texts, warning, chilled = false, deploy }) {
+export function deployDialog({ title, yes, judgement, texts, warning, chilled = false, deploy, canary }) {
   const reset = judgement?.effect === "reset";
   const go = h(
     "button",
@@ -29,6 +30,7 @@ export function deployDialog({ title, yes, judgement, texts, warning, chilled = 
   const progress = h("p", { class: "muted deploy-progress", role: "status" });
   const choice = reset && resetChoice(() => (go.disabled = false));
   const back = judgement && checkbox("Roll back automatically if it fails in the first 2 minutes");
+  const trial = canary && judgement && !reset && canaryChoice((chosen) => (go.textContent = chosen ? "Begin the canary" : yes));
   const form = h(
     "form",
     { method: "dialog" },
@@ -39,6 +41,7 @@ export function deployDialog({ title, yes, judgement, texts, warning, chilled = 
     chilled && h("p", { class: "warn" }, "The config has findings that do not prevent a run (chilled)."),
     choice,
     back?.label,
+    trial?.element,
     progress,
     h("div", { class: "buttons end" }, cancel, go),
   );
@@ -63,7 +66,7 @@ export function deployDialog({ title, yes, judgement, texts, warning, chilled = 
       };
       const stop = counting(progress);
       try {
-        const answer = await deploy(query, LONGEST);
+        const answer = await (trial?.chosen() ? canary({ ...query, ...trial.query() }, LONGEST) : deploy(query, LONGEST));
         outcome = () => resolve(answer);
       } catch (error) {
         outcome = () => reject(error);
@@ -118,6 +121,37 @@ function resetChoice(chosen) {
     ),
     radio("discard", "Discard", "Drops them."),
   );
+}
+
+/** The choice to compare windows before the deploy, with the rule that decides. */
+function canaryChoice(changed) {
+  const first = checkbox("Try it beside the stream first: a canary compares the windows of both");
+  const windows = h("input", { type: "number", min: "1", value: "1000", required: true });
+  const most = h("input", { type: "number", min: "0", value: "0", required: true });
+  const rule = checkbox("Deploy it by itself if no more windows differ; else drop it");
+  const settings = h(
+    "div",
+    { class: "canary-settings", hidden: true },
+    h("label", null, "Windows ", windows),
+    h("label", null, "May differ ", most),
+    rule.label,
+  );
+  const disable = (is) => [windows, most].forEach((one) => (one.disabled = is));
+  disable(true);
+  first.field.addEventListener("change", () => {
+    settings.hidden = !first.field.checked;
+    disable(settings.hidden);
+    changed(first.field.checked);
+  });
+  return {
+    element: h("div", { class: "canary-choice" }, first.label, settings),
+    chosen: () => first.field.checked,
+    query: () => ({
+      windows: windows.value,
+      max_differences: most.value,
+      promote: rule.field.checked ? "auto" : "manual",
+    }),
+  };
 }
 
 function checkbox(text) {

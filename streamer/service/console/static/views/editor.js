@@ -220,7 +220,11 @@ class Editor {
       if (this.findings.some((one) => !one.chilled))
         throw new Error("Fix the errors first: the config cannot run with them.");
       const answer = await (this.id === NEW ? this.create() : this.update());
-      if (answer) await this.deployed(answer);
+      if (answer?.isCanary) {
+        // What was typed stays a draft until it is promoted.
+        toast(`The canary of ${this.id} begins.`);
+        this.navigate(`#/streams/${this.id}/canary`);
+      } else if (answer) await this.deployed(answer);
     } catch (error) {
       this.failed(error);
     } finally {
@@ -284,6 +288,11 @@ class Editor {
       chilled: this.onlyChilled(),
       deploy: (query, timeout) =>
         this.api.put(`streams/${this.id}`, { yaml: this.editor.text, query, timeout }),
+      canary: async ({ on_reset, ...query }, timeout) => {
+        const canary = { yaml: this.editor.text, query, timeout };
+        await this.api.post(`streams/${this.id}/canary`, canary);
+        return { isCanary: true };
+      },
     });
   }
 

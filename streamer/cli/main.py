@@ -74,6 +74,10 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "streamer.cli.why",
             "Say who holds windows open, and why messages were dropped.",
         ),
+        "state": (
+            "streamer.cli.state",
+            "List or compare windows after earlier micro-batches, or go on from one.",
+        ),
         "rescale": ("streamer.cli.rescale", "Change the number of shards of a stopped stream."),
         "kafka-offsets": (
             "streamer.cli.kafka_offsets",

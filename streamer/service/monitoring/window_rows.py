@@ -59,7 +59,7 @@ def select_windows(
     answers = [] if answer is None else [one for one in answer.shards if one.buffer == buffer]
     if answer is None or not answers or (usual.is_complete and not query.has_content):
         return usual
-    rows = _merge_rows(row for one in answers for row in one.listing.rows)
+    rows = merge_rows(row for one in answers for row in one.listing.rows)
     contents = [content for one in answers for content in one.contents]
     return SelectedWindows(
         rank_rows(rows, query.by, query.limit),
@@ -88,7 +88,7 @@ def _usual_windows(
             is_complete = not status.get("open_windows")
     rows = [
         row
-        for row in _merge_rows(listed)
+        for row in merge_rows(listed)
         if query.matches(row.key) and query.start in (None, row.start)
     ]
     if window.strategy == "panes":
@@ -111,7 +111,7 @@ def _grid_rows(window: Window, status: Mapping[str, Any]) -> list[WindowRow]:
     ]
 
 
-def _merge_rows(rows: Iterable[WindowRow]) -> list[WindowRow]:
+def merge_rows(rows: Iterable[WindowRow]) -> list[WindowRow]:
     """Add up what several shards hold of one window; each key is in one of them."""
     merged: dict[tuple[Any, ...], WindowRow] = {}
     keyed: list[WindowRow] = []

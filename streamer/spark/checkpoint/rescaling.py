@@ -128,7 +128,7 @@ def rescale_checkpoint(
         cut.mkdir(parents=True)
         if has_committed(checkpoint):
             state.mkdir()
-            _read_state(session(), former, state, before, plan)
+            read_shards(session(), former, state, before, plan)
         else:
             # It was cut anew before, and has not run since.
             assert checkpoint.seed is not None
@@ -203,11 +203,30 @@ def rescale_buffers(
     return RescaleResult(*sums, sliced=True)
 
 
-def _read_state(
-    session: SparkSession, spark: Location, into: Path, shards: int, plan: Plan
+def read_shards(
+    session: SparkSession,
+    spark: Location,
+    into: Path,
+    shards: int,
+    plan: Plan,
+    batch: int | None = None,
 ) -> None:
-    """Write what Spark keeps of each shard to a file of its own."""
+    """Write what Spark keeps of each shard to a file of its own.
+
+    Args:
+        session: Spark's.
+        spark: Spark's checkpoint.
+        into: a directory for the files.
+        shards: of each buffer.
+        plan: of the config that runs on it.
+        batch: Spark's number of the micro-batch after which it was so; None for the newest.
+
+    Raises:
+        StreamerError: it cannot be read, or is not kept any more.
+    """
     reader = session.read.format("statestore").option("stateVarName", "packs")
+    if batch is not None:
+        reader = reader.option("batchId", batch)
     buffers = len(plan.windows)
     number = {label: shard for shard, label in enumerate(shard_labels(shards, buffers))}
     with ExitStack() as files:

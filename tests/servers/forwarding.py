@@ -22,6 +22,39 @@ class ProxyAnswer(NamedTuple):
     body: bytes
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Reads and answers requests."""
+
+    protocol_version = "HTTP/1.1"
+
+    def read_body(self) -> bytes:
+        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b""
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            body += self.rfile.read(size)
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass
+        return body
+
+    def answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
+        self.send_response(status)
+        length = str(len(body))
+        for name, text in headers:
+            if name.lower() == "content-length" and self.command == "HEAD":
+                length = text
+            elif name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, text)
+        self.send_header("Content-Length", length)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
 class ForwardingProxy:
     """A proxy that hands requests on.
 
@@ -37,11 +70,9 @@ class ForwardingProxy:
         self.refused = 0
         place, proxy = urlsplit(target).netloc, self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
+        class Handler(_Handler):
             def _forward(self) -> None:
-                body = self._read_body()
+                body = self.read_body()
                 if proxy.is_away:
                     proxy.refused += 1
                     self.close_connection = True
@@ -49,7 +80,7 @@ class ForwardingProxy:
                 headers = {name.lower(): text for name, text in self.headers.items()}
                 own = proxy.answer_instead(self.command, self.path, headers, body)
                 if own is not None:
-                    self._answer(own.status, [("Content-Type", own.kind)], own.body)
+                    self.answer(own.status, [("Content-Type", own.kind)], own.body)
                     return
                 connection = http.client.HTTPConnection(place, timeout=30)
                 headers = {
@@ -58,37 +89,10 @@ class ForwardingProxy:
                 connection.request(self.command, self.path, body, headers)
                 answer = connection.getresponse()
                 payload = answer.read()
-                self._answer(answer.status, answer.getheaders(), payload)
+                self.answer(answer.status, answer.getheaders(), payload)
                 connection.close()
 
-            def _read_body(self) -> bytes:
-                if "chunked" not in self.headers.get("Transfer-Encoding", ""):
-                    return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                body = b""
-                while size := int(self.rfile.readline().split(b";")[0], 16):
-                    body += self.rfile.read(size)
-                    self.rfile.readline()
-                while self.rfile.readline().strip():
-                    pass
-                return body
-
-            def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
-                self.send_response(status)
-                length = str(len(body))
-                for name, text in headers:
-                    if name.lower() == "content-length" and self.command == "HEAD":
-                        length = text
-                    elif name.lower() not in ("content-length", "transfer-encoding", "connection"):
-                        self.send_header(name, text)
-                self.send_header("Content-Length", length)
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(body)
-
             do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _forward  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

@@ -39,7 +39,7 @@ class TableJoinStep:
             keep_dropped: emit dropped messages too, for `late_output`.
         """
         assert isinstance(window.kind, TableJoin)
-        self._window = window
+        self._window, self._kind = window, window.kind
         self._rules = TableJoinRules(window.kind, window.time)
         self._store = store
         self._keep_dropped = keep_dropped
@@ -55,7 +55,7 @@ class TableJoinStep:
         now = head.clocks.advance(info)
         clocks = BatchClocks(self._window.time, 1, head.clocks, shard_input.pieces, info)
         yield from emit_passthrough(shard_input, head.counters)
-        changes = TableChanges(self._window.kind, now)
+        changes = TableChanges(self._kind, now)
         self._sort_out(shard_input, clocks, changes)
         clock = clocks.finish(info.backlog)
         yield from changes.drop_without_key(head.counters, self._keep_dropped)

@@ -204,7 +204,7 @@ def start_cli(
         from streamer.spark.checkpoint.checkpoint import Checkpoint
         from streamer.spark.checkpoint.state_history import copy_state, find_batch
 
-        sets = _sets_of_copy(plan, directory, outputs)
+        sets = list_sets_of_copy(plan, directory, outputs)
         find_batch(checkpoint, batch)  # before the directory is made
         copy = Checkpoint(directory)
         try:
@@ -222,7 +222,7 @@ def start_cli(
         return run_command(config, options)
 
 
-def _sets_of_copy(plan: Plan, directory: Path, outputs: str) -> list[str]:
+def list_sets_of_copy(plan: Plan, directory: Path, outputs: str) -> list[str]:
     """Return the `--set` expressions by which a copy leaves alone what belongs to the original."""
     sets = ["http.enabled=false"]
     if outputs == "captured":
@@ -233,17 +233,18 @@ def _sets_of_copy(plan: Plan, directory: Path, outputs: str) -> list[str]:
             )
         path = str((directory / _CAPTURE_FILE).absolute())
         sets.append(f"output={json.dumps({'file': {'path': path}})}")
-    group = _find_group(plan)
-    if group:
-        sets.append(f"input.{plan.input.name}.consumer_group={group}-copy-{os.getpid()}")
-    return sets
+    return [*sets, *_rename_groups(plan)]
 
 
-def _find_group(plan: Plan) -> str:
-    """Return the group of Kafka that the input commits its offsets to; empty for none."""
-    config = plan.input.config
-    group = config.get("consumer_group") if hasattr(config, "get") else None
-    return str(group or "")
+def _rename_groups(plan: Plan) -> Iterator[str]:
+    """Give the `--set` expressions of other consumer groups for all inputs that have one."""
+    from streamer.sdk.spec.children import walk_components
+
+    for one in walk_components([plan.input]):
+        config = one.config
+        group = config.get("consumer_group") if hasattr(config, "get") else None
+        if group:
+            yield f"{one.path}.{one.name}.consumer_group={group}-copy-{os.getpid()}"
 
 
 @contextmanager

@@ -248,6 +248,25 @@ table_resources:
 """
 """Windows without end, and windows behind messages that are sorted and looked up."""
 
+_TABLE: Final = """
+buffer:
+  table_join:
+    stream: left
+    table: right
+    timestamp_mapping: root = this.at
+    key_mapping: root = this.k
+    type: left
+    history: 1h
+    allowed_lateness: 1s
+    clock_scope: input
+    source_idle_timeout: 0s
+    end_of_input: END
+pipeline:
+  processors:
+    - mapping: 'root = { "n": [this.left.n, this.right.n], "at": @window_end_timestamp }'
+"""
+"""A table with all of its versions, and messages that wait for both inputs."""
+
 _GROUP: Final = "- group_by_value: { value: '${! json(\"k\") }' }"
 _KEY: Final = "key_mapping: root = this.k"
 _TIME: Final = "timestamp_mapping: root = this.at"
@@ -356,13 +375,14 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "buffers": {"chained": _CHAINED.replace("{FAR}", _FAR), ENDLESS: _ENDLESS},
+    "table": {"table_join": _TABLE},
     "none": {"none": _EACH},
 }
 """Buffer and processors of each stream, by kind and name."""
 
 
 FIRST_VERSION: Final = dict.fromkeys(
-    [*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"]], "0.2"
+    [*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"], *KINDS["table"]], "0.2"
 )
 """The first version that has checkpoints of a stream; of all others there are some of 0.1."""
 
@@ -396,7 +416,7 @@ def config_of(text: str, out: str, count: int = 0) -> str:
         count: after how many messages in all it ends, with its windows; 0 for one that is to be
             stopped with open windows.
     """
-    template = _TWO_INPUTS if "window_join" in text else _INPUT
+    template = _TWO_INPUTS if "_join" in text else _INPUT
     output = f"output: {{ file: {{ path: {out}, codec: lines }} }}\n"
     if not count:  # Without an end, and with few micro-batches, of which the checkpoint keeps all.
         # So slowly that a machine that takes long to start does not come by ten times the messages.

@@ -58,6 +58,7 @@ class Windows(Protocol):
 
 
 BY_KEY = 'meta("window_key")'
+BY_LAST = ' + "/" + json("id").from_all().index(-1).string()'
 MAPPINGS = {"timestamp_mapping": "root = this.at", "key_mapping": "root = this.key"}
 
 
@@ -118,6 +119,42 @@ class Sessions(Windows):
 
 
 @dataclass(frozen=True)
+class Limited(Windows):
+    """Sessions of a key of at most some events, and some seconds from their starts."""
+
+    named: ClassVar[str] = BY_KEY + BY_LAST
+    drops: ClassVar[bool] = True
+    gap: int = SIZE // SECOND
+    longest: int = 2 * SIZE // SECOND
+    count: int = 20
+    lateness: int = GRACE // SECOND
+
+    @property
+    def buffer(self) -> dict[str, Any]:
+        """See `Windows`."""
+        fields = {
+            "gap": f"{self.gap}s",
+            "max_duration": f"{self.longest}s",
+            "max_duration_origin": "start",
+            "max_count": self.count,
+            "allowed_lateness": f"{self.lateness}s",
+        }
+        return {"session_window": {**MAPPINGS, **fields}}
+
+    def replay(self, sent: Sent, cuts: Cuts, gone: Places = ()) -> Expected:
+        """See `Windows`."""
+        rules = Session(
+            keyed=True,
+            gap=self.gap * SECOND,
+            max_duration=self.longest * SECOND,
+            from_start=True,
+            max_count=self.count,
+            allowed_lateness=self.lateness * SECOND,
+        )
+        return replayed(SessionOracle(rules), sent, cuts, gone, by_last=True)
+
+
+@dataclass(frozen=True)
 class Following(Windows):
     """A sliding window from each event on; in seconds."""
 
@@ -144,7 +181,7 @@ class Following(Windows):
 class Counted(Windows):
     """The latest `count` events of a key, after every `every`."""
 
-    named: ClassVar[str] = BY_KEY + ' + "/" + json("id").from_all().index(-1).string()'
+    named: ClassVar[str] = BY_KEY + BY_LAST
     drops: ClassVar[bool] = False
     count: int = 50
     every: int = 20

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.generator import Shape
-from tests.proof.kinds import Counted, Following, Hopping, Sessions, Walled, Windows
+from tests.proof.kinds import Counted, Following, Hopping, Limited, Sessions, Walled, Windows
 from tests.proof.runner import Length, Run
 from tests.proof.scenarios import (
     brokers,
@@ -282,6 +282,15 @@ ROWS: tuple[Row, ...] = (
         kills.at_write,
         windows=Sessions(),
         shape=Shape(partitions=1, keys=150, rate=300),
+    ),
+    Row(
+        "limited-sessions",
+        EXACT + ", however often sessions were merged, were full or had lasted",
+        "kill -9 of the driver at the moment when the output grows; sessions of 30 keys with at "
+        "most 20 events",
+        kills.at_write,
+        windows=Limited(),
+        shape=Shape(partitions=1, keys=30, rate=300),
     ),
     Row(
         "sliding",

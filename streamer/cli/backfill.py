@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from streamer.cli.completion.values import DIRECTORY, complete_config
+from streamer.cli.completion.values import DIRECTORY, FILE, complete_config
 from streamer.cli.options import (
     Options,
     gather_options,
@@ -107,7 +107,10 @@ class _Own:
     help="Write a checkpoint there, from which `streamer run --checkpoint DIR` goes on.",
 )
 @click.option(
-    "--output", metavar="FILE", help="Write results to this file instead of the config's output."
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    help="Write results to this file instead of the config's output.",
 )
 @click.option("--estimate", is_flag=True, help="Say what it costs, and stop.")
 @click.option("--afresh", is_flag=True, help="Forget what an earlier backfill has done.")

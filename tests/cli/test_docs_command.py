@@ -50,6 +50,9 @@ def test_a_page_names_every_field_and_its_configs_have_no_findings(
         head = f"input: {{broker: {{inputs: [{sides}]}}}}\n"
         # Which bounds there are is to be chosen.
         configs = [head + one.replace("# within:", "within:") for one in configs]
+    if spec.name == "table_join":
+        sides = "{label: orders, stdin: {}}, {label: customers, file: {paths: [x]}}"
+        configs = [f"input: {{broker: {{inputs: [{sides}]}}}}\n{one}" for one in configs]
     if spec.name == "global_window":
         counting = "root = if batch_index() == 0 { batch_size() } else { deleted() }"
         configs = [

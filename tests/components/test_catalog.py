@@ -53,7 +53,9 @@ def test_buffers_that_make_windows_are_known_by_their_spec() -> None:
         name: catalog.makes_windows(ParsedComponent(Kind.BUFFER, name))
         for name in catalog.component_names(Kind.BUFFER)
     }
-    assert makes == {name: "window" in name or name == "keyed_state" for name in makes}
+    assert makes == {
+        name: "window" in name or name in ("keyed_state", "table_join") for name in makes
+    }
     assert makes["system_window"] and not makes["memory"]
     assert not catalog.makes_windows(ParsedComponent(Kind.BUFFER, "unknown"))
 

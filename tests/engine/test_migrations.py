@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -15,6 +17,9 @@ from hypothesis import strategies as st
 
 from streamer.config import parse_config
 from streamer.core.durations import SECOND
+from streamer.core.message import Message
+from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
+from streamer.plan import make_plan
 from streamer.plan.change_impact import Effect, judge
 from streamer.plan.change_impact.buffer_rulings import BY_VALUE, RULINGS
 from tests.examples import examples
@@ -103,6 +108,53 @@ MIGRATIONS = [
     ("system_window", "size: 5s", "expire_after: 10s", "expire_after: 20s"),
     ("system_window", "size: 5s", "on_expired: drop", "on_expired: keep"),
 ]
+SLIDING = (
+    "sliding_window: "
+    "{timestamp_mapping: root = this.ts, size: 2s, mode: event, end_of_input: keep, %s}"
+)
+# Windows whose messages are in several, or in none: the buffer, what it has before and after, and
+# the ids of the windows that come of the messages 0 to 5, one each second. The change is before 3.
+CONDITIONS = [
+    (
+        "state_window: {%s, emit_when: this.id == 4, end_of_input: keep}",
+        *("begin_when: this.id == 1", "begin_when: this.id == 5", [[1, 2, 3, 4]]),
+    ),
+    (
+        "state_window: {begin_when: this.id == 1, %s, end_of_input: keep}",
+        *("emit_when: this.id == 9", "emit_when: this.id == 3", [[1, 2, 3]]),
+    ),
+    (
+        SLIDING,
+        *("emit_when: this.id == 1", "emit_when: this.id == 4", [[0, 1], [2, 3, 4]]),
+    ),
+    (
+        SLIDING,
+        *("emit_every: 1m", "emit_every: 4s", [[2, 3, 4]]),
+    ),
+]
+TABLE_JOIN = """
+input:
+  broker:
+    inputs: [{label: orders, stdin: {}}, {label: names, file: {paths: [x]}}]
+buffer:
+  table_join:
+    stream: orders
+    table: names
+    timestamp_mapping: root = this.ts
+    key_mapping: root = 1
+    allowed_lateness: 1m
+    delete_when: this.name == null
+    %s
+pipeline: {processors: [{mapping: 'root = [this.left.id, this.right.name]'}]}
+"""
+WAITING = "history: 1m\n    type: left\n    "
+# What a join has before and after, and the names that the messages 0 to 5 get. Three of them
+# wait when the setting changes.
+JOINS = [
+    ("history: 1m\n    type: inner", "history: 1m\n    type: left", [*"aabb", None, None]),
+    ("type: left\n    history: 1m", "type: left\n    history: 2m", [*"aabb", None, None]),
+    (WAITING + "table_ttl: 1h", WAITING + "table_ttl: 2h", [*"aabb", None, None]),
+]
 
 
 def text(buffer: str, end: str, common: str, setting: str, folds: bool) -> str:
@@ -124,6 +176,8 @@ def test_every_change_that_keeps_open_windows_is_made_to_some() -> None:
     kept = {name for name, found in RULINGS.items() if found.effect == Effect.MIGRATE} | BY_VALUE
     # How the input ends changes in each of them, at the end.
     made = {old.partition(":")[0] for _, _, old, _ in MIGRATIONS} | {"end_of_input"}
+    made |= {old.partition(":")[0] for _, old, _, _ in CONDITIONS}
+    made |= {old.split()[-2].removesuffix(":") for old, _, _ in JOINS}
     assert made == kept
 
 
@@ -205,3 +259,52 @@ def test_a_change_that_is_refused_would_lose_windows(tmp_path) -> None:
         for one in ("emit: final", "emit: changes")
     )
     assert judge(left, right).effect == Effect.RESET
+
+
+@pytest.mark.parametrize(("buffer", "old", "new", "expected"), CONDITIONS)
+def test_windows_that_messages_choose_go_on_with_other_conditions(
+    tmp_path: Path, buffer: str, old: str, new: str, expected: list[list[int]]
+) -> None:
+    source = tmp_path / "events.jsonl"
+    ids = 'root = if batch_index() == 0 { json("id").from_all() } else { deleted() }'
+    bodies = [
+        f"input: {{file: {{paths: ['{source}']}}}}\nbuffer:\n  {buffer % one}\n"
+        f"pipeline: {{processors: [{{mapping: '{ids}'}}]}}\n"
+        'spark: {shards: 2, master: "local[2]"}\n'
+        for one in (old, new)
+    ]
+    assert judge(*map(parse_config, bodies)).effect == Effect.MIGRATE
+    lines = [{"id": number, "ts": T + number} for number in range(6)]
+    assert run_parts(source, bodies, [lines[:3], lines[3:]]) == expected
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), JOINS)
+def test_messages_that_wait_for_a_table_go_on_with_other_settings(
+    old: str, new: str, expected: list[str | None]
+) -> None:
+    bodies = [TABLE_JOIN % one for one in (old, new)]
+    first, second = (parse_config(body) for body in bodies)
+    assert judge(first, second).effect == Effect.MIGRATE
+    rows = [{"ts": 0, "name": "a"}, {"ts": 2, "name": "b"}, {"ts": 4, "name": None}]
+    sent = [ScriptedMessage(Message.from_value({"id": n, "ts": n}), 0, "orders") for n in range(6)]
+    known = [ScriptedMessage(Message.from_value(row), 0, "names") for row in rows]
+    before, after = (ScriptedStream(make_plan(one)) for one in (first, second))
+    batches = before.run_micro_batch(SECOND, known + sent[:3]).batches
+    after.stores = before.stores
+    batches += after.run_micro_batch(2 * SECOND, sent[3:]).batches
+    batches += after.run_micro_batch(3 * SECOND, ended=True).batches
+    joined = sorted(tuple(message.doc) for batch in batches for message in batch)
+    assert joined == list(enumerate(expected))
+
+
+def run_parts(source: Path, bodies: list[str], parts: list[list[dict[str, int]]]) -> list[Any]:
+    """Run a stream with a part of the lines for each of its configs; return what is printed."""
+    state, printed = None, []
+    for number, (body, lines) in enumerate(zip(bodies, parts, strict=True)):
+        write_lines(source, lines)
+        run = Run(body, state, f"start{number}")
+        run.step((T + 2 * number) * SECOND)
+        run.step((T + 2 * number + 1) * SECOND)
+        printed += run.printed()
+        state = run.state
+    return printed

@@ -15,7 +15,7 @@ _HASH_FACTOR: Final = 0x9E3779B1
 def bucket_of(key: bytes, bucket_count: int) -> int:
     """Return the number of the bucket of a key.
 
-    >>> [bucket_of(b"ann", count) for count in (1, 2, 3, 4)]
+    >>> [bucket_of(b"joe", count) for count in (1, 2, 3, 4)]
     [0, 0, 2, 2]
     """
     hashed = (zlib.crc32(key) * _HASH_FACTOR & 0xFFFFFFFF) >> 8

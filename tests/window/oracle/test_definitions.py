@@ -14,7 +14,7 @@ from tests.window.oracle.hopping import Hopping, HoppingOracle
 from tests.window.oracle.play import Steps
 from tests.window.oracle.session import Session, SessionOracle
 from tests.window.oracle.sliding import Sliding
-from tests.window.oracle.sliding_event import EventOracle
+from tests.window.oracle.sliding_event import EventOracle, EventSliding
 from tests.window.oracle.sliding_forward import ForwardOracle
 from tests.window.oracle.sliding_kafka import MS, KafkaOracle, KafkaSliding
 
@@ -108,7 +108,7 @@ def test_kafka_windows_end_at_every_distinct_time_or_begin_just_after_one(
 def test_the_last_output_of_a_time_looks_back_over_all_that_came(
     times: list[int], size: int
 ) -> None:
-    rules = Sliding(size=size, allowed_lateness=LATENESS)
+    rules = EventSliding(size=size, allowed_lateness=LATENESS)
     newest = max(times)
     last = inside([*times, newest], newest - size, newest)
     assert last in found(EventOracle(rules), [*times, newest])

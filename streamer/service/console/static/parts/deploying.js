@@ -30,7 +30,7 @@ export function deployDialog({ title, yes, judgement, texts, warning, chilled = 
   const progress = h("p", { class: "muted deploy-progress", role: "status" });
   const choice = reset && resetChoice(() => (go.disabled = false));
   const back = judgement && checkbox("Roll back automatically if it fails in the first 2 minutes");
-  const trial = canary && judgement && !reset && canaryChoice((chosen) => (go.textContent = chosen ? "Begin the canary" : yes));
+  const trial = canary && judgement && !reset ? canaryChoice((chosen) => (go.textContent = chosen ? "Begin the canary" : yes)) : null;
   const form = h(
     "form",
     { method: "dialog" },

@@ -2,7 +2,8 @@
 
 A message is held from its arrival until its last window has closed: at most for the size of a
 window and its lateness. The state at its peak is that of the sample, for that time at the rate of
-the sample. The time that Spark's JVM needs for a message was measured once, with file inputs.
+the sample. The time of Spark's JVM, the memory of processes and the size of the checkpoint are rules
+of thumb: no test holds them against a run.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from streamer.window.settings.system_window import SystemWindow
 from streamer.window.settings.window_types import Global, Join, Session, Sliding, Tumbling
 
 _JVM_SECONDS_PER_MILLION: Final = 2.0
-"""CPU time of Spark's JVM for a million messages in large micro-batches, measured on two cores."""
+"""CPU time of Spark's JVM for a million messages in large micro-batches; a guess."""
 
 _BATCH_SECONDS: Final = 0.1
 """CPU time of a micro-batch with windows, whatever its size; see `docs/developing.md`."""

@@ -2,8 +2,8 @@
 
 A message is held from its arrival until its last window has closed: at most for the size of a
 window and its lateness. The state at its peak is that of the sample, for that time at the rate of
-the sample. The time of Spark's JVM, the memory of processes and the size of the checkpoint are rules
-of thumb: no test holds them against a run.
+the sample. The time of the JVM, the memory of processes and the size of the checkpoint are rules of
+thumb: no test holds them against a run.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Session = Callable[[], Any]
 Opened = tuple["Config", "Plan", "Checkpoint", Session]
 
-SHOWN_COLUMNS: Final = ("buffer", "key", "side", "start", "end", "messages", "bytes", "closes")
+SHOWN_COLUMNS: Final = ("buffer", "key", "side", "start", "end", "messages", "closes")
 """The columns of a listing as text."""
 _CAPTURE_FILE: Final = "captured.jsonl"
 

@@ -81,7 +81,7 @@ def started_twice_by(end: int, path: Path, run_stream: Callable[..., Ran]) -> bo
         return now.messages == 4 and (now.held == 1 or began[0] >= end)
 
     second = run_stream(waiting, until=closed)
-    if began[0] >= end:
+    if not began or began[0] >= end:
         return False
     assert windows(second) == [{"sum": 7}]
     return True

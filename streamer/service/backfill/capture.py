@@ -59,7 +59,6 @@ class OwnedWindows:
     Attributes:
         from_time: a window that ends at or before it is left out, Unix ns; None for none.
         to_time: a window that ends after it is left out, Unix ns; None for none.
-        end_shift: what is added to the last instant of a window for its end, ns.
         is_own: whether the micro-batch in hand belongs to the task.
         windows: windows that were passed on.
         messages: messages of these.
@@ -67,7 +66,6 @@ class OwnedWindows:
 
     from_time: int | None = None
     to_time: int | None = None
-    end_shift: int = 0
     is_own: bool = True
     windows: int = 0
     messages: int = 0
@@ -81,7 +79,7 @@ class OwnedWindows:
             if isinstance(emission, EmissionBatch) and self._is_bounded:
                 single = [*emission.iterate_emissions()]
             for one in single:
-                if one.end is None or self._is_inside(one.end + self.end_shift):
+                if one.end is None or self._is_inside(one.end):
                     self._count(one)
                     yield one
 

@@ -42,8 +42,6 @@ from streamer.service.backfill.work_files import (
     write_items,
 )
 from streamer.window import DictStore, MicroBatchInfo, RowKind, ShuffleRow
-from streamer.window.settings.event_time_window import EventWindow
-from streamer.window.settings.window_types import Tumbling
 
 _START_ID: Final = "backfill"
 _MAX_END_TICKS: Final = 1_000_000
@@ -98,9 +96,7 @@ class _WindowRun:
         plan = self._plan = _with_captured_outputs(job.plan)
         self._shards = task.shards or tuple(_order_shards(plan))
         self._stores = {shard: DictStore() for shard in self._shards}
-        window = plan.window
-        is_grid = isinstance(window, EventWindow) and isinstance(window.kind, Tumbling)
-        self._owned = OwnedWindows(job.from_time, job.to_time, 1 if is_grid else 0)
+        self._owned = OwnedWindows(job.from_time, job.to_time)
         self._task_plan = TaskPlan.of(plan)
         self._now = job.batch_time if not job.follows_events else 0
         self._statuses: dict[int, dict[str, Any]] = {}

@@ -161,6 +161,8 @@ class EventWindow:
             return "messages leave sliding and count windows again, and joins pair them one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"
+        if isinstance(self.kind, Session) and self.kind.max_count and self.time.emit == "each":
+            return "max_count closes a session with the message that emit: each emits"
         if self.sorts_by_time:
             return "order: event_time sorts a window's messages when it closes, and so keeps them"
         return None

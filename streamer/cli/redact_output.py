@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamer.core.redaction import SCRUBBED, Redaction
 from streamer.core.secret_reference import SecretReference
@@ -29,3 +30,14 @@ def build_redactor(config: Config, show_env: bool = False) -> Callable[[str], st
             if shown == SCRUBBED or isinstance(shown, SecretReference)
         }
     return Redaction(secrets).redact_text
+
+
+def redact_document(config: Config, document: Any) -> Any:
+    """Return a document of JSON without the secrets of a config, in keys as in texts.
+
+    Args:
+        config: the config, whose mappings have been compiled.
+        document: what JSON can hold.
+    """
+    # Secrets are known as JSON spells them, with all that is not ASCII escaped.
+    return json.loads(build_redactor(config)(json.dumps(document)))

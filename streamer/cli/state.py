@@ -15,7 +15,7 @@ import click
 
 from streamer.cli.completion.values import FILE
 from streamer.cli.options import Options, merge_options, open_config, parse_options, stream_options
-from streamer.cli.redact_output import build_redactor
+from streamer.cli.redact_output import redact_document
 from streamer.cli.stopped_checkpoint import open_stopped_checkpoint
 from streamer.cli.text_table import print_table, shorten_times
 from streamer.core.errors import StreamerError
@@ -90,7 +90,7 @@ def list_cli(
 ) -> int:
     """List the windows that were open after a micro-batch."""
     with _open(root, given, file) as (config, plan, checkpoint, session):
-        listed = _redact(config, _list_windows(plan, checkpoint, session, batch, key))
+        listed = redact_document(config, _list_windows(plan, checkpoint, session, batch, key))
     if as_json:
         for one in listed:
             click.echo(json.dumps(one, ensure_ascii=False))
@@ -125,7 +125,7 @@ def diff_cli(
     with _open(root, given, file) as (config, plan, checkpoint, session):
         before = _list_windows(plan, checkpoint, session, since, key)
         after = _list_windows(plan, checkpoint, session, until, key)
-        changes = _redact(config, diff_windows(before, after))
+        changes = redact_document(config, diff_windows(before, after))
     if as_json:
         for one in changes:
             click.echo(json.dumps(one, ensure_ascii=False))
@@ -158,7 +158,7 @@ def export_cli(
         from streamer.spark.checkpoint.state_history import find_batch
 
         number = checkpoint.global_batch_number(find_batch(checkpoint, batch))
-        listed = _redact(config, _list_windows(plan, checkpoint, session, batch, key))
+        listed = redact_document(config, _list_windows(plan, checkpoint, session, batch, key))
     try:
         write_parquet(out, number, listed)
     except OSError as e:
@@ -283,11 +283,6 @@ def _list_windows(
             for number in range(shards * len(plan.windows))
         ]
         return list_state_windows(plan, stores, key)
-
-
-def _redact(config: Config, listed: Any) -> list[dict[str, Any]]:
-    redacted: list[dict[str, Any]] = json.loads(build_redactor(config)(json.dumps(listed)))
-    return redacted
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:

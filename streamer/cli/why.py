@@ -20,7 +20,7 @@ from streamer.cli.options import (
     parse_options,
     stream_options,
 )
-from streamer.cli.redact_output import build_redactor
+from streamer.cli.redact_output import redact_document
 from streamer.cli.service_client import ServiceClient, build_stream_path, remote_options
 from streamer.cli.text_table import shorten_times
 from streamer.config import Config
@@ -88,8 +88,8 @@ def why_cli(root: Options, own: WhyOptions, /, file: str | None, **given: Any) -
     options = merge_options(root, parse_options(**given), file, "why")
     with open_config(options) as config:
         answer = _answer_locally(config, options, own)
-        redact = build_redactor(config)
-    _show(json.loads(redact(json.dumps(answer, ensure_ascii=False))), own)
+        answer = redact_document(config, answer)
+    _show(answer, own)
     return 0
 
 

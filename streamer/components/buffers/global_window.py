@@ -18,6 +18,7 @@ from streamer.sdk.window_buffer.event_time import (
     WindowBuffer,
     build_buffer,
     find_key_problems,
+    find_timestamp_problems,
 )
 from streamer.sdk.window_buffer.fields import (
     EMIT,
@@ -26,7 +27,6 @@ from streamer.sdk.window_buffer.fields import (
     KEY_FIELD,
     ORDER,
     TIMESTAMP_FIELD,
-    TIMESTAMP_MAPPING,
 )
 from streamer.window.settings.window_types import Global
 
@@ -35,8 +35,7 @@ DELETE_WHEN: Final = "delete_when"
 
 
 def _check(parsed: ParsedFields) -> FieldProblems:
-    if not parsed[TIMESTAMP_MAPPING].strip():
-        yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
     timeout = parsed[IDLE_TIMEOUT]
     if timeout is not None and timeout <= 0:

@@ -18,6 +18,7 @@ from streamer.sdk.window_buffer.event_time import (
     find_key_problems,
     find_lateness_problems,
     find_non_positive,
+    find_side_problems,
     find_source_clock_problems,
     find_timestamp_problems,
 )
@@ -50,11 +51,7 @@ def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_non_positive(parsed, TABLE_TTL, "leave it out to keep every row")
     yield from find_non_positive(parsed, HISTORY, "leave it out to keep the newest row alone")
     yield from find_source_clock_problems(parsed)
-    for name in (STREAM, TABLE):
-        if not parsed[name]:
-            yield name, "is empty; expected the label of one of the inputs"
-    if parsed[STREAM] and parsed[STREAM] == parsed[TABLE]:
-        yield TABLE, f"is {parsed[TABLE]!r}, which is the stream already; name another input"
+    yield from find_side_problems(parsed, STREAM, TABLE, "the stream")
     if not parsed[KEY_MAPPING].strip():
         yield KEY_MAPPING, "is empty; expected what a message and its row have in common"
     history, lateness = parsed[HISTORY], parsed[ALLOWED_LATENESS] or 0

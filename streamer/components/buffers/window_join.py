@@ -17,7 +17,9 @@ from streamer.sdk.window_buffer.event_time import (
     find_key_problems,
     find_lateness_problems,
     find_non_positive,
+    find_side_problems,
     find_source_clock_problems,
+    find_timestamp_problems,
 )
 from streamer.sdk.window_buffer.fields import (
     CLOCK,
@@ -31,7 +33,6 @@ from streamer.sdk.window_buffer.fields import (
     MAX_AHEAD_FIELD,
     SOURCE_IDLE_FIELD,
     TIMESTAMP_FIELD,
-    TIMESTAMP_MAPPING,
 )
 from streamer.window.settings.window_types import Join
 
@@ -44,17 +45,12 @@ TYPE: Final = "type"
 
 
 def _check(parsed: ParsedFields) -> FieldProblems:
-    if not parsed[TIMESTAMP_MAPPING].strip():
-        yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
     yield from find_lateness_problems(parsed)
     yield from find_non_positive(parsed, IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from find_source_clock_problems(parsed)
-    for name in (LEFT, RIGHT):
-        if not parsed[name]:
-            yield name, "is empty; expected the label of one of the inputs"
-    if parsed[LEFT] and parsed[LEFT] == parsed[RIGHT]:
-        yield RIGHT, f"is {parsed[RIGHT]!r}, which is the left side already; name another input"
+    yield from find_side_problems(parsed, LEFT, RIGHT, "the left side")
     yield from _find_bounds_problems(parsed)
 
 

@@ -142,6 +142,24 @@ def find_timestamp_problems(parsed: ParsedFields) -> FieldProblems:
         yield f.TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
 
 
+def find_side_problems(
+    parsed: ParsedFields, first: str, second: str, first_side: str
+) -> FieldProblems:
+    """Return what is wrong with the two sides of a join, of which each is an input of its own.
+
+    Args:
+        parsed: the fields.
+        first: the field that names the first side.
+        second: the field that names the second side.
+        first_side: the first side in words.
+    """
+    for name in (first, second):
+        if not parsed[name]:
+            yield name, "is empty; expected the label of one of the inputs"
+    if parsed[first] and parsed[first] == parsed[second]:
+        yield second, f"is {parsed[second]!r}, which is {first_side} already; name another input"
+
+
 def find_key_problems(parsed: ParsedFields) -> FieldProblems:
     """Return what is wrong with a key: it must follow from the message, however often asked."""
     yield from find_repeat_problems(parsed, f.KEY_MAPPING, "key")

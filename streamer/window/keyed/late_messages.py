@@ -80,6 +80,24 @@ class LateMessages(list[DroppedRow]):
         return (LogLine("WARN", text, fields, _sample_row(self[0])),)
 
 
+class KeylessMessages(LateMessages):
+    """Messages of a micro-batch that are dropped since a key, or an id, is missing."""
+
+    reason = "key"
+
+    def __init__(self, subject: str, why: str) -> None:
+        """Take what the log calls them, and what it says of the reason."""
+        super().__init__()
+        self._subject, self._why = subject, why
+
+    def log_lines(self) -> tuple[LogLine, ...]:
+        """Return a warning that says how many there were, if any."""
+        if not self:
+            return ()
+        text = f"{self._subject} were dropped: {len(self)}; {self._why}"
+        return (LogLine("WARN", text, {"reason": self.reason, "messages": len(self)}),)
+
+
 def _sample_row(dropped: DroppedRow) -> DroppedSample:
     """Return what is shown of a dropped message."""
     pack, row = dropped.loaded.pack, dropped.row

@@ -12,8 +12,9 @@ from streamer.bloblang import compile_mapping
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.window.contract import LogLine
+from streamer.window.keyed.delete_query import DeleteQuery
 from streamer.window.keyed.emit_queue import ON_CHANGE, PER_EVENT, EmitQueue
-from streamer.window.keyed.late_messages import DroppedRow, LateMessages
+from streamer.window.keyed.late_messages import DroppedRow, KeylessMessages
 from streamer.window.keyed.message_rows import FreshPack, MessageRow
 from streamer.window.keyed.state import KeyState, Window
 from streamer.window.pack.message_columns import DecodedMetadata, encode_key
@@ -23,19 +24,6 @@ from streamer.window.settings.window_types import Global
 
 TimedArrival = tuple[int, int]
 """A message: its time, ns, and its arrival number."""
-
-
-class RowsWithoutId(LateMessages):
-    """Messages that `latest_by` gave no id."""
-
-    reason = "key"
-
-    def log_lines(self) -> tuple[LogLine, ...]:
-        """Return a warning that says how many there were, if any."""
-        if not self:
-            return ()
-        text = f"messages were dropped: {len(self)}; their latest_by gave no id"
-        return (LogLine("WARN", text, {"reason": self.reason, "messages": len(self)}),)
 
 
 class LatestMessages:
@@ -59,17 +47,17 @@ class LatestMessages:
         kind = window.kind
         assert isinstance(kind, Global)
         self._id_query = compile_mapping(kind.latest_by)
-        self._delete_query = compile_mapping(kind.delete_when) if kind.delete_when else None
         self._by_time = window.sorts_by_time
         self._per_event = window.time.emit == "each"
         self._queue = queue
         self._active = active
         self._ex = Execution(lambda: now)
         self._decoded: DecodedMetadata = {}
-        self._delete_errors: list[str] = []
+        deletes = compile_mapping(kind.delete_when) if kind.delete_when else None
+        self._delete_query = DeleteQuery(deletes, "messages", self._ex)
         self.taken = 0
         self.replaced: dict[bytes, list[TimedArrival]] = {}
-        self.without_id = RowsWithoutId()
+        self.without_id = KeylessMessages("messages", "their latest_by gave no id")
 
     def assign(self, key: bytes, state: KeyState, rows: Iterable[MessageRow]) -> None:
         """Take the messages of a key, in order of arrival."""
@@ -87,7 +75,7 @@ class LatestMessages:
                 continue
             if before is not None:
                 self._replace(key, before)
-            if self._is_delete(message):
+            if self._delete_query.holds(message):
                 self._replace(key, (time, arrival))
                 if before is None:
                     continue
@@ -107,13 +95,7 @@ class LatestMessages:
 
     def log_lines(self) -> tuple[LogLine, ...]:
         """Return the log lines of the micro-batch."""
-        lines = self.without_id.log_lines()
-        if self._delete_errors:
-            count = len(self._delete_errors)
-            text = f"delete_when gave no boolean for {count} messages, which were kept: "
-            text += self._delete_errors[0]
-            lines += (LogLine("ERROR", text, {"reason": "delete_when", "messages": count}),)
-        return lines
+        return self.without_id.log_lines() + self._delete_query.log_lines()
 
     def _change_window(self, state: KeyState, arrival: int) -> None:
         """Count a change of the window, which begins with the first id and ends with the last."""
@@ -154,18 +136,6 @@ class LatestMessages:
         except Exception:  # whatever it ran into: there is no id
             return None
         return key.decode() if key else None
-
-    def _is_delete(self, message: Message) -> bool:
-        if self._delete_query is None:
-            return False
-        try:
-            result = self._delete_query.query([message], 0, self._ex)
-        except Exception as e:  # whatever it ran into: it is not true
-            self._delete_errors.append(str(e) or repr(e))
-            return False
-        if type(result) is not bool:
-            self._delete_errors.append(f"expected a boolean, got {type(result).__name__}")
-        return result is True
 
 
 def _set_bounds(window: Window, state: KeyState) -> None:

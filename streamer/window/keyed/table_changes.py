@@ -10,7 +10,8 @@ from streamer.bloblang import compile_mapping
 from streamer.core.execution import Execution
 from streamer.core.message import Message
 from streamer.window.contract import Counters, Emission, LogLine
-from streamer.window.keyed.late_messages import DroppedRow, LateMessages
+from streamer.window.keyed.delete_query import DeleteQuery
+from streamer.window.keyed.late_messages import DroppedRow, KeylessMessages
 from streamer.window.keyed.message_rows import FreshPack, make_message_row
 from streamer.window.keyed.table_rows import RowVersion
 from streamer.window.pack.message_columns import DecodedMetadata
@@ -41,19 +42,6 @@ class TableChange(NamedTuple):
     version: RowVersion
 
 
-class _RowsWithoutKey(LateMessages):
-    """Rows whose key is null, which no message can be joined with."""
-
-    reason = "key"
-
-    def log_lines(self) -> tuple[LogLine, ...]:
-        """Return a warning that says how many there were, if any."""
-        if not self:
-            return ()
-        text = f"rows of the table were dropped: {len(self)}; their key is null"
-        return (LogLine("WARN", text, {"reason": self.reason, "messages": len(self)}),)
-
-
 class TableChanges:
     """The changes of one micro-batch.
 
@@ -70,11 +58,10 @@ class TableChanges:
         """
         text = kind.delete_when
         self.now = now
-        self._delete_query = compile_mapping(text) if text else None
-        self._ex = Execution(lambda: now)
+        deletes = compile_mapping(text) if text else None
+        self._delete_query = DeleteQuery(deletes, "rows", Execution(lambda: now))
         self._by_key: dict[bytes, list[TableChange]] = {}
-        self._without_key = _RowsWithoutKey()
-        self._delete_errors: list[str] = []
+        self._without_key = KeylessMessages("rows of the table", "their key is null")
         self._decoded: DecodedMetadata = {}
 
     def add_pack(self, loaded: FreshPack) -> int:
@@ -104,13 +91,7 @@ class TableChanges:
 
     def log_lines(self) -> tuple[LogLine, ...]:
         """Return the log lines of the micro-batch."""
-        lines = self._without_key.log_lines()
-        if self._delete_errors:
-            count = len(self._delete_errors)
-            text = f"delete_when gave no boolean for {count} rows, which were kept: "
-            text += self._delete_errors[0]
-            lines += (LogLine("ERROR", text, {"reason": "delete_when", "messages": count}),)
-        return lines
+        return self._without_key.log_lines() + self._delete_query.log_lines()
 
     def _read_change(self, loaded: FreshPack, row: int) -> TableChange:
         arrival, time, watermark, _, _ = make_message_row(loaded, row)
@@ -121,16 +102,9 @@ class TableChanges:
         )
 
     def _is_delete(self, payload: bytes, meta: bytes) -> bool:
-        if self._delete_query is None:
+        if not self._delete_query:  # most have none, and need no message
             return False
         known = self._decoded.get(meta)
         if known is None:
             known = self._decoded[meta] = decode_meta(meta)
-        try:
-            result = self._delete_query.query([Message(payload, *known)], 0, self._ex)
-        except Exception as e:  # whatever it ran into: it is not true
-            self._delete_errors.append(str(e) or repr(e))
-            return False
-        if type(result) is not bool:
-            self._delete_errors.append(f"expected a boolean, got {type(result).__name__}")
-        return result is True
+        return self._delete_query.holds(Message(payload, *known))

@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from streamer.service.backfill.division import Division, check_backfill, choose_
 from streamer.service.backfill.estimate import CostEstimate, TrialFacts, estimate_cost, try_segment
 from streamer.service.backfill.hand_over import open_target, write_checkpoint
 from streamer.service.backfill.scan import BackfillJob, scan_segment
-from streamer.service.backfill.segments import SegmentPlan, plan_segments
+from streamer.service.backfill.segments import Segment, SegmentPlan, plan_segments
 from streamer.service.backfill.sending import ResultSender
 from streamer.service.backfill.tasks import Bounds, SegmentClocks, make_tasks
 from streamer.service.backfill.window_run import WindowTask, run_window_task
@@ -59,6 +59,23 @@ class BackfillOptions:
     ranges: int
     micro_batch: int
     hand_over: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of a step: segments or tasks, each with its number and a file of results.
+
+    Attributes:
+        step: see `BackfillProgress`.
+        run: run for each part by a process of the pool.
+        items: the parts, in the order of their results.
+        merges: whether the results of all are sent together, in the order of micro-batches.
+    """
+
+    step: str
+    run: Callable[[BackfillJob, Any], object]
+    items: Sequence[Segment] | Sequence[WindowTask]
+    merges: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,24 +323,8 @@ class Backfill:
     ) -> list[WindowTask] | None:
         """Run a stream without windows; return its segments as tasks, None when it was stopped."""
         segments = self._segments.segments
-        results = self.work.results_path
-        left = [one for one in segments if not results(one.number).exists()]
-        finished = {one.number for one in segments} - {one.number for one in left}
-        next_sent = 0
-
-        def send() -> None:
-            nonlocal next_sent
-            while next_sent in finished:
-                sender.send_tasks([results(next_sent)])
-                next_sent += 1
-            done = BackfillProgress("scan", len(finished), len(segments), sender.messages)
-            on_progress(done)
-
-        send()
-        for segment, _ in pool.run(scan_segment, left, should_stop):
-            finished.add(segment.number)
-            send()
-        if len(finished) < len(segments):
+        parts = _Parts("scan", scan_segment, segments, merges=False)
+        if not self._run_parts(parts, pool, sender, on_progress, should_stop):
             return None
         return [WindowTask(one.number, one.number, one.number, one.number + 1) for one in segments]
 
@@ -343,32 +344,41 @@ class Backfill:
             *(self.plan, self.division, SegmentClocks.of([one.clock for one in facts])),
             *(options.bounds, options.ranges, is_ended),
         )
-        results = self.work.results_path
-        left = [one for one in tasks if not self._is_finished(one)]
-        finished = {one.number for one in tasks} - {one.number for one in left}
         merges = self.division.kind == "keys"
+        parts = _Parts("windows", run_window_task, tasks, merges)
+        is_complete = self._run_parts(parts, pool, sender, on_progress, should_stop)
+        return tasks if is_complete else None
+
+    def _run_parts(
+        self,
+        parts: _Parts,
+        pool: WorkerPool | InlinePool,
+        sender: ResultSender,
+        on_progress: Callable[[BackfillProgress], None],
+        should_stop: Callable[[], bool],
+    ) -> bool:
+        """Run the parts that are left, and send their results in order; return whether all ran."""
+        items, results = parts.items, self.work.results_path
+        left = [one for one in items if not results(one.number).exists()]
+        finished = {one.number for one in items} - {one.number for one in left}
         next_sent = 0
 
         def send() -> None:
             nonlocal next_sent
-            if merges:
-                if len(finished) == len(tasks) and tasks:
-                    sender.send_tasks([results(one.number) for one in tasks])
+            if parts.merges:
+                if len(finished) == len(items) and items:
+                    sender.send_tasks([results(one.number) for one in items])
             else:
                 while next_sent in finished:
                     sender.send_tasks([results(next_sent)])
                     next_sent += 1
-            done = BackfillProgress("windows", len(finished), len(tasks), sender.messages)
-            on_progress(done)
+            on_progress(BackfillProgress(parts.step, len(finished), len(items), sender.messages))
 
         send()
-        for task, _ in pool.run(run_window_task, left, should_stop):
-            finished.add(task.number)
+        for part, _ in pool.run(parts.run, left, should_stop):
+            finished.add(part.number)
             send()
-        return tasks if len(finished) == len(tasks) else None
-
-    def _is_finished(self, task: WindowTask) -> bool:
-        return self.work.results_path(task.number).exists()
+        return len(finished) == len(items)
 
     def _scan(
         self,

@@ -18,6 +18,7 @@ import pytest
 from tests.faults.program import Program, program
 from tests.faults.test_table_outages import (
     OUTAGE_S,
+    WINDOWS_TO_DELTA,
     Outages,
     check_rows,
     open_delta,
@@ -32,36 +33,9 @@ from tests.servers.s3 import BUCKET, KEY, S3, SECRET, s3_server
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 METHODS = ("GET", "PUT", "POST", "HEAD", "DELETE")
-CONFIG = """
-http: {{ enabled: false }}
-input:
-  generate:
-    interval: 5ms
-    mapping: |
-      root.id = count("id") - 1
-      root.light = "light-" + (root.id % 3).string()
-buffer:
-  system_window: {{ size: 500ms, on_expired: keep }}
-pipeline:
-  processors:
-    - group_by_value: {{ value: '${{! json("light") }}' }}
-    - mapping: |
-        root = if batch_index() == 0 {{
-          {{"end": @window_end_timestamp, "light": this.light, "ids": json("id").from_all()}}
-        }} else {{ deleted() }}
-output:
-  broker:
-    pattern: fan_out
-    outputs:
-      - file: {{ path: out.jsonl, codec: lines }}
-      - delta:
-          path: s3://{bucket}/delta
-          storage_options:
-            aws_endpoint: {s3}
-            aws_region: eu-west-1
-            aws_access_key_id: {key}
-            aws_secret_access_key: {secret}
-            aws_allow_http: "true"
+CONFIG = (
+    WINDOWS_TO_DELTA
+    + """\
       - iceberg:
           catalog:
             url: "{rest}"
@@ -71,6 +45,7 @@ output:
       - parquet: {{ path: 's3://{bucket}/rows/' }}
 spark: {{ master: "local[1]" }}
 """
+)
 
 
 def wait_until(running: Program, condition: Callable[[], bool]) -> None:

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 OUTAGE_S = float(os.environ.get("STREAMER_OUTAGE_S", "3"))
 TOKEN = "catalog-token-of-the-test"
 DISK_BYTES = 2 << 20
-CONFIG = """
+WINDOWS_TO_DELTA = """
 http: {{ enabled: false }}
 input:
   generate:
@@ -59,6 +59,11 @@ output:
             aws_access_key_id: {key}
             aws_secret_access_key: {secret}
             aws_allow_http: "true"
+"""
+"""Windows into a file and a Delta table; more outputs may follow."""
+CONFIG = (
+    WINDOWS_TO_DELTA
+    + """\
       - iceberg:
           catalog: {{ url: "{rest}", auth: {{ bearer: {token} }} }}
           namespace: demo
@@ -66,6 +71,7 @@ output:
       - parquet: {{ path: './small/${{! this.light }}' }}
 spark: {{ master: "local[1]" }}
 """
+)
 
 
 def open_iceberg(rest: IcebergRest) -> Any:

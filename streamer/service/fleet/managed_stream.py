@@ -25,7 +25,7 @@ from streamer.core.log_format import LogLine
 from streamer.core.redaction import Redaction
 from streamer.engine.driver.failure_diagnosis import root_cause_line
 from streamer.service.fleet.deployment_store import API_SOURCE, Revision
-from streamer.service.fleet.lifecycle import Lifecycle, LifecycleState
+from streamer.service.fleet.lifecycle import ACTIVE, Lifecycle, LifecycleState
 from streamer.service.fleet.log_tail import LogTail
 from streamer.service.fleet.restart_schedule import RestartPolicy, RestartSchedule, StartLimiter
 from streamer.service.fleet.run_handle import RunHandle, RunRequest, StartRun
@@ -456,18 +456,20 @@ class ManagedStream:
     def status(self) -> dict[str, Any]:
         """Return what the list of streams says of it: Benthos's fields first."""
         uptime, lifecycle = self.uptime_ns(), self.lifecycle
+        # Together: a stream that is tried again and again is in another state a moment later.
+        lifecycle_state, reason = lifecycle.state, lifecycle.reason
         current = self.view.current_state()
         figures = shown_figures(self.view, current)
         # Whether it may be on its way to its first micro-batch.
-        is_starting = lifecycle.state in (LifecycleState.STARTING, LifecycleState.RUNNING)
+        is_starting = lifecycle_state in (LifecycleState.STARTING, LifecycleState.RUNNING)
         return {
-            "active": lifecycle.is_active,
+            "active": lifecycle_state in ACTIVE,
             "uptime": uptime / SECOND,
             "uptime_str": format_duration(uptime),
-            "state": str(lifecycle.state),
+            "state": str(lifecycle_state),
             "condition": self.condition(current),
             "waits_for": self.redact_text(self.view.waits_for) if is_starting else "",
-            "reason": self.redact_text(lifecycle.reason or current.problem),
+            "reason": self.redact_text(reason or current.problem),
             "rejected": self._oldest_rejected(),
             "restarts": lifecycle.restarts,
             "source": self.revision.source,

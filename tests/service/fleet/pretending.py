@@ -171,8 +171,15 @@ class Pretended:
         return str(self.manager.registry.get(stream_id).lifecycle.state)
 
     def wait_for(self, stream_id: str, state: str) -> None:
+        self.wait_for_status(stream_id, state)
+
+    def wait_for_status(self, stream_id: str, state: str) -> dict[str, Any]:
+        """Wait for a state; return the status that has it: a moment later there is another one."""
         until = time.monotonic() + 20
-        while self.state(stream_id) != state:
+        while True:
+            status: dict[str, Any] = self.manager.registry.get(stream_id).status()
+            if status["state"] == state:
+                return status
             assert time.monotonic() < until, f"{stream_id} is {self.state(stream_id)}"
             time.sleep(0.01)
 

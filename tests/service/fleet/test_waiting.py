@@ -61,8 +61,7 @@ def test_a_stream_waits_as_long_as_it_takes_and_goes_on_by_itself(
         while len(stage.started) < 8:
             assert time.monotonic() < until, stage.started
             time.sleep(0.01)
-        service.wait_for("a", "waiting")
-        status = service.manager.registry.get("a").status()
+        status = service.wait_for_status("a", "waiting")
         assert status["active"] is True
         assert "it broke" in status["reason"] and "; waiting since 20" in status["reason"]
         stage.breaks.clear()

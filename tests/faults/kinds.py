@@ -35,6 +35,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_kafka_input.py",
         "faults/test_kafka_output.py",
         "faults/test_kafka_join.py",
+        "faults/test_kafka_join_chain.py",
         "faults/test_kafka_transactions.py",
         "faults/test_kafka_backlog.py",
         "faults/test_kafka_streams.py",

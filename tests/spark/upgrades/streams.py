@@ -267,6 +267,44 @@ pipeline:
 """
 """A table with all of its versions, and messages that wait for both inputs."""
 
+_JOIN_CHAIN: Final = """
+buffers:
+  - label: pairs
+    window_join:
+      left: left
+      right: right
+      timestamp_mapping: root = this.at
+      key_mapping: root = this.n
+      within: 1s
+      type: left
+      allowed_lateness: 1s
+      clock_scope: input
+      source_idle_timeout: 0s
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: 'root = { "n": [this.left.n, this.right.n] }'
+  - label: triples
+    window_join:
+      left: pairs
+      right: right
+      right_timestamp_mapping: root = this.at
+      key_mapping: root = this.n.index(0)
+      right_key_mapping: root = this.n - 2
+      within: 5s
+      type: outer
+      allowed_lateness: 1s
+      clock_scope: input
+      source_idle_timeout: 0s
+      end_of_input: END
+    pipeline:
+      processors:
+        - mapping: |
+            root.n = [this.left.n.index(0) | null, this.right.n]
+            root.at = @window_end_timestamp
+"""
+"""A join of the results of another one with an input, whose messages pass a level."""
+
 _GROUP: Final = "- group_by_value: { value: '${! json(\"k\") }' }"
 _KEY: Final = "key_mapping: root = this.k"
 _TIME: Final = "timestamp_mapping: root = this.at"
@@ -376,13 +414,15 @@ KINDS: Mapping[str, Mapping[str, str]] = {
     },
     "buffers": {"chained": _CHAINED.replace("{FAR}", _FAR), ENDLESS: _ENDLESS},
     "table": {"table_join": _TABLE},
+    "joins": {"join_chain": _JOIN_CHAIN},
     "none": {"none": _EACH},
 }
 """Buffer and processors of each stream, by kind and name."""
 
 
 FIRST_VERSION: Final = dict.fromkeys(
-    [*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"], *KINDS["table"]], "0.2"
+    [*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"], *KINDS["table"], *KINDS["joins"]],
+    "0.2",
 )
 """The first version that has checkpoints of a stream; of all others there are some of 0.1."""
 

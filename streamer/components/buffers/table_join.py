@@ -29,6 +29,7 @@ from streamer.sdk.window_buffer.fields import (
     CLOCK_SCOPE,
     END_OF_INPUT,
     FILTER_FIELD,
+    IDLE_TIMEOUT,
     KEY_MAPPING,
     LATE_OUTPUT_FIELD,
     MAX_AHEAD_FIELD,
@@ -53,6 +54,7 @@ def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_key_problems(parsed)
     yield from find_right_side_problems(parsed, RIGHT_SIDE)
     yield from find_lateness_problems(parsed)
+    yield from find_non_positive(parsed, IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from find_non_positive(parsed, TABLE_TTL, "leave it out to keep every row")
     yield from find_non_positive(parsed, HISTORY, "leave it out to keep the newest row alone")
     yield from find_source_clock_problems(parsed)
@@ -63,7 +65,10 @@ def _check(parsed: ParsedFields) -> FieldProblems:
     if history is None and lateness > 0:
         text = "has no meaning without history, since a message gets the newest row at once"
         yield ALLOWED_LATENESS, f"{text}; add history, or remove it"
-    elif history is not None and 0 < history < lateness:
+    if parsed[IDLE_TIMEOUT] is not None and history is None:
+        text = "has no meaning without history, since no message waits"
+        yield IDLE_TIMEOUT, f"{text}; add history, or remove it"
+    if history is not None and 0 < history < lateness:
         text = f"is {format_duration(history)}, but messages wait for {format_duration(lateness)}"
         yield HISTORY, f"{text} (allowed_lateness) and need the rows of their time; make it longer"
 
@@ -100,7 +105,8 @@ SPEC: Final = Spec(
         "\n"
         "The metadata are those of the message, plus those that only the row has, and "
         "`window_key`, `window_emit` (`event` for a message that was joined when it came, `final` "
-        "for one that has waited, `flush` for one that the end of the input released), and the "
+        "for one that has waited, `idle` for one that has waited for `idle_timeout`, `flush` for "
+        "one that the end of the input released), and the "
         "times of windows, which all are the event time of the message. A payload that is not "
         "JSON becomes text. See [Joins](../../joins.md)."
     ),
@@ -173,6 +179,14 @@ SPEC: Final = Spec(
             options=("stream", "partition", "input"),
         ),
         SOURCE_IDLE_FIELD,
+        duration_field(
+            IDLE_TIMEOUT,
+            "A message waits no longer than this by the time of day, though the clock stands "
+            "still; then it is joined with the row that there is. Time while the program is down "
+            "or catches up does not count.",
+            default="",
+            examples=("15m",),
+        ),
         duration_field(
             TABLE_TTL,
             "Removes a row that has not come anew for so long, by the time of day (time to live, "

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from streamer.window.keyed.head import KeyedHead
+from streamer.window.keyed.state import FOREVER, MIN_TIME_NS
 from streamer.window.settings.int_codec import Ints
 
 MAX_ENTRIES: Final = 1024
@@ -109,3 +111,16 @@ def _join(one: _Entry, two: _Entry) -> _Entry:
     """Return the entry of two neighbours' messages, none of which is idle too early by it."""
     low, high = min(one.low, two.low), max(one.high, two.high)
     return _Entry(one.first, two.active, low, high, max(one.expires, two.expires))
+
+
+def open_arrival_times(head: KeyedHead) -> ArrivalTimes:
+    """Return when the waiting messages of a join were taken: now, of those without an entry.
+
+    Args:
+        head: the head of the join's state; a config without `idle_timeout` keeps no entries.
+    """
+    fields = head.arrival_times
+    if fields is None:
+        old = [0, head.clocks.active, MIN_TIME_NS, FOREVER, FOREVER]
+        fields = [old] if head.next_arrival else []
+    return ArrivalTimes(fields)

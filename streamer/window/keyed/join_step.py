@@ -16,7 +16,7 @@ from streamer.window.contract import (
     WindowReason,
 )
 from streamer.window.fire.step_io import ShardInput, emit_passthrough
-from streamer.window.keyed.arrival_times import ArrivalTimes, IdleMessages
+from streamer.window.keyed.arrival_times import IdleMessages, open_arrival_times
 from streamer.window.keyed.clocks import BatchClocks
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.join_matching import SIDES, JoinRules, Side, find_pairs
@@ -25,7 +25,7 @@ from streamer.window.keyed.join_side import JoinSide, UnmatchedRow
 from streamer.window.keyed.key_ids import KeyIds
 from streamer.window.keyed.late_messages import DroppedRow, LateMessages
 from streamer.window.keyed.matched_bits import MatchedBits
-from streamer.window.keyed.state import FOREVER, MIN_TIME_NS, NEVER
+from streamer.window.keyed.state import MIN_TIME_NS, NEVER
 from streamer.window.pack.pack_codec import Pack
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.int_codec import Ints
@@ -62,7 +62,7 @@ class JoinStep:
             "left": JoinSide(store, matched, lefts, head.next_pack),
             "right": JoinSide(store, matched, rights, after),
         }
-        self._arrival_times = self._open_arrival_times()
+        self._arrival_times = open_arrival_times(head)
         self._late_messages = LateMessages()
         self._sorted_out: list[DroppedEntry] = []
         self._output = JoinOutput(window.keyed)
@@ -86,14 +86,6 @@ class JoinStep:
         self._matched.write()
         self._save_head()
         return self._make_status(now, clock, next_due, clocks)
-
-    def _open_arrival_times(self) -> ArrivalTimes:
-        """Return when waiting messages were taken: now, of those from before `idle_timeout`."""
-        fields, head = self._head.arrival_times, self._head
-        if fields is None:
-            old = [0, head.clocks.active, MIN_TIME_NS, FOREVER, FOREVER]
-            fields = [old] if head.next_arrival else []
-        return ArrivalTimes(fields)
 
     def _store_arrivals(self, shard_input: ShardInput, clocks: BatchClocks) -> None:
         """Add packs to their sides; free late messages."""

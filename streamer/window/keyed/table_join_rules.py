@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from streamer.window.contract import WindowReason
 from streamer.window.keyed.message_rows import (
@@ -47,6 +48,20 @@ class KeyMessages:
 
     incoming: list[Segment] = field(default_factory=list)
     waiting: list[WaitingRow] = field(default_factory=list)
+
+
+class DueMessages(NamedTuple):
+    """The messages that wait no longer at the end of a micro-batch.
+
+    Attributes:
+        until: their last event time, ns.
+        is_ended: whether it is all of them, since the input has ended.
+        idle_before: those with a smaller arrival number have waited for `idle_timeout`.
+    """
+
+    until: int
+    is_ended: bool
+    idle_before: int
 
 
 class TableJoinRules:
@@ -131,7 +146,7 @@ class TableJoinRules:
         messages: KeyMessages,
         versions: Versions,
         changes: TableChanges,
-        due: tuple[int, bool],
+        due: DueMessages,
     ) -> tuple[Iterable[JoinedMessage], Versions]:
         """Join the messages of a key in one micro-batch, and change the table's row.
 
@@ -140,8 +155,7 @@ class TableJoinRules:
             messages: its messages.
             versions: of the row of the key, before the micro-batch.
             changes: of all rows.
-            due: the last event time of messages that wait no longer, ns, and whether no message
-                waits since the input has ended.
+            due: which messages wait no longer.
 
         Returns:
             The joined messages, in the order in which they were joined; and the versions
@@ -158,9 +172,9 @@ class TableJoinRules:
         while change is not None:
             key_join.apply(change)
             change = next(changed, None)
-        until, is_ended = due
-        key_join.release(until, "final")
-        if is_ended:
+        key_join.release(due.until, "final")
+        key_join.release_idle(due.idle_before)
+        if due.is_ended:
             key_join.release(FOREVER, "flush")
         return key_join.joined, key_join.versions
 
@@ -207,6 +221,14 @@ class _KeyJoin:
             self._join(self._waiting[count], reason)
             count += 1
         del self._waiting[:count]
+
+    def release_idle(self, before: int) -> None:
+        """Join the messages that wait and have an arrival number below one."""
+        idle = [one for one in self._waiting if one[1] < before]
+        if idle:
+            self._waiting = [one for one in self._waiting if one[1] >= before]
+        for one in idle:
+            self._join(one, "idle")
 
     def _join(self, message: WaitingRow, reason: WindowReason, is_null: bool = False) -> None:
         time, arrival, loaded, row, is_before_history = message

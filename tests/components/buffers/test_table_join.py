@@ -50,6 +50,7 @@ def test_all_settings_are_taken() -> None:
         (f"{SIDES}, allowed_lateness: 1s", "has no meaning without history"),
         (f"{SIDES}, history: 1s, allowed_lateness: 2s", "need the rows of their time"),
         (f"{SIDES}, history: 0s", "must be longer than 0s"),
+        (f"{SIDES}, idle_timeout: 1m", "has no meaning without history"),
         (f"{SIDES}, table_ttl: 0s", "must be longer than 0s"),
         (f"{SIDES}, source_idle_timeout: 5m", "has no meaning without clock_scope"),
         (f"{SIDES}, type: outer", "inner"),

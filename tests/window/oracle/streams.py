@@ -211,6 +211,7 @@ def table_joins(draw: st.DrawFn) -> TableJoin:
     """Their streams are `streams(rules, sides=("left", "right"))`."""
     lateness = draw(st.sampled_from([0, 0, 1, 3, SPAN]))
     history = draw(st.none() | st.integers(max(lateness, 1), 2 * SPAN))
+    idle_timeouts = st.none() | st.sampled_from([1, 5, SPAN])
     return TableJoin(
         keyed=True,
         filtered=draw(st.booleans()),
@@ -221,6 +222,7 @@ def table_joins(draw: st.DrawFn) -> TableJoin:
         history=history,
         ttl=draw(st.none() | st.none() | st.sampled_from([1, 5, SPAN])),
         deletes=draw(st.booleans()),
+        idle_timeout=None if not lateness or history is None else draw(idle_timeouts),
     )
 
 

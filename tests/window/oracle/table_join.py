@@ -18,7 +18,8 @@ FAR = 1 << 70
 
 @dataclass(frozen=True, kw_only=True)
 class TableJoin(Fields):
-    """Of the common fields: keyed, filtered, max_ahead, allowed_lateness, end_of_input.
+    """Of the common fields: keyed, filtered, max_ahead, allowed_lateness, idle_timeout,
+    end_of_input.
 
     `deletes`: rows with ids whose number is a multiple of four are tombstones.
     """
@@ -76,6 +77,8 @@ class TableJoinOracle:
         for waiting in sorted(self.waiting, key=lambda w: (w.arrived.time, w.arrived.number)):
             if waiting.arrived.time <= until:
                 self._release(waiting, "final", out)
+            elif self._is_idle(waiting, batch):
+                self._release(waiting, "idle", out)
             elif batch.ended and rules.end_of_input == "flush":
                 self._release(waiting, "flush", out)
         return out
@@ -97,6 +100,12 @@ class TableJoinOracle:
         if not self._waits:
             return FAR
         return -FAR if clock is None else clock - self.rules.allowed_lateness
+
+    def _is_idle(self, waiting: Waiting, batch: MicroBatch) -> bool:
+        timeout = self.rules.idle_timeout
+        if timeout is None or batch.backlog or batch.lag:
+            return False
+        return self.intake.clocks.active - waiting.arrived.active >= timeout
 
     def _put(self, row: Arrived, out: JoinOut) -> None:
         due = self._due(row.clock)

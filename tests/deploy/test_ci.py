@@ -115,7 +115,7 @@ tests 'a part' 1 {bin_directory} {bin_directory}/pytest -p no:xdist test_it.py
 printf 'unsteady: %s\\n' "${{unsteady[@]}}"
 """
     ran = subprocess.run(
-        ["bash", "-c", script.replace("/pytest\" -n 0", "/pytest\"")],
+        ["bash", "-c", script.replace('/pytest" -n 0', '/pytest"')],
         cwd=tmp_path,
         env={
             "PATH": os.environ["PATH"],

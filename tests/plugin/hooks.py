@@ -128,7 +128,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Say how many processes `-n auto` takes: none where files are named, or a debugger waits."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    named = getattr(config.option, "file_or_dir", None)  # absent under --help
+    if config.option.help:
+        return 0
+    named = config.option.file_or_dir
     if any("::" in name or name.endswith(".py") for name in named):
         return 0
     number = workers.number_of_workers(chosen_tier(config))

@@ -87,7 +87,7 @@ def read_fields(
         instead: hints for names that are no fields, see `Spec.instead`.
     """
     known = {field.name: field for field in fields}
-    for name, (key, _) in node.entries.items():
+    for name, (key, value) in node.entries.items():
         if name not in known:
             listed = ", ".join(sorted(known)) if len(known) <= _MAX_LISTED_FIELDS else ""
             context.findings.add_at(
@@ -95,6 +95,7 @@ def read_fields(
                 "unknown_field",
                 f"field {name} not recognised",
                 instead.get(name)
+                or _suggest_quotes(name, value)
                 or _suggest_parent(name, fields, node)
                 or suggest_name(name, known)
                 or (listed and f"expected one of {listed}"),
@@ -114,6 +115,12 @@ def read_fields(
             context.findings.add_at(at, "missing_field", f"field {name} is required{of}")
         values[name] = _read_default(context, field, inner, at)
     return ParsedFields(values, places)
+
+
+def _suggest_quotes(name: str, value: Node) -> str:
+    """Return a hint for a part of a text that YAML has ended, `{query: select a, b from c}`."""
+    is_part = " " in name and isinstance(value, Scalar) and not (value.text or value.style)
+    return "a comma ends a text within { }: write the text in quotes" if is_part else ""
 
 
 def _suggest_parent(name: str, fields: Iterable[Field], node: Mapping) -> str:

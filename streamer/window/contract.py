@@ -164,6 +164,7 @@ class MicroBatchInfo:
         return replace(
             latest,
             backlog=any(reading.backlog for reading in readings),
+            sources=tuple(dict.fromkeys(name for one in readings for name in one.sources)),
             ended=all(ended) if upstream else any(ended),
             lag=any(reading.lag for reading in readings),
             upstream=UpstreamInfo.combine(upstream) if upstream else None,

@@ -198,6 +198,8 @@ class SystemWindowBuffer:
     gap: ClassVar[None] = None
     begin_when: ClassVar[None] = None
     emit_when: ClassVar[None] = None
+    right_timestamp: ClassVar[None] = None
+    right_key: ClassVar[None] = None
 
     @property
     def settings(self) -> SystemWindow:

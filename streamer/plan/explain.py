@@ -65,7 +65,8 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     else:
         yield f"stage 1 (workers): read {plan.input.name}, pack by shard and pane"
         yield from _input_lines(plan)
-        yield f"    {_format_place(plan.buffer)} timestamp_mapping, once per message"
+        if plan.timestamp:
+            yield f"    {_format_place(plan.buffer)} timestamp_mapping, once per message"
         if plan.key is not None:
             yield f"    {plan.key.source} its expression, once per message, for the shard"
         yield "shuffle: a few rows of packed messages per micro-batch"

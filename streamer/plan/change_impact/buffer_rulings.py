@@ -65,6 +65,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.BEGIN_WHEN: _FROM_NOW,
     f.EMIT_WHEN: _FROM_NOW,
     "emit_every": _AT_CLOSE,
+    "closed": _AT_CLOSE,
     "count": _OTHER,
     "min_count": _OTHER,
     "align": _OTHER,

@@ -218,6 +218,12 @@ def _print_start(backfill: Backfill, cost: CostEstimate | None) -> None:
     words = {"ranges": "by ranges of the input", "keys": "by keys", "whole": "as one range"}
     division = backfill.division
     click.echo(f"windows are divided {words[division.kind]}: {division.reason}", err=True)
+    if not backfill.plan.master.startswith("local"):
+        click.echo(
+            "spark.master is not used: a backfill runs without Spark, on the cores of this "
+            "machine; on several machines, give each one its own --from and --to",
+            err=True,
+        )
     if cost is None:
         click.echo("the input has no messages", err=True)
         return

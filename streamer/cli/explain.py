@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from streamer.cli.options import (
     parse_options,
     stream_options,
 )
-from streamer.core.errors import StreamerError
 from streamer.core.redaction import Redaction
 
 if TYPE_CHECKING:
@@ -29,9 +27,10 @@ class _CostOptions:
     """The options of the command itself."""
 
     with_cost: bool
-    sample: str | None
+    samples: tuple[str, ...]
     limit: int
     rate: float | None
+    backlog: float | None
 
 
 @click.command("explain", short_help="Show how a config would run.")
@@ -39,10 +38,12 @@ class _CostOptions:
 @click.option("--cost", "with_cost", is_flag=True, help="Say what the stream will take.")
 @click.option(
     "--input",
-    "sample",
+    "samples",
     type=FILE,
+    multiple=True,
     metavar="FILE",
-    help="With --cost: messages instead of the input's, one a line; - for the standard input.",
+    help="With --cost: messages instead of the input's, one a line; - for the standard input. Of "
+    "several inputs, LABEL=FILE for each.",
 )
 @click.option(
     "--sample",
@@ -58,6 +59,12 @@ class _CostOptions:
     type=click.FloatRange(0, min_open=True),
     metavar="N",
     help="With --cost: messages a second.  [default: by the event times of the sample]",
+)
+@click.option(
+    "--backlog",
+    type=click.FloatRange(1),
+    metavar="N",
+    help="With --cost: messages that wait when the stream catches up.  [default: those of an hour]",
 )
 @stream_options
 @gather_options(_CostOptions)
@@ -78,26 +85,17 @@ def _print_cost(config: Config, own: _CostOptions) -> int:
     """Print what a stream will take, by a sample of its messages.
 
     Raises:
-        StreamerError: the sample cannot be read, or the config has several buffers.
+        StreamerError: the sample cannot be read.
     """
-    from streamer.core.execution import Execution
-    from streamer.engine.offline.sample_input import read_file_sample, read_input_sample
     from streamer.plan import make_plan
-    from streamer.tools.cost.estimate import estimate_stream, format_report
+    from streamer.tools.cost.estimate import estimate_stream
+    from streamer.tools.cost.report_text import format_report
+    from streamer.tools.cost.sample_inputs import read_samples
 
     plan = make_plan(config, level="OFF")
-    if len(plan.buffers) > 1 or (plan.window is not None and plan.window.join is not None):
-        raise StreamerError(
-            "--cost needs one window buffer that is no join: estimate each buffer with a config of "
-            "its own"
-        )
-    if own.sample is not None:
-        sample = read_file_sample(own.sample, own.limit)
-    else:
-        sample = read_input_sample(plan, own.limit, Execution(time.time_ns))
-    if not sample:
-        raise StreamerError("--cost: the sample has no messages; expected one a line")
-    text = "\n".join(format_report(estimate_stream(plan, sample, own.rate)))
+    sample = read_samples(plan, own.samples, own.limit)
+    report = estimate_stream(plan, sample, own.rate, own.backlog)
+    text = "\n".join(format_report(report))
     click.echo("\n" + Redaction(config.secrets).redact_text(text))
     return 0
 

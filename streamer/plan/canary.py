@@ -51,6 +51,9 @@ CALLING_PROCESSORS: Final = frozenset(
 )
 """Processors that may change something outside, whatever their settings say."""
 
+_NUMBERED_BUFFERS: Final = frozenset(("count_window", "state_window", "table_join", "window_join"))
+"""Buffers whose results have numbers of messages, the times of a pair, or an order by key."""
+
 _CACHE_USERS: Final = frozenset(("cached", "dedupe"))
 _LOCAL_RATE_LIMITS: Final = frozenset(("local",))
 _LOCAL_CACHES: Final = frozenset(("noop",))
@@ -110,13 +113,25 @@ def check_calls(plan: Plan, allowed: Collection[str] = ()) -> list[str]:
 
 
 def _check_windows(plan: Plan) -> None:
-    """Check that all buffers have windows whose results are known by key and bounds."""
-    for buffer in plan.all_buffers:
+    """Check that all buffers have windows whose results are known by key and bounds.
+
+    Raises:
+        CanaryRefusedError: one has not; the text says why.
+    """
+    users = [one.keyed_state.users for one in plan.buffers] or [plan.keyed_state.users]
+    for buffer, state_users in zip(plan.all_buffers, users, strict=True):
         spec = find_spec(Kind.BUFFER, buffer.name)
-        if spec is None or RETENTION not in {field.name for field in spec.fields}:
+        names = {field.name for field in spec.fields} if spec is not None else set()
+        if buffer.name in _NUMBERED_BUFFERS:
+            if state_users:
+                raise CanaryRefusedError(
+                    f"the processors behind {buffer.name} keep a state for each key, and such "
+                    "results of single messages are not compared; deploy it without a canary"
+                )
+        elif RETENTION not in names:
             raise CanaryRefusedError(
-                f"the buffer {buffer.name} has no windows with a start and an end, and a canary "
-                "compares windows by these; deploy it without a canary, for example with "
+                f"the buffer {buffer.name} has no windows with bounds, and a canary compares "
+                "windows by these; deploy it without a canary, for example with "
                 "--rollback-on-failure"
             )
 

@@ -80,10 +80,23 @@ def test_calls_that_are_allowed_by_name_or_label_may_be_made_twice() -> None:
     assert check_calls(paying, ["pay"]) == check_calls(paying, ["http"]) == []
 
 
-@pytest.mark.parametrize("buffer", ["none: {}", "memory: {}", "count_window: { count: 3 }"])
-def test_windows_without_bounds_are_refused(buffer: str) -> None:
+@pytest.mark.parametrize(
+    "buffer", ["none: {}", "memory: {}", "keyed_state: {key_mapping: root = 1}"]
+)
+def test_messages_without_windows_are_refused(buffer: str) -> None:
     with pytest.raises(CanaryRefusedError, match="compares windows"):
         check_calls(plan(buffer=buffer))
+
+
+def test_count_windows_are_compared_by_the_numbers_of_their_messages() -> None:
+    assert check_calls(plan(buffer="count_window: { count: 3 }")) == []
+    with pytest.raises(CanaryRefusedError, match="keep a state for each key"):
+        check_calls(
+            plan(
+                "{ mapping: root = lag(this.v) }",
+                "count_window: { count: 3, key_mapping: root = this.k }",
+            )
+        )
 
 
 def test_the_outputs_of_a_canary_are_dropped() -> None:

@@ -61,8 +61,8 @@ class WindowDifference:
         return {
             "buffer": buffers[window.buffer] if window.buffer < len(buffers) else "",
             "key": window.key,
-            "start": format_rfc3339(window.start),
-            "end": format_rfc3339(window.end),
+            "start": _format_bound(window.start),
+            "end": _format_bound(window.end),
             "emit": window.emit,
             "kind": str(self.kind),
             "fields": [
@@ -213,6 +213,15 @@ class WindowComparison:
                 else:
                     self.counts.added += 1
                 self._note(WindowDifference(window, kind))
+
+
+_MAX_MESSAGE_NUMBER: Final = 10**12
+"""Bounds up to it are numbers of messages: as times, they are of the first minutes of 1970."""
+
+
+def _format_bound(bound: int) -> str:
+    """Format a bound of a window: a time, or the number of a message of a count window."""
+    return str(bound) if 0 <= bound < _MAX_MESSAGE_NUMBER else format_rfc3339(bound)
 
 
 def _note_ends(side: _Side, emissions: EmissionsByWindow) -> None:

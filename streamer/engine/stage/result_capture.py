@@ -13,6 +13,8 @@ from typing import Any, Final
 from streamer.core.json.bulk import payloads_of
 from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.message import Batch, Message
+from streamer.core.timestamps import parse_rfc3339
+from streamer.engine.report.capture_request import CAPTURES_RESULTS
 from streamer.core.value import INT64_MAX, INT64_MIN
 from streamer.engine.report.result_frame import RESULTS_OUTPUT, Payload
 from streamer.engine.results.rows import encode_rows
@@ -28,10 +30,12 @@ from streamer.window.pack.window_metadata import (
     WINDOW_EMIT,
     WINDOW_END,
     WINDOW_END_MS,
+    WINDOW_END_OFFSET,
     WINDOW_KEY,
     WINDOW_MAX_TIME,
     WINDOW_START,
     WINDOW_START_MS,
+    WINDOW_START_OFFSET,
     format_key,
 )
 
@@ -47,16 +51,25 @@ _WINDOW_METADATA: Final = frozenset(
         WINDOW_COUNT,
     )
 )
+_NO_RESULTS: Final = frozenset(("failed", "dropped"))
+"""Reasons of emissions of messages that pass the windows by."""
+
 _MAX_BYTES: Final = 4 << 20
 _MAX_ROWS: Final = 50_000
 
 
 class ResultCapture:
-    """Notes the results of one shard in a micro-batch."""
+    """Notes the results of one shard in a micro-batch.
+
+    Attributes:
+        takes_unbounded: whether results of windows without bounds in time are noted, too.
+    """
 
     def __init__(self, plan: Plan) -> None:
         """Take the plan of a stream with windows."""
         window = plan.window
+        # A canary compares windows without bounds too; for queries, results need an end.
+        self.takes_unbounded = CAPTURES_RESULTS.get()
         self._size = (window.implicit_size or 0) if window is not None else 0
         self._kind = plan.key.kind if plan.key is not None else "interpolation"
         self._emission: Emission | None = None
@@ -86,6 +99,10 @@ class ResultCapture:
         """Note what becomes of each emission that goes through a processing."""
         return _CapturedProcessing(processing, self)
 
+    def wrap_messages(self, processing: SingleProcessing) -> EmissionProcessing:
+        """Note what becomes of each message of emissions that are batches of one message each."""
+        return _CapturedMessages(processing, self)
+
     def wrap_mapping(self, apply: ApplyMapping) -> ApplyMapping:
         """Note what a mapping makes of each of many emissions."""
 
@@ -98,6 +115,8 @@ class ResultCapture:
 
     def begin(self, emission: Emission) -> None:
         """Begin an emission: the batches that are added next are made of it."""
+        if emission.end is None and self.takes_unbounded and emission.reason not in _NO_RESULTS:
+            emission = _name_bounds(emission)
         self._emission = emission
         self._ordinal += 1
         self._part = 0
@@ -197,6 +216,40 @@ class _CapturedProcessing:
             for batch in batches:
                 self._capture.add(batch)
                 yield batch
+
+
+class _CapturedMessages:
+    """Runs messages of which each is an emission by itself, and notes the batches of each."""
+
+    def __init__(self, processing: SingleProcessing, capture: ResultCapture) -> None:
+        self._captured = _CapturedProcessing(processing, capture)
+
+    def run(self, emissions: Iterable[Emission]) -> Iterator[Batch]:
+        """Run the messages through the processors."""
+        return self._captured.run(
+            Emission(None, [message], emission.reason)
+            for emission in emissions
+            for message in emission.messages
+        )
+
+
+def _name_bounds(emission: Emission) -> Emission:
+    """Return an emission with the bounds and the key that the metadata of its messages have.
+
+    Those of a count window are the numbers of its messages among those of its key. Where there are
+    none, the emissions of a key are told apart by their order.
+    """
+    batch = emission.messages
+    meta: Mapping[str, Any] = batch[0].meta if isinstance(batch, list) and batch else {}
+    start, end = 0, 0
+    if WINDOW_START_OFFSET in meta:
+        start, end = meta[WINDOW_START_OFFSET], meta[WINDOW_END_OFFSET]
+    elif WINDOW_END in meta:
+        start, end = (parse_rfc3339(meta[name]).ns for name in (WINDOW_START, WINDOW_END))
+    key = emission.key
+    if key is None and WINDOW_KEY in meta:
+        key = dump_json(meta[WINDOW_KEY])
+    return Emission(end, [], emission.reason, key, start)
 
 
 def _own_metadata(meta: Mapping[str, Any]) -> str | None:

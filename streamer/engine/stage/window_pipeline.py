@@ -172,7 +172,7 @@ class WindowPipeline:
             for route, processing in self._make_processing().items()
         }
         strategies[Route.AGGREGATED_BATCH] = SplitBatchRoute(self._run_emissions)
-        if ex.crashes is None:
+        if ex.crashes is None and not self._captures_messages:
             strategies[Route.SINGLE] = self._make_single_route()
         if len(self._stages) > 1:
             strategies[Route.DROPPED] = DroppedRoute(self._stages[1], ex)
@@ -209,7 +209,10 @@ class WindowPipeline:
                 Route.WHOLE: self._wrap_processing(whole),
                 Route.GROUPED: self._wrap_processing(grouped),
             }
-        return {
+        processing: dict[Route, EmissionProcessing] = {}
+        if self._capture is not None and self._captures_messages:
+            processing[Route.SINGLE] = self._capture.wrap_messages(WholeWindows(processors, ex))
+        return processing | {
             Route.EMPTY: self._wrap_processing(self._with_keys(empty)),
             Route.AGGREGATED: MappedGroups(self._make_mapping())
             if aggregated.ends_with_mapping
@@ -217,6 +220,12 @@ class WindowPipeline:
             Route.WHOLE: self._wrap_processing(self._with_keys(WholeWindows(processors, ex))),
             Route.GROUPED: self._wrap_processing(self._with_keys(WholeWindows(processors[1:], ex))),
         }
+
+    @property
+    def _captures_messages(self) -> bool:
+        """Whether the results of each message that is a batch by itself are noted."""
+        capture = self._capture
+        return capture is not None and capture.takes_unbounded and self._keys is None
 
     def _with_keys(self, processing: SingleProcessing) -> SingleProcessing:
         if self._keys is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from streamer.cli.main import invoke
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
 from streamer.service.backfill.backfill import Backfill, BackfillOptions, identify
@@ -154,3 +155,19 @@ def test_the_last_clock_reaches_behind_windows_that_end_by_then(tmp_path: Path) 
     end = NEW_YEAR_S * SECOND
     assert Bounds(None, end).last_clock(plan) == end + (3600 + 9000) * SECOND + 1_000_000
     assert Bounds(None, end, True).last_clock(plan) == end
+
+
+def test_a_cluster_is_said_not_to_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_events(tmp_path, make_events(SEED, 60))
+    (tmp_path / "config.yaml").write_text(CONFIG.format(buffer=SLIDING))
+
+    code = invoke(
+        ["backfill", "config.yaml", "--master", "spark://127.0.0.1:7077", "--processes", "1"]
+    )
+
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert "spark.master is not used" in said and "done in" in said

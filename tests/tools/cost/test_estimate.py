@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
 from streamer.config.load import parse_config
+from streamer.core.errors import StreamerError
 from streamer.core.message import Message
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.plan import Plan, make_plan
-from streamer.tools.cost.estimate import estimate_stream, format_report
+from streamer.tools.cost.cost_model import estimate_cpu, pace_live
+from streamer.tools.cost.estimate import CostReport, estimate_stream
+from streamer.tools.cost.machine_speed import measure_slowness
+from streamer.tools.cost.measure import SampleCost
+from streamer.tools.cost.report_text import format_report
+from streamer.tools.cost.sample_facts import count_keys
+from streamer.tools.cost.sample_inputs import read_samples
 
 TIME = "timestamp_mapping: root = this.t"
 KEYED = "key_mapping: root = this.k"
@@ -24,10 +32,10 @@ def make_stream(buffer: str, mapping: str = WHOLE) -> Plan:
     return make_plan(parse_config(text), level="OFF")
 
 
-def make_messages(count: int, keys: int = 20, first: int = 0) -> list[Message]:
-    rng = random.Random(7)
+def make_messages(count: int, keys: int = 20, seed: int = 7) -> list[Message]:
+    rng = random.Random(seed)
     return [
-        Message.from_value({"t": first + n, "k": rng.randrange(keys), "v": rng.random()})
+        Message.from_value({"t": n, "k": rng.randrange(keys), "v": rng.random()})
         for n in range(count)
     ]
 
@@ -59,10 +67,10 @@ def test_the_state_is_estimated_within_a_factor_of_two(buffer: str) -> None:
     report = estimate_stream(plan, [[one] for one in make_messages(6_000)])
 
     peak = measure_peak(plan, 9_000)
-    assert peak / 2 <= report.state_bytes <= peak * 2
+    assert peak / 2 <= report.usual.state_bytes <= peak * 2
     assert report.rate == pytest.approx(1, rel=0.01)
-    assert report.keys == 20
-    assert report.cpu_seconds > 1
+    assert report.facts.keys.seen == 20
+    assert report.backlog.cpu_seconds > 1
 
 
 @pytest.mark.parametrize(
@@ -98,3 +106,104 @@ def test_windows_without_a_key_are_advised_to_have_one() -> None:
     assert "one of 2 shards does all" in advice
     assert "allowed_lateness is longer than the window" in advice
     assert "windows keep whole messages" in advice
+
+
+BUFFERS = """
+buffers:
+  - label: short
+    tumbling_window: {timestamp_mapping: root = this.t, key_mapping: root = this.k, size: 1m}
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 { {"k": this.k, "n": batch_size()} } else { deleted() }
+  - label: long
+    from: short
+    tumbling_window: {key_mapping: root = this.k, size: 1h}
+    pipeline:
+      processors:
+        - mapping: 'root = if batch_index() == 0 { {"n": json("n").from_all().sum()} }'
+spark: {shards: 2}
+"""
+
+
+def test_each_of_several_buffers_has_its_state() -> None:
+    plan = make_plan(parse_config(BUFFERS), level="OFF")
+
+    report = estimate_stream(plan, [[one] for one in make_messages(4_000)])
+
+    short, long = report.usual.by_buffer["short"], report.usual.by_buffer["long"]
+    assert short.held == pytest.approx(60, rel=0.1)
+    # 20 keys have a result of each minute, and 60 of these are in an hour.
+    assert long.held == pytest.approx(20 * 60, rel=0.2)
+    lines = "\n".join(format_report(report))
+    assert "short: " in lines and "long: 2 of 2 get messages" in lines
+
+
+JOIN = """
+input:
+  broker:
+    inputs:
+      - {label: a, file: {paths: [a.jsonl]}}
+      - {label: b, file: {paths: [b.jsonl]}}
+buffer:
+  BUFFER
+spark: {shards: 2}
+"""
+
+
+def read_join(buffer: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> CostReport:
+    monkeypatch.chdir(directory)
+    for seed, name in enumerate("ab"):
+        lines = (one.raw.decode() for one in make_messages(2_000, 100, seed))
+        Path(f"{name}.jsonl").write_text("\n".join(lines))
+    plan = make_plan(parse_config(JOIN.replace("BUFFER", buffer)), level="OFF")
+    return estimate_stream(plan, read_samples(plan, ("b=a.jsonl",), 3_000))
+
+
+def test_both_sides_of_a_join_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    buffer = f"window_join: {{left: a, right: b, {TIME}, {KEYED}, within: 90s}}"
+    report = read_join(buffer, tmp_path, monkeypatch)
+    assert report.rate == pytest.approx(2, rel=0.01)
+    assert report.usual.held == pytest.approx(180, rel=0.1)
+
+
+def test_a_table_of_a_join_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = read_join(f"table_join: {{stream: a, table: b, {KEYED}}}", tmp_path, monkeypatch)
+    assert report.backlog.held == pytest.approx(100, rel=0.1)
+    assert any("set table_ttl" in one for one in report.warnings)
+
+
+def test_files_are_of_inputs_that_the_config_has() -> None:
+    plan = make_plan(parse_config(JOIN.replace("BUFFER", "none: {}")), level="OFF")
+    with pytest.raises(StreamerError, match="of one of the 2 inputs .a, b."):
+        read_samples(plan, ("c=a.jsonl",), 1_000)
+
+
+def test_processors_that_call_others_do_not_run_for_a_sample() -> None:
+    text = "pipeline: {processors: [{http: {url: 'http://127.0.0.1:9/'}}]}"
+    plan = make_plan(parse_config(text), level="OFF")
+    with pytest.raises(StreamerError, match="pipeline.processors.0 http"):
+        read_samples(plan, (), 1_000)
+
+
+@pytest.mark.parametrize("keys", [10, 1_000, 30_000])
+def test_all_keys_are_estimated_from_those_of_a_sample(keys: int) -> None:
+    rng = random.Random(keys)
+    seen = count_keys([str(rng.randrange(keys)) for _ in range(20_000)])
+    assert seen.total == pytest.approx(keys, rel=0.1)
+    assert seen.count_within(20_000) == pytest.approx(seen.seen, rel=0.1)
+
+
+def test_a_larger_lateness_than_many_windows_is_warned_of() -> None:
+    plan = make_stream(f"tumbling_window: {{{TIME}, {KEYED}, size: 1m, allowed_lateness: 1h}}")
+    report = estimate_stream(plan, [[one] for one in make_messages(300)])
+    assert any("60 windows of each key wait" in one for one in report.warnings)
+
+
+def test_a_slower_machine_takes_more_of_the_constants() -> None:
+    plan = make_stream(f"tumbling_window: {{{TIME}, {KEYED}, size: 1m}}")
+    cost = SampleCost(1_000, 100_000, 0.01, 1, 1_000)
+    pace = pace_live(plan, 1_000)
+    fast, slow = (estimate_cpu(plan, cost, cost, pace, factor) for factor in (1.0, 3.0))
+    assert slow - 10 == pytest.approx(3 * (fast - 10))
+    assert 0.1 < measure_slowness() < 30

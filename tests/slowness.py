@@ -6,11 +6,13 @@ and its memory: what starts suffers most from that, so a start is what is looked
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 _IMPORTS = (
     "import asyncio, concurrent.futures, ctypes, decimal, difflib, doctest, email.mime.multipart, "
@@ -33,6 +35,22 @@ def wall_slowness() -> float:
     Where others use the cores, a start takes longer than the CPU seconds that it needs.
     """
     return max(1.0, statistics.median(_look_at_the_clock() for _ in range(5)) / _SECONDS)
+
+
+def relative_cpu(limit_s: float, measure: Callable[[], float], tries: int = 8) -> float:
+    """Return the share of a limit of CPU seconds that something takes, the least of several tries.
+
+    Each try stands beside starts right before and after it: the cores that others share are slow
+    for seconds, so a look at another time says little about this one.
+    """
+    share = math.inf
+    for _ in range(tries):
+        before = _look()
+        taken = measure()
+        share = min(share, taken / limit_s / max(1.0, before / _SECONDS, _look() / _SECONDS))
+        if share < 1:
+            break
+    return share
 
 
 def _look() -> float:

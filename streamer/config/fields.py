@@ -19,6 +19,7 @@ from streamer.bloblang import Mapping as Bloblang
 from streamer.bloblang.analysis.missing_packages import find_missing_packages
 from streamer.bloblang.analysis.static_warnings import find_static_warnings
 from streamer.bloblang.analysis.used_tables import find_used_tables
+from streamer.config.field_name_hints import suggest_parent, suggest_quotes
 from streamer.config.findings import suggest_name
 from streamer.config.nodes import (
     SECRET_STYLE,
@@ -87,7 +88,7 @@ def read_fields(
         instead: hints for names that are no fields, see `Spec.instead`.
     """
     known = {field.name: field for field in fields}
-    for name, (key, _) in node.entries.items():
+    for name, (key, value) in node.entries.items():
         if name not in known:
             listed = ", ".join(sorted(known)) if len(known) <= _MAX_LISTED_FIELDS else ""
             context.findings.add_at(
@@ -95,7 +96,8 @@ def read_fields(
                 "unknown_field",
                 f"field {name} not recognised",
                 instead.get(name)
-                or _suggest_parent(name, fields, node)
+                or suggest_quotes(name, value)
+                or suggest_parent(name, fields, node)
                 or suggest_name(name, known)
                 or (listed and f"expected one of {listed}"),
             )
@@ -114,18 +116,6 @@ def read_fields(
             context.findings.add_at(at, "missing_field", f"field {name} is required{of}")
         values[name] = _read_default(context, field, inner, at)
     return ParsedFields(values, places)
-
-
-def _suggest_parent(name: str, fields: Iterable[Field], node: Mapping) -> str:
-    """Return a hint for a field that stands beside the one that it belongs into."""
-    parents = [
-        field.name
-        for field in fields
-        if field.shape == "scalar" and any(child.name == name for child in field.children)
-    ]
-    written = [parent for parent in parents if parent in node.entries]
-    (parent,) = written if len(written) == 1 else parents if len(parents) == 1 else ("",)
-    return f"indent it, so that it is below {parent}" if parent else ""
 
 
 def _read_default(context: ReadContext, field: Field, path: str, at: Node) -> Any:

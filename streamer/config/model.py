@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from streamer.bloblang import MappingInputs
 from streamer.core.errors import Lint
@@ -113,5 +114,25 @@ def output_of(
     assert place is not None
     if place.output is not None:
         return place.output
-    is_taken = any(one.place is not None and one.place.source == buffer.label for one in buffers)
+    is_taken = any(buffer.label in source_labels_of(one) for one in buffers)
     return None if is_taken else default
+
+
+JOIN_SIDES: Final = {"window_join": ("left", "right"), "table_join": ("stream", "table")}
+"""By buffer with two sides, the fields with their labels: of the left side, then the right one."""
+
+
+def source_labels_of(buffer: ParsedComponent) -> tuple[str, ...]:
+    """Return the labels of what one of several buffers takes: other buffers, or inputs.
+
+    Args:
+        buffer: the buffer.
+
+    Returns:
+        Of a join both sides, without those that the config lacks; else one label, which is empty
+        for the input.
+    """
+    if buffer.name in JOIN_SIDES:
+        fields = buffer.config if isinstance(buffer.config, ParsedFields) else ParsedFields({})
+        return tuple(fields[side] for side in JOIN_SIDES[buffer.name] if fields.get(side))
+    return (buffer.place.source if buffer.place is not None else "",)

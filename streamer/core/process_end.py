@@ -38,6 +38,7 @@ class _ProcessEnd:
         self._running = threading.RLock()
         self._is_worker = False
         self._is_prepared = False
+        self._has_begun = threading.Event()
 
     def mark_worker(self) -> None:
         self._is_worker = True
@@ -58,9 +59,9 @@ class _ProcessEnd:
             os.setpgid(0, 0)
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
-        threading.Thread(
-            target=self._watch, args=(parent,), daemon=True, name="process-end"
-        ).start()
+        # Both threads begin here: from Python 3.12 on, none begins once the interpreter ends.
+        for target, args in ((self._watch, (parent,)), (self._limit, ())):
+            threading.Thread(target=target, args=args, daemon=True, name="process-end").start()
         # Spark's daemon has the worker leave so, past all that Python does at an end.
         _replace_exit(self._exit)
 
@@ -69,6 +70,12 @@ class _ProcessEnd:
             time.sleep(_POLL_INTERVAL_S)
         self._exit(0)
 
+    def _limit(self) -> None:
+        """End the process where its work does not come back."""
+        self._has_begun.wait()
+        time.sleep(_GRACE_S)
+        _EXIT(1)
+
     def _exit(self, code: int) -> None:
         """Do the work, and end."""
         self._run_in_time()
@@ -76,10 +83,7 @@ class _ProcessEnd:
 
     def _run_in_time(self) -> None:
         """Do the work; where it does not come back, a worker ends."""
-        if self._is_worker:
-            timer = threading.Timer(_GRACE_S, _EXIT, (1,))
-            timer.daemon = True
-            timer.start()
+        self._has_begun.set()
         self.run()
 
     def run(self) -> None:
@@ -95,7 +99,7 @@ class _ProcessEnd:
     def reset_after_fork(self) -> None:
         """Leave the work to the process that was forked from."""
         self._work, self._lock, self._running = [], threading.Lock(), threading.RLock()
-        self._is_prepared = False
+        self._is_prepared, self._has_begun = False, threading.Event()
         _replace_exit(_EXIT)
 
 

@@ -7,7 +7,11 @@ from typing import Final
 
 from streamer.plan.plan import Plan
 from streamer.sdk.spec import Kind, ParsedComponent
-from streamer.window.settings.result_times import clock_that_reaches, least_result_time
+from streamer.window.settings.result_times import (
+    ResultTimes,
+    clock_that_reaches,
+    least_result_time,
+)
 
 _NO_OUTPUT: Final = ParsedComponent(Kind.OUTPUT, "drop")
 
@@ -26,6 +30,7 @@ def plan_of_buffer(plan: Plan, number: int) -> Plan:
         buffer=one.component,
         window=windows.window,
         timestamp=windows.timestamp,
+        right_timestamp=windows.right_timestamp,
         filter=windows.filter,
         gap=windows.gap,
         conditions=windows.conditions,
@@ -42,8 +47,16 @@ def plan_of_buffer(plan: Plan, number: int) -> Plan:
 
 
 def find_readers(plan: Plan, number: int | None) -> tuple[int, ...]:
-    """Return the numbers of the buffers that take a buffer's results; None for the input's."""
-    return tuple(at for at, one in enumerate(plan.buffers) if one.source == number)
+    """Return the numbers of the buffers that take a buffer's results; None for the input's.
+
+    Those of lower levels come first.
+    """
+    readers = [
+        at
+        for at, one in enumerate(plan.buffers)
+        if (one.takes_input if number is None else number in one.sources)
+    ]
+    return tuple(sorted(readers, key=lambda at: plan.buffers[at].level))
 
 
 def level_count(plan: Plan) -> int:
@@ -53,30 +66,42 @@ def level_count(plan: Plan) -> int:
 
 def keeps_at_end(plan: Plan, number: int) -> bool:
     """Return whether what a buffer holds stays in the checkpoint when the input ends."""
-    at: int | None = number
-    while at is not None:
-        window = plan.buffers[at].windows.window
-        if window is not None and window.end_of_input == "keep":
-            return True
-        at = plan.buffers[at].source
-    return False
+    one = plan.buffers[number]
+    window = one.windows.window
+    if window is not None and window.end_of_input == "keep":
+        return True
+    return any(keeps_at_end(plan, source) for source in one.sources)
 
 
-def upstream_time(plan: Plan, number: int, next_end: int | None) -> int | None:
+def times_of_results(plan: Plan, number: int, source: int) -> ResultTimes:
+    """Return which times the results of a buffer have for one that takes them.
+
+    Args:
+        plan: the stream's.
+        number: the number of the buffer that takes them.
+        source: the number of the buffer that gives them.
+    """
+    one, before = plan.buffers[number], plan.buffers[source].windows.window
+    if one.has_own_times:
+        return "mapped"
+    is_join = one.windows.window is not None and one.windows.window.join is not None
+    return "event" if is_join and before is not None and before.join is not None else "end"
+
+
+def upstream_time(plan: Plan, number: int, source: int, next_end: int | None) -> int | None:
     """Return the clock of a buffer behind another one, by what that one has yet to give.
 
     Args:
         plan: the stream's.
         number: the buffer's.
+        source: the number of the other one.
         next_end: the least end of the windows that the other one has yet to give, ns; None where
             that is not known.
     """
-    one = plan.buffers[number]
-    assert one.source is not None
-    window = plan.buffers[one.source].windows.window
+    window = plan.buffers[source].windows.window
     if next_end is None or window is None:
         return None
-    return least_result_time(window, next_end, one.has_own_times)
+    return least_result_time(window, next_end, times_of_results(plan, number, source))
 
 
 def find_system_due(plan: Plan, number: int, due_clock: int) -> int | None:
@@ -90,12 +115,15 @@ def find_system_due(plan: Plan, number: int, due_clock: int) -> int | None:
     Returns:
         ns; None where no buffer before it follows the system clock.
     """
-    one = plan.buffers[number]
-    if one.source is None:
-        return None
-    window = plan.buffers[one.source].windows.window
-    assert window is not None
-    reaching = clock_that_reaches(window, due_clock, one.has_own_times)
-    if reaching is None or not window.uses_event_time:
-        return reaching
-    return find_system_due(plan, one.source, reaching)
+    latest: int | None = None
+    for source in plan.buffers[number].sources:
+        window = plan.buffers[source].windows.window
+        assert window is not None
+        times = times_of_results(plan, number, source)
+        reached = clock_that_reaches(window, due_clock, times)
+        if reached is not None and window.uses_event_time:
+            reached = find_system_due(plan, source, reached)
+        if reached is None:
+            return None
+        latest = reached if latest is None else max(latest, reached)
+    return latest

@@ -9,16 +9,21 @@ from streamer.window.evaluate.column_plan import ColumnPlan, plan_columns
 from streamer.window.evaluate.queries import BufferMappings, CompiledMapping
 
 
-def make_buffer_mappings(plan: Plan, timestamp: CompiledMapping | None = None) -> BufferMappings:
+def make_buffer_mappings(
+    plan: Plan, timestamp: CompiledMapping | None = None, is_right: bool = False
+) -> BufferMappings:
     """Compile the mappings of a plan's buffer.
 
     Args:
         plan: the plan of one buffer.
-        timestamp: gives the event times where no mapping of the config does.
+        timestamp: gives the event times in the place of the config's mapping.
+        is_right: whether the mappings are for messages of the right side of a join.
     """
+    if timestamp is None and (text := (is_right and plan.right_timestamp) or plan.timestamp):
+        timestamp = compile_mapping(text)
     return BufferMappings(
-        compile_mapping(plan.timestamp) if plan.timestamp else timestamp,
-        plan.key.compile() if plan.key else None,
+        timestamp,
+        plan.key.compile(is_right) if plan.key else None,
         compile_mapping(plan.filter) if plan.filter else None,
         compile_mapping(plan.gap) if plan.gap else None,
         *(compile_mapping(text) if text else None for text in plan.conditions),

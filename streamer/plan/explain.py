@@ -7,7 +7,12 @@ from typing import Final
 
 from streamer.components import catalog
 from streamer.core.durations import format_duration
-from streamer.plan.buffer_chain import find_readers, level_count, plan_of_buffer
+from streamer.plan.buffer_chain import (
+    find_readers,
+    level_count,
+    plan_of_buffer,
+    times_of_results,
+)
 from streamer.plan.component_lookup import DRIVER_WRITTEN, leaf_inputs, resolve_resource
 from streamer.plan.plan import Plan, count_cores
 from streamer.sdk.processing.batching import BYTE_SIZE, CHECK, COUNT, PERIOD
@@ -60,7 +65,8 @@ def _plan_lines(plan: Plan, checkpoint: str) -> Iterator[str]:
     else:
         yield f"stage 1 (workers): read {plan.input.name}, pack by shard and pane"
         yield from _input_lines(plan)
-        yield f"    {_format_place(plan.buffer)} timestamp_mapping, once per message"
+        if plan.timestamp:
+            yield f"    {_format_place(plan.buffer)} timestamp_mapping, once per message"
         if plan.key is not None:
             yield f"    {plan.key.source} its expression, once per message, for the shard"
         yield "shuffle: a few rows of packed messages per micro-batch"
@@ -110,26 +116,45 @@ def _code_lines(plan: Plan) -> Iterator[str]:
 def _buffers_lines(plan: Plan) -> Iterator[str]:
     """Describe several buffers: of each, what it takes and gives, and its windows."""
     for number, one in enumerate(plan.buffers):
-        source = "the input" if one.source is None else plan.buffers[one.source].label
+        source = describe_sources(plan, number)
         readers = [plan.buffers[reader].label for reader in find_readers(plan, number)]
         to = [_format_place(one.output)] if one.output is not None else []
+        before = " or ".join(plan.buffers[at].label for at in one.sources)
         yield f"  buffer      {one.label}: from {source} to {', '.join([*readers, *to])}"
         mine = [*_window_lines(plan_of_buffer(plan, number))]
         for line in mine[:-1]:
             yield (
-                line.replace(_EVENT_CLOCK, f"earliest result that {source} may yet give")
-                if (one.source is not None)
+                line.replace(_EVENT_CLOCK, f"earliest result that {before} may yet give")
+                if one.sources
                 else line
             )
         window = one.windows.window
-        if one.source is not None and not one.has_own_times and window is not None:
-            yield from (
-                ()
-                if window.count_based
-                else (f"  times       of results: the last instant of the window of {source}",)
-            )
+        if one.sources and not one.has_own_times and window is not None and not window.count_based:
+            for at in one.sources:
+                yield f"  times       of results: {_result_time_text(plan, number, at)}"
     wait = format_duration(plan.interval)
     yield f"  data        waits {wait} at most for a micro-batch; windows close on time anyway"
+
+
+def describe_sources(plan: Plan, number: int) -> str:
+    """Return what a buffer takes, in words: the input, an input of it, or buffers.
+
+    Args:
+        plan: the stream's.
+        number: the buffer's.
+    """
+    one = plan.buffers[number]
+    window = one.windows.window
+    if window is not None and window.join is not None:
+        return f"{window.join.left} and {window.join.right}"
+    return plan.buffers[one.sources[0]].label if one.sources else "the input"
+
+
+def _result_time_text(plan: Plan, number: int, source: int) -> str:
+    label = plan.buffers[source].label
+    if times_of_results(plan, number, source) == "event":
+        return f"the event time of those of {label}, of pairs the later one"
+    return f"the last instant of the window of {label}"
 
 
 def _level_lines(plan: Plan) -> Iterator[str]:
@@ -141,7 +166,7 @@ def _level_lines(plan: Plan) -> Iterator[str]:
         for number in numbers:
             one = plan.buffers[number]
             if one.windows.timestamp:
-                each = "message" if one.source is None else "result"
+                each = "message" if one.takes_input else "result"
                 yield f"    {_format_place(one.component)} timestamp_mapping, once per {each}"
             if one.windows.key is not None:
                 yield f"    {one.windows.key.source} its expression, for the shard"

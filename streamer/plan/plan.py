@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from streamer.bloblang import CapturedInputs
 from streamer.components.catalog import build_context, find_spec, makes_windows
 from streamer.config import Config
-from streamer.config.model import output_of
+from streamer.config.model import output_of, source_labels_of
 from streamer.config.secrets import list_references, name_secrets
 from streamer.config.sections import LOG_LEVELS
 from streamer.connectors.kafka.redpanda_section import (
@@ -29,7 +29,7 @@ from streamer.plan.batching_period import longest_batching_period
 from streamer.plan.component_lookup import find_driver_outputs, get_resource, resolve_resource
 from streamer.plan.kafka_positions import find_worker_inputs
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan, make_keyed_state_plan
-from streamer.plan.stream_buffers import StreamBuffer, describe_state, outputs_of
+from streamer.plan.stream_buffers import StreamBuffer, describe_state, find_level, outputs_of
 from streamer.plan.used_plugins import list_used_plugins
 from streamer.plan.window_plan import (
     NO_WINDOWS,
@@ -41,7 +41,7 @@ from streamer.plan.window_plan import (
     make_window_plan,
 )
 from streamer.sdk.cache.shared import CacheServer, start_server
-from streamer.sdk.spec import BuildContext, Kind, ParsedComponent
+from streamer.sdk.spec import BuildContext, Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.component import Resources
 from streamer.sdk.worker_resources import forget_run, new_run_id, resources_of_run
 from streamer.window.settings.event_time_window import EventWindow
@@ -99,6 +99,8 @@ class Plan:
         event_topics: where the log and the status of the stream go, in lines.
         plugins: the components of other packages, each with its package and version.
         secret_references: kept in the place of the plan's secrets.
+        right_timestamp: the mapping that gives the time of a message of the right side of a join,
+            where it has one of its own; else empty.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Plan:
     batching_period: int = 0
     plugins: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     secret_references: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    right_timestamp: str = ""
 
     def context(self, component: ParsedComponent | None = None) -> BuildContext:
         """Return a context that builds components of this stream, for a task.
@@ -356,13 +359,13 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         buffer, buffers = _plan_buffer(config, processors), _plan_buffers(config)
         find_worker_inputs(config.input, config.resources)
     windows, spark = buffer.windows, config.spark
-    shards = spark["shards"] or count_cores(spark["master"], spark["conf"])
     return Plan(
         name=name or Path(config.path).stem or "stdin",
         input=resolve_resource(config.input, config.resources),
         buffer=config.buffer,
         window=windows.window,
         timestamp=windows.timestamp,
+        right_timestamp=windows.right_timestamp,
         filter=windows.filter,
         gap=windows.gap,
         conditions=windows.conditions,
@@ -374,7 +377,7 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         late_output=buffer.late_output,
         resources=config.resources,
         master=spark["master"],
-        shards=shards if windows.window is not None else 0,
+        shards=_count_shards(spark) if windows.window is not None else 0,
         interval=_choose_interval(config, buffer),
         is_interval_fixed=_is_interval_fixed(config, windows, buffers),
         batching_period=_find_batching_period(config, buffer),
@@ -394,6 +397,11 @@ def make_plan(config: Config, level: str = "INFO", name: str = "") -> Plan:
         plugins=list_used_plugins(config),
         secret_references=list_references(config),
     )
+
+
+def _count_shards(spark: ParsedFields) -> int:
+    shards: int = spark["shards"] or count_cores(spark["master"], spark["conf"])
+    return shards
 
 
 def _choose_level(config: Config, level: str) -> str:
@@ -436,9 +444,10 @@ def _find_batching_period(config: Config, buffer: _BufferPlan) -> int:
 def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:
     """Return the buffers of a list of them."""
     numbers = {one.label: number for number, one in enumerate(config.buffers)}
-    sources = [numbers.get(one.place.source) if one.place else None for one in config.buffers]
+    named = [source_labels_of(one) for one in config.buffers]
+    sources = [tuple(numbers[label] for label in one if label in numbers) for one in named]
     planned: list[StreamBuffer] = []
-    for component, source in zip(config.buffers, sources, strict=True):
+    for component, labels, mine in zip(config.buffers, named, sources, strict=True):
         assert component.place is not None
         processors = tuple(
             resolve_resource(one, config.resources) for one in component.place.processors
@@ -447,7 +456,9 @@ def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:
         output = output_of(component, config.buffers, config.output)
         windows = one.windows
         has_own_times = component.config.is_given("timestamp_mapping")
-        if source is not None and not has_own_times:
+        if windows.window is not None and windows.window.join is not None:
+            has_own_times = False  # The mapping is for messages of the input.
+        elif mine and not has_own_times:
             windows = replace(windows, timestamp="")
         planned.append(
             StreamBuffer(
@@ -456,27 +467,14 @@ def _plan_buffers(config: Config) -> tuple[StreamBuffer, ...]:
                 processors,
                 None if output is None else resolve_resource(output, config.resources),
                 one.late_output,
-                source,
-                _find_level(sources, source),
+                mine,
+                len(mine) < len(labels),
+                find_level(sources, mine),
                 has_own_times,
                 make_keyed_state_plan(component, processors, config.resources),
             )
         )
     return tuple(planned)
-
-
-def _find_level(sources: Sequence[int | None], source: int | None) -> int:
-    """Return how many buffers stand before one.
-
-    Raises:
-        StreamerError: a buffer takes its own results.
-    """
-    level = 0
-    while source is not None:
-        level, source = level + 1, sources[source]
-        if level > len(sources):
-            raise StreamerError("field from: a buffer takes its own results; lint names it")
-    return level
 
 
 def _plan_buffer(config: Config, processors: Sequence[ParsedComponent]) -> _BufferPlan:

@@ -1,15 +1,16 @@
 """Several buffers of one stream: which takes what, in which order of operators, and by what clock.
 
-Buffers behind the input are of level 0; one behind another buffer is of the level after that one's.
-All of a level are one operator of Spark's.
+Buffers behind the input alone are of level 0; one behind other buffers is of the level after the
+last of theirs. All of a level are one operator of Spark's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from streamer.core.errors import StreamerError
 from streamer.plan.keyed_state import NO_KEYED_STATE, KeyedStatePlan
 from streamer.plan.window_plan import WindowPlan, describe_window_state
 from streamer.sdk.spec import ParsedComponent
@@ -25,7 +26,10 @@ class StreamBuffer:
         processors: the pipeline behind it.
         output: where its results go; None where only other buffers take them.
         late_output: where dropped messages go, or None.
-        source: the number of the buffer whose results it takes; None for the input's messages.
+        sources: the numbers of the buffers whose results it takes: of a join the left side's
+            before the right side's.
+        takes_input: whether it takes messages of the input: also a join with one side behind the
+            input does.
         level: of the operator that it is a part of, from 0.
         has_own_times: a mapping of its own gives results their times, rather than their windows.
         keyed_state: what its pipeline keeps of each key.
@@ -36,7 +40,8 @@ class StreamBuffer:
     processors: tuple[ParsedComponent, ...]
     output: ParsedComponent | None
     late_output: ParsedComponent | None
-    source: int | None
+    sources: tuple[int, ...]
+    takes_input: bool
     level: int
     has_own_times: bool
     keyed_state: KeyedStatePlan = NO_KEYED_STATE
@@ -55,7 +60,8 @@ def describe_state(buffers: tuple[StreamBuffer, ...]) -> tuple[str, str]:
     windows, keys = [], []
     for one in buffers:
         window, key = one.windows.window, one.windows.key
-        source = "input" if one.source is None else buffers[one.source].label
+        names = ["input"] if one.takes_input else []
+        source = " and ".join([*(buffers[number].label for number in one.sources), *names])
         fingerprint = one.component.name
         if window is not None:
             fingerprint = describe_window_state(window, one.windows.aggregation)
@@ -90,3 +96,22 @@ def outputs_of(buffers: tuple[StreamBuffer, ...]) -> tuple[ParsedComponent, ...]
 def _all_outputs(buffers: tuple[StreamBuffer, ...]) -> Iterator[ParsedComponent]:
     for one in buffers:
         yield from (output for output in (one.output, one.late_output) if output is not None)
+
+
+def find_level(sources: Sequence[tuple[int, ...]], mine: tuple[int, ...]) -> int:
+    """Return the number of buffers on the longest way to one.
+
+    Args:
+        sources: of all buffers, the numbers of those whose results they take.
+        mine: those of the one.
+
+    Raises:
+        StreamerError: a buffer takes its own results.
+    """
+    level = 0
+    before = {*mine}
+    while before:
+        level, before = level + 1, {source for number in before for source in sources[number]}
+        if level > len(sources):
+            raise StreamerError("field from: a buffer takes its own results; lint names it")
+    return level

@@ -31,7 +31,8 @@ class ShardKey:
 
     Attributes:
         expressions: as the config has them: one interpolation, or the checks of a `group_by`.
-        kind: how they are read; a `mapping` gives the windows' own key.
+        kind: how they are read; a `mapping` gives the windows' own key, a second one that of the
+            right side of a join.
         source: the path of the processor, or the field, that they were taken from.
     """
 
@@ -49,12 +50,16 @@ class ShardKey:
         """Whether a group needs no more grouping: a `group_by` still has its processors to run."""
         return self.kind == "interpolation"
 
-    def compile(self) -> Any:
-        """Compile the expressions, for `window.Packer`; compiling is cached by text."""
+    def compile(self, is_right: bool = False) -> Any:
+        """Compile the expressions, for `window.Packer`; compiling is cached by text.
+
+        Args:
+            is_right: return the key of the right side of a join, which may have one of its own.
+        """
         if self.kind == "interpolation":
             return compile_interpolation(self.expressions[0])
         if self.kind == "mapping":
-            return compile_mapping(self.expressions[0])
+            return compile_mapping(self.expressions[-1 if is_right else 0])
         return FirstCheck([compile_mapping(text) for text in self.expressions], self.text)
 
 
@@ -197,6 +202,8 @@ class WindowPlan:
         having: the mapping that lets a window's batch go on; empty for all.
         key: what messages are sharded by; None when all go to one shard.
         aggregation: whether windows keep messages, or what the pipeline's mapping makes of them.
+        right_timestamp: the mapping that gives the time of a message of the right side of a join,
+            where it has one of its own; else empty.
     """
 
     window: Window | None
@@ -207,6 +214,7 @@ class WindowPlan:
     having: str
     key: ShardKey | None
     aggregation: Aggregation
+    right_timestamp: str = ""
 
 
 NO_WINDOWS: Final = WindowPlan(None, "", "", "", WindowConditions(), "", None, Aggregation(None))
@@ -226,7 +234,9 @@ def make_window_plan(
     window, having = buffer.settings, buffer.having
     key = None
     if window.keyed:
-        key = ShardKey((buffer.key.text,), "mapping", f"{component.path}.key_mapping")
+        keys = (buffer.key, buffer.right_key)
+        texts = tuple(_mapping_text(one) for one in keys if one is not None)
+        key = ShardKey(texts, "mapping", f"{component.path}.key_mapping")
     elif window.strategy == "panes" and having is None:
         key = shard_key_of(processors)
     if (obstacle := window.aggregation_obstacle) is not None:
@@ -246,6 +256,7 @@ def make_window_plan(
         _mapping_text(having),
         key,
         aggregation,
+        _mapping_text(buffer.right_timestamp),
     )
 
 

@@ -164,6 +164,7 @@ class MicroBatchInfo:
         return replace(
             latest,
             backlog=any(reading.backlog for reading in readings),
+            sources=tuple(dict.fromkeys(name for one in readings for name in one.sources)),
             ended=all(ended) if upstream else any(ended),
             lag=any(reading.lag for reading in readings),
             upstream=UpstreamInfo.combine(upstream) if upstream else None,
@@ -359,12 +360,12 @@ class OpenWindow:
 
 @dataclass(frozen=True, slots=True)
 class ClosedWindow:
-    """A window that closed in this micro-batch.
+    """A window that closed in this micro-batch, or of which a result was emitted or taken back.
 
     Attributes:
         end: ns.
-        messages: how many this shard had of it.
-        reason: `final`, `flush` or `expired`.
+        messages: how many this shard had of it; 0 where a result was taken back.
+        reason: `expired`, or a `WindowReason`.
         start: ns; None for windows whose messages are not told of it.
         key: its key as JSON, where each key has windows of its own; else None.
     """

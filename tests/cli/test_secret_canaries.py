@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from streamer.cli.main import cli
 from streamer.cli.options import Options
 from streamer.cli.submit.driver_bundle import bundle_config
 from streamer.cli.submit.job import write_job
+from streamer.cli.submit.sealed_variables import open_variables
 from streamer.config import load_config
 from streamer.connectors.secrets.lookup import install_lookup
 from tests.processes import descendants
@@ -183,8 +185,11 @@ def test_no_command_about_configs_and_no_bundle_of_a_driver_has_a_secret(
     made = [one for one in files(job.directory) if "job.json" in one[0] or "/files/" in one[0]]
     assert leaks(iter(made), "file", "line", "lookup") == []
     assert not [name for name, content in made if TOKEN.encode() in content]
-    # A variable that the config names is for the driver, in a file of its owner alone.
-    assert leaks(iter(made), "env") == [f"env in {job.directory}/job.json"]
+    # A variable that the config names is for the driver, which gets the key in another way.
+    assert leaks(iter(made), "env") == []
+    sealed = json.loads((job.directory / "job.json").read_text())["sealed"]
+    assert open_variables(sealed, job.key)["CANARY"] == SECRETS["env"]
+    assert not [name for name, content in made if job.key.encode() in content]
     assert job.directory.stat().st_mode & 0o077 == 0
 
 

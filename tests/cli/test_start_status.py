@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.slowness import slowness
+from tests.slowness import wall_slowness
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -106,4 +106,4 @@ def test_a_start_shows_each_phase_and_changes_every_second(
         if later.at <= drawn[last].at
     ]
     # A machine that others keep busy may stop all of its processes for a moment.
-    assert max(gaps)[0] < slowness(), max(gaps)
+    assert max(gaps)[0] < wall_slowness(), max(gaps)

@@ -20,6 +20,7 @@ from streamer.cli.options import Options
 from streamer.cli.submit.driver import OUTCOME_FILE
 from streamer.cli.submit.driver_bundle import DriverBundle, bundle_config
 from streamer.cli.submit.job import JOBS_DIRECTORY, Job, delete_ended_jobs, share_archive, write_job
+from streamer.cli.submit.sealed_variables import open_variables
 from streamer.config import load_config
 from streamer.config.templates.installation import install_templates
 from streamer.connectors.secrets.lookup import install_lookup
@@ -57,6 +58,8 @@ def job_of(contents: DriverBundle, archive: str | None = None) -> Job:
 
 def about(job: Job) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((job.directory / "job.json").read_text())
+    assert "variables" not in found
+    found["variables"] = open_variables(found["sealed"], job.key)
     return found
 
 
@@ -151,7 +154,12 @@ class Started:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "PYSPARK_GATEWAY_PORT": "1", "PYTHONPATH": "/nowhere"},
+            env={
+                **os.environ,
+                "PYSPARK_GATEWAY_PORT": "1",
+                "PYTHONPATH": "/nowhere",
+                "STREAMER_JOB_KEY": job.key,
+            },
         )
 
     def end(self) -> tuple[int, str]:

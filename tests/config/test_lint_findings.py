@@ -359,3 +359,10 @@ def test_a_strict_switch_that_takes_all_messages_rejects_none(
     path.write_text(f"input: {{ generate: {{ mapping: root = 1 }} }}\noutput: {switch}\n")
     lints = lint_config(path, env={}, options=LintOptions(thorough=True))
     assert [lint.code for lint in lints] == found
+
+
+def test_a_comma_that_ends_a_text_is_explained(findings: Callable[[str], list[str]]) -> None:
+    text = "pipeline: {processors: [{duckdb: {query: select a, sum(b) as b from batch}}]}"
+    (line,) = findings(text)
+    assert "write the text in quotes" in line
+    assert "quotes" not in findings("output: {stdout: {'cod ec': lines}}")[0]

@@ -58,8 +58,10 @@ def linted(paths: list[Path]) -> list[list[Any]]:
         slow = [Path(path) for path, seconds, *_ in results if seconds > SECONDS]
         if not slow:
             break
-        here = slowness()
-        again = {path: seconds / here for path, seconds, *_ in _linted(slow)}
+        before = slowness()
+        again = {path: seconds for path, seconds, *_ in _linted(slow)}
+        here = max(before, slowness())
+        again = {path: seconds / here for path, seconds in again.items()}
         results = [[path, min(took, again.get(path, took)), *rest] for path, took, *rest in results]
     return results
 

@@ -25,6 +25,8 @@ elif os.fork() == 0:
     begin()
     if how == "leaves":
         os._exit(0)
+    if how == "falls":
+        sys.exit("the loop of the daemon has failed")
     if how == "forks":
         if os.fork() == 0:
             os._exit(0)
@@ -38,7 +40,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("how", ["program", "leaves", "alone", "forks", "killed"])
+@pytest.mark.parametrize("how", ["program", "leaves", "falls", "alone", "forks", "killed"])
 def test_work_is_done_once_however_a_process_ends(how: str, tmp_path: Path) -> None:
     path = tmp_path / "log"
     subprocess.run(
@@ -67,3 +69,17 @@ def test_two_ends_of_a_worker_do_the_work_once_and_whole(tmp_path: Path) -> None
     )
     subprocess.run([sys.executable, "-c", program], timeout=60, start_new_session=True)
     assert path.read_text() == "done\n"
+
+
+@pytest.mark.parametrize("leaving", ["os._exit(0)", "sys.exit(0)"])
+def test_work_that_does_not_come_back_ends_with_the_worker(leaving: str) -> None:
+    program = (
+        "import os, sys, threading\n"
+        "from streamer.core import process_end\n"
+        "process_end.__dict__['_GRACE_S'] = 0.5\n"
+        "process_end.mark_worker_process()\n"
+        "process_end.run_at_process_end(threading.Event().wait)\n"
+        f"{leaving}\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], timeout=60, start_new_session=True)
+    assert run.returncode == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -51,11 +52,11 @@ def test_every_tier_is_run_and_within_a_bound() -> None:
     text = SCRIPT.read_text()
     for kind in set(KINDS) - {"fast"}:
         assert re.search(rf"^rest {kind} \d+ \d+$", text, re.M), kind
-    # A command that runs tests is an argument of `part`, on its line or the one before.
+    # A command that runs tests is an argument of `tests`, on its line or the one before.
     whole = text.replace("\\\n", " ")
     runs = [line for line in whole.splitlines() if re.search(r"pytest\"? --tier", line)]
     assert len(runs) == 3
-    assert [line for line in runs if not re.search(r"\bpart \"", line)] == []
+    assert [line for line in runs if not re.search(r"\btests \"", line)] == []
 
 
 @pytest.mark.parametrize(
@@ -74,3 +75,61 @@ def test_a_part_that_fails_or_takes_too_long_ends_the_script(
     assert ran.returncode == code
     assert said in ran.stdout + ran.stderr
     assert ("afterwards" in ran.stdout) == (code == 0)
+
+
+TESTS = """
+import os, pytest
+
+@pytest.mark.parametrize("name", ["a b", "c'd"])
+def test_unsteady(name):
+    done = os.path.join(os.environ["STATE"], name)
+    first = not os.path.exists(done)
+    open(done, "w").close()
+    assert not first
+
+def test_broken():
+    assert not os.environ["BROKEN"]
+
+@pytest.mark.parametrize("number", range(int(os.environ["MANY"])))
+def test_many(number):
+    assert False
+"""
+
+
+@pytest.mark.parametrize(
+    ("broken", "many", "passes", "once_more"),
+    [("", 0, True, True), ("1", 0, False, True), ("", 2, False, False)],
+    ids=["unsteady", "broken", "many"],
+)
+def test_a_few_failed_tests_run_once_more(
+    broken: str, many: int, passes: bool, once_more: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "test_it.py").write_text(TESTS)
+    bin_directory = Path(sys.executable).parent
+    functions = "\n".join(of_script(name) for name in ("say", "part", "tests"))
+    script = f"""set -euo pipefail
+caches={tmp_path}
+unsteady=()
+{functions}
+tests 'a part' 1 {bin_directory} {bin_directory}/pytest -p no:xdist test_it.py
+printf 'unsteady: %s\\n' "${{unsteady[@]}}"
+"""
+    ran = subprocess.run(
+        ["bash", "-c", script.replace('/pytest" -n 0', '/pytest"')],
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "STATE": str(tmp_path),
+            "BROKEN": broken,
+            "MANY": str(many),
+            "PYTEST_ADDOPTS": f"-o cache_dir={tmp_path}/pytest",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.returncode == 0) == passes, ran.stdout
+    assert ("once more" in ran.stdout) == once_more
+    unsteady = [line for line in ran.stdout.splitlines() if line.startswith("unsteady: ")]
+    assert len(unsteady) == (2 if passes else 0)

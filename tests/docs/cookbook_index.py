@@ -36,7 +36,12 @@ SUBJECTS: Final = {
         "heartbeats_of_known_sensors",
     ),
     "Alerts and throttles": ("alert_once_an_hour", "throttle_by_app", "compare_with_last_window"),
-    "Joins and enrichment": ("unpaid_orders", "orders_with_customers", "enrich_from_csv"),
+    "Joins and enrichment": (
+        "unpaid_orders",
+        "orders_with_customers",
+        "orders_paid_and_shipped",
+        "enrich_from_csv",
+    ),
     "Funnels and patterns": ("funnel_within_a_limit", "funnel_pattern"),
     "State of keys": ("drop_values_seen_before", "count_events_once", "count_since_alarm"),
     "Tables and databases": (

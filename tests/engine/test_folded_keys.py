@@ -66,6 +66,7 @@ WINDOWS = {
     ),
     "session, limited": ("session_window", "{gap: 2s, max_count: 3, allowed_lateness: 6s}"),
     "session, limited changes": ("session_window", "{gap: 3s, max_count: 2, emit: changes}"),
+    "session, limited each": ("session_window", "{gap: 3s, max_count: 2, emit: each}"),
     "session, gaps": (
         "session_window",
         '{gap_mapping: root = if this.light == "a" { 4 }, gap: 2s, allowed_lateness: 4s}',

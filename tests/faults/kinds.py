@@ -11,6 +11,7 @@ KINDS: Mapping[str, Sequence[str]] = {
     "program": (
         "faults/test_running.py",
         "faults/test_kill.py",
+        "faults/test_conditions.py",
         "faults/test_troubles.py",
         "faults/test_results.py",
         "faults/test_tables.py",

@@ -162,7 +162,7 @@ def test_a_job_that_is_submitted_counts_every_car_and_shows_no_secret(
     log = written(cluster, driver, "stderr")
     assert "The input has ended" in log and SECRET not in log + err
     [job] = (tmp_path / "there" / "submitted").glob("*/job.json")
-    assert SECRET in job.read_text() and job.parent.stat().st_mode & 0o077 == 0
+    assert SECRET not in job.read_text() and job.parent.stat().st_mode & 0o077 == 0
     # By what stays when the master gives it another id, too.
     for wanted in (driver, "counted", str(tmp_path / "there")):
         status = streamer("submit", "--master", cluster.url, "--status", wanted)

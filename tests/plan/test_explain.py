@@ -154,6 +154,32 @@ def test_it_says_which_expression_stops_a_mapping_from_folding():
     assert "keeps       messages whole; there is no mapping that makes one of many" in said
 
 
+@pytest.mark.parametrize(
+    ("buffer", "reason"),
+    [
+        ("state_window: {begin_when: this.a}", "a state window that does not end drops its"),
+        ("count_window: {count: 5}", "messages of count windows are in several windows, or"),
+        ("sliding_window: {size: 5s, mode: event}", "messages of sliding windows are in several"),
+    ],
+)
+def test_it_says_why_windows_of_a_kind_keep_messages(buffer: str, reason: str):
+    said = explained(REDUCED.replace("system_window: {size: 10s}", buffer) % "1")
+    assert f"keeps       messages whole; {reason}" in said
+    # Only windows that have times ask for them.
+    assert ("timestamp_mapping, once" in said) == ("sliding" in buffer)
+
+
+def test_sessions_of_a_largest_size_are_pre_aggregated_at_each_message():
+    buffer = "session_window: {gap: 5s, max_count: 3, emit: each}"
+    said = explained(REDUCED.replace("system_window: {size: 10s}", buffer) % "1")
+    assert "messages whole" in said and "max_count" not in said
+    one = "group_by_value: {value: '${! this.light }'}"
+    said = explained(
+        (REDUCED % "1").replace(f"    - {one}\n", "").replace("system_window: {size: 10s}", buffer)
+    )
+    assert "of each group: the first message, distinct of plate (pre-aggregated" in said
+
+
 def test_every_example_is_explained():
     for path in sorted(CONFIGS.glob("*.yaml")):
         config = load_config(path)

@@ -76,8 +76,8 @@ def test_the_clock_of_a_buffer_is_the_least_time_of_what_is_to_come(
     plan = planned(
         f"label: first, {window}", f"label: b, from: first, tumbling_window: {{size: 1d{mapping}}}"
     )
-    assert upstream_time(plan, 1, next_end) == time
-    assert upstream_time(plan, 1, None) is None
+    assert upstream_time(plan, 1, 0, next_end) == time
+    assert upstream_time(plan, 1, 0, None) is None
 
 
 @pytest.mark.parametrize(
@@ -201,3 +201,40 @@ driver
 
 def test_explain_shows_each_buffer_and_each_level() -> None:
     assert explain(planned(HOURS, DAYS), "/state") == EXPLAINED
+
+
+def _join(label: str, left: str, right: str, more: str = "") -> str:
+    return (
+        f"{{ label: {label}, output: {{ drop: {{}} }}, "
+        f"window_join: {{ left: {left}, right: {right}, before: 2s, after: 5s{more} }} }}"
+    )
+
+
+def _plan_of_joins(*joins: str) -> Plan:
+    inputs = ", ".join(
+        f"{{ label: {name}, generate: {{ mapping: 'root = {{}}' }} }}" for name in "abcd"
+    )
+    text = f"input: {{ broker: {{ inputs: [ {inputs} ] }} }}\nbuffers: [ {', '.join(joins)} ]"
+    return make_plan(parse_config(text))
+
+
+def test_a_join_is_of_the_level_after_both_of_its_sides() -> None:
+    plan = _plan_of_joins(
+        _join("last", "ab", "abc"),
+        _join("abc", "ab", "c"),
+        _join("ab", "a", "b"),
+        _join("cd", "c", "d"),
+    )
+    levels = {one.label: (one.level, one.takes_input) for one in plan.buffers}
+    assert levels == {"ab": (0, True), "cd": (0, True), "abc": (1, True), "last": (2, False)}
+    assert find_readers(plan, None) == (2, 3, 1)
+    assert find_readers(plan, 2) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reach"), [("inner", 0), ("left", 5 * SECOND), ("outer", 5 * SECOND)]
+)
+def test_a_message_alone_is_as_old_as_a_partner_may_be_late(kind: str, reach: int) -> None:
+    first = _join("ab", "a", "b", f", type: {kind}")
+    plan = _plan_of_joins(first, _join("abc", "ab", "c"), _join("abcd", "abc", "d"))
+    assert upstream_time(plan, 1, 0, 60 * SECOND) == 60 * SECOND - reach

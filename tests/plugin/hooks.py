@@ -128,7 +128,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Say how many processes `-n auto` takes: none where files are named, or a debugger waits."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    named = config.option.file_or_dir
+    named = getattr(config.option, "file_or_dir", ())  # absent under --help
     if any("::" in name or name.endswith(".py") for name in named):
         return 0
     number = workers.number_of_workers(chosen_tier(config))

@@ -71,7 +71,8 @@ def chosen_tier(config: pytest.Config) -> str:
 
 def is_named(config: pytest.Config) -> bool:
     """Tell whether the command line names tests; the suite as a whole is no name."""
-    paths = {os.path.normpath(path) for path in config.option.file_or_dir}
+    given = getattr(config.option, "file_or_dir", ())  # absent under --help
+    paths = {os.path.normpath(path) for path in given}
     return bool(paths - {".", "tests"} or config.option.keyword)
 
 

@@ -79,9 +79,8 @@ def _kind(rules: Fields, mode: str) -> Any:
     if isinstance(rules, Join):
         return JoinKind("left", "right", rules.before, rules.after, rules.type)
     if isinstance(rules, EventSliding):
-        return SlidingKind(
-            *(rules.size, "event", rules.delay, rules.waits, rules.conditional, rules.every)
-        )
+        fields = (rules.size, "event", rules.delay, rules.waits, rules.conditional, rules.every)
+        return SlidingKind(*fields, closed=rules.closed)  # type: ignore[arg-type]
     assert isinstance(rules, Sliding)
     return SlidingKind(rules.size, mode)  # type: ignore[arg-type]
 

@@ -31,6 +31,9 @@ from tests.window.test_laws import assert_counters as assert_system_counters
 from tests.window.test_laws import cases as system_cases
 from tests.window.test_pane_laws import FOLD, summary
 from tests.window.test_pane_laws import cases as pane_cases
+from tests.window.test_retractions import KINDS as RETRACTED
+from tests.window.test_retractions import RetractedStream, given_in_order
+from tests.window.test_retractions import cases as retracted_cases
 
 LAW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 TURNS = st.lists(st.sampled_from([None, 1, 2, 3, 7]), min_size=12, max_size=12)
@@ -157,6 +160,37 @@ def test_sessions_that_are_kept_as_columns_do_as_well(
         )
         assert one == other
         assert sum(s.held for s in found.statuses) == sum(s.held for s in expected.statuses)
+        cut_anew(moved, turns[number % len(turns)], rules.keyed)
+
+
+@settings(max_examples=examples(12, 60), **LAW)
+@given(
+    kind=st.sampled_from(list(RETRACTED)),
+    data=st.data(),
+    turns=TURNS,
+    has_having=st.booleans(),
+    folds=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_results_are_retracted_in_other_shards_too(
+    kind: str,
+    data: st.DataObject,
+    turns: list[int | None],
+    has_having: bool,
+    folds: bool,
+    seed: int,
+) -> None:
+    rules, batches = data.draw(retracted_cases(kind))
+    still, moved = (RetractedStream(rules, shards=2, chance=random.Random(seed)) for _ in range(2))
+    for stream in (still, moved):
+        stream.folds = folds and rules.order == "arrival"
+        stream.has_having = has_having and not stream.folds
+    for number, batch in enumerate(batches):
+        one, other = (
+            Counter((told.row, told.ids) for told in given_in_order(stream, batch))
+            for stream in (still, moved)
+        )
+        assert one == other
         cut_anew(moved, turns[number % len(turns)], rules.keyed)
 
 

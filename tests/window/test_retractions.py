@@ -18,8 +18,9 @@ from tests.examples import examples
 from tests.window.keyed.test_folded_stages import FOLD
 from tests.window.kinds_stream import EventStream
 from tests.window.oracle import streams
+from tests.window.oracle.events import Event, MicroBatch
 from tests.window.oracle.hopping import HoppingOracle
-from tests.window.oracle.session import SessionOracle
+from tests.window.oracle.session import Session, SessionOracle
 
 KINDS: dict[str, Any] = {
     "tumbling": (streams.hoppings(tumbling=True), HoppingOracle),
@@ -133,3 +134,21 @@ def test_aggregated_windows_retract_the_same(data: st.DataObject, seed: int) -> 
             for stream in (whole, folded)
         ]
         assert told[0] == told[1]
+
+
+def test_the_status_lists_what_is_retracted_with_its_own_bounds() -> None:
+    also = frozenset(["retractions"])
+    rules = Session(keyed=True, gap=5, allowed_lateness=99, emit="each", emit_also=also)  # type: ignore[arg-type]
+    stream = RetractedStream(rules)
+    stream.has_having = False
+    events = [Event("a", 0, "k"), Event("b", 9, "k"), Event("c", 4, "k")]
+    [status] = stream.step(MicroBatch(0, tuple(events))).statuses
+    shown = [(one.start, one.end, one.messages, one.reason) for one in status.closed]
+    assert shown == [
+        (0, 0, 1, "each"),
+        (9, 9, 1, "each"),
+        (0, 0, 0, "retracted"),
+        (9, 9, 0, "retracted"),
+        (0, 9, 3, "each"),
+    ]
+    assert {one.key for one in status.closed} == {status.closed[0].key}

@@ -28,6 +28,7 @@ LOG_FILE = "streamer.log"
 SUBMITTED_VARIABLE = "STREAMER_SUBMITTED"
 """The variable that tells the program's process from the one that looks after it."""
 
+_KEY_VARIABLE = "STREAMER_JOB_KEY"  # as in `sealed_variables.py`
 _JOB_DIRECTORY = os.path.dirname(os.path.abspath(__file__))
 # What Spark's PythonRunner says of Python, and of the way into its JVM.
 _PYTHON_VARIABLES = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PYTHONPATH")
@@ -42,7 +43,8 @@ _PR_SET_PDEATHSIG = 1
 def main() -> int:
     """Run the job that lies beside this file; return its exit code.
 
-    A job has `arguments`, `variables`, and an `archive` or null. One that runs in Spark's own JVM
+    A job has `arguments`, `variables` or the same `sealed`, and an `archive` or null. The key is in
+    the environment of this process alone. One that runs in Spark's own JVM
     (`joins`), and not in one that it starts, as elsewhere, is on YARN: it has `beside`, which are
     variables with paths in the working directory, and `outcome`, a directory or null.
     """
@@ -66,10 +68,16 @@ def main() -> int:
         print(text, file=sys.stderr)
         _write_outcome(outcome_directory, 1, [text])
         return 1
+    key, variables = os.environ.pop(_KEY_VARIABLE, ""), job.get("variables")
+    if variables is None:
+        # It lies beside this file, and is not to be there for the program.
+        from sealed_variables import open_variables  # type: ignore[import-not-found]
+
+        variables = open_variables(job["sealed"], key)
     left_out = _PYTHON_VARIABLES if job.get("joins") else (*_PYTHON_VARIABLES, *_GATEWAY_VARIABLES)
     environ = {name: text for name, text in os.environ.items() if name not in left_out}
     environ.setdefault("JAVA_HOME", _find_java_home(parent))
-    environ.update(job["variables"], **{SUBMITTED_VARIABLE: "1", "PYTHONUNBUFFERED": "1"})
+    environ.update(variables, **{SUBMITTED_VARIABLE: "1", "PYTHONUNBUFFERED": "1"})
     environ.update({name: os.path.abspath(path) for name, path in job.get("beside", {}).items()})
     inherited = () if cache_lock is None else (cache_lock,)
     code, last = _supervise_program([python, os.path.abspath(__file__)], environ, log, inherited)

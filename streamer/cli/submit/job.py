@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from streamer.cli.submit import driver
+from streamer.cli.submit import driver, sealed_variables
 from streamer.cli.submit.driver_bundle import DriverBundle
 from streamer.core.errors import StreamerError
 from streamer.spark.worker_archive import environment_cache
@@ -34,9 +34,11 @@ class Job:
 
     Attributes:
         directory: its path, which is the same on the cluster.
+        key: what the driver opens its environment variables with; it is in no file.
     """
 
     directory: Path
+    key: str = ""
 
     @property
     def program(self) -> Path:
@@ -69,13 +71,14 @@ def write_job(bundle: DriverBundle, checkpoint: Path, archive: str | None) -> Jo
         StreamerError: it cannot be written.
     """
     path = create_job_directory(checkpoint)
+    sealed, key = sealed_variables.seal_variables(bundle.collect_variables())
     job = {
         "archive": archive,
         "arguments": [
             *bundle.arguments,
             *(("-s", f"spark.environment={_locate_executor_archive(archive)}") if archive else ()),
         ],
-        "variables": bundle.collect_variables(),
+        "sealed": sealed,
     }
     try:
         texts = {name: text.encode() for name, text in bundle.files.items()}
@@ -85,12 +88,13 @@ def write_job(bundle: DriverBundle, checkpoint: Path, archive: str | None) -> Jo
             copy.write_bytes(data)
         (path / driver.JOB_FILE).write_text(json.dumps(job, indent=1))
         shutil.copyfile(driver.__file__, path / _PROGRAM_FILE)
-        shutil.copy(environment_cache.__file__, path)
+        for module in (environment_cache, sealed_variables):
+            shutil.copy(str(module.__file__), path)
         with zipfile.ZipFile(path / _JAR_FILE, "w") as jar_file:
             jar_file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n\n")
     except OSError as e:
         raise _make_write_error(path, e) from None
-    return Job(path)
+    return Job(path, key)
 
 
 def _locate_executor_archive(archive: str) -> str:

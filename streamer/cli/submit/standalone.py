@@ -13,6 +13,7 @@ from streamer.cli.submit.driver_bundle import DriverBundle
 from streamer.cli.submit.driver_lookup import find_driver
 from streamer.cli.submit.driver_status import follow_driver, print_notice, show_or_stop
 from streamer.cli.submit.job import Job, delete_ended_jobs, share_archive, write_job
+from streamer.cli.submit.sealed_variables import KEY_VARIABLE
 from streamer.core.errors import StreamerError
 from streamer.plan.checkpoint_dir import is_remote
 from streamer.sdk.spec import ParsedFields
@@ -124,6 +125,7 @@ def _submit_to_master(submission: Submission, master: StandaloneMaster) -> int:
         memory=conf.get("spark.driver.memory", "1g"),
         cores=int(conf.get("spark.driver.cores", "1")),
         supervise=submission.supervise,
+        variables={KEY_VARIABLE: job.key},
     )
     id = master.submit(driver)
     job.record_driver_id(id)

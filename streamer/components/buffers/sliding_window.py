@@ -2,8 +2,9 @@
 
 KIP-450: "a new window will be inserted into the store only upon seeing a record (with new
 timestamp)", "both time bounds are inclusive". eKuiper: "produce an output ONLY when an event
-occurs"; its window may have a delay, and a condition. Tenzir's trailing windows wait for the clock,
-and have a cadence. Kafka Streams as released has a left and a right window for every record.
+occurs"; its window may have a delay, and a condition, and leaves one of its bounds out. pandas and
+Polars name the bounds that belong to a window with `closed`. Tenzir's trailing windows wait for the
+clock, and have a cadence. Kafka Streams as released has a left and a right window for every record.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ MODE: Final = "mode"
 DELAY: Final = "delay"
 EMIT_AT: Final = "emit_at"
 EMIT_EVERY: Final = "emit_every"
+CLOSED: Final = "closed"
 
 
 def _check(parsed: ParsedFields) -> FieldProblems:
@@ -52,6 +54,9 @@ def _check(parsed: ParsedFields) -> FieldProblems:
             if parsed[name]:
                 text = "has no meaning without mode: event, in which a message emits a window"
                 yield name, f"{text}; remove it, or use that mode"
+        if parsed[CLOSED].lower() != "both":
+            text = f"is {parsed[CLOSED]}, but both bounds belong to windows without mode: event"
+            yield CLOSED, f"{text}; leave it out, or use that mode"
         if parsed[EMIT_AT].lower() != "arrival":
             text = f"is {parsed[EMIT_AT]}, but only with mode: event a message emits a window"
             yield EMIT_AT, f"{text}; leave it out, or use that mode"
@@ -77,6 +82,9 @@ def _find_event_mode_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]
     if parsed[EMIT].lower() != "final":
         text = f"is {parsed[EMIT]}, but with mode: event each message gives its window at once"
         yield EMIT, f"{text}, and no window changes later; leave it out"
+    if parsed[CLOSED].lower() in ("left", "neither") and not parsed[DELAY]:
+        text = f"is {parsed[CLOSED]}, but a window ends with its own message, which belongs to it"
+        yield CLOSED, f"{text}; use right or both, or add a {DELAY}"
     if parsed[EMIT_ALSO]:
         yield EMIT_ALSO, "has no meaning with mode: event, where no window closes; leave it out"
     if parsed[IDLE_TIMEOUT] is not None and not _waits(parsed):
@@ -94,7 +102,8 @@ SPEC: Final = Spec(
     "sliding_window",
     "Makes windows of messages within a fixed distance of each other, without a grid.",
     description=(
-        "Windows are not on a grid: each message has its own. Both bounds belong to a window.\n"
+        "Windows are not on a grid: each message has its own. Both bounds belong to a window, "
+        "unless `closed` says otherwise.\n"
         "\n"
         "- `mode: forward`, as KIP-450 proposed: a window of `size` begins at every event "
         "time of a key, and is emitted when its end is before the clock by more than "
@@ -155,6 +164,16 @@ SPEC: Final = Spec(
             default="",
             examples=("1m",),
         ),
+        Field(
+            CLOSED,
+            "string",
+            "With `mode: event`, the bounds that belong to a window: `both`; `right`, without a "
+            "message at exactly `size` before its own; `left`, without one at exactly the end of "
+            "the `delay`; or `neither`.",
+            default="both",
+            options=("both", "right", "left", "neither"),
+            advanced=True,
+        ),
     ),
     check=_check,
     examples=(
@@ -190,5 +209,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
         waits=_waits(parsed),
         conditional=conditional,
         emit_every=parsed[EMIT_EVERY],
+        closed=parsed[CLOSED].lower(),
     )
     return build_buffer(parsed, kind)

@@ -14,16 +14,20 @@ from typing import ClassVar, Final
 
 from streamer.bloblang import Mapping, compile_mapping
 from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec, duration_field
-from streamer.sdk.window_buffer.event_time import find_retention_problems, find_state_ttl_problems
+from streamer.sdk.window_buffer.event_time import (
+    find_retention_problems,
+    find_state_ttl_problems,
+    find_timestamp_problems,
+)
 from streamer.sdk.window_buffer.fields import (
     RETENTION,
     RETENTION_FIELD,
     RETENTION_PACKAGES,
     STATE_TTL_FIELD,
+    TIMESTAMP_MAPPING,
 )
 from streamer.window.settings.system_window import SystemWindow, find_system_window_problems
 
-TIMESTAMP_MAPPING: Final = "timestamp_mapping"
 SIZE: Final = "size"
 SLIDE: Final = "slide"
 OFFSET: Final = "offset"
@@ -35,8 +39,7 @@ END_OF_INPUT: Final = "end_of_input"
 
 
 def _check(parsed: ParsedFields) -> Iterable[tuple[str, str]]:
-    if not parsed[TIMESTAMP_MAPPING].strip():
-        yield TIMESTAMP_MAPPING, "is empty; leave it out for the time of arrival"
+    yield from find_timestamp_problems(parsed)
     problem_list = find_system_window_problems(
         parsed[SIZE],
         parsed[SLIDE],
@@ -195,6 +198,8 @@ class SystemWindowBuffer:
     gap: ClassVar[None] = None
     begin_when: ClassVar[None] = None
     emit_when: ClassVar[None] = None
+    right_timestamp: ClassVar[None] = None
+    right_key: ClassVar[None] = None
 
     @property
     def settings(self) -> SystemWindow:

@@ -18,6 +18,7 @@ from streamer.sdk.window_buffer.event_time import (
     find_key_problems,
     find_lateness_problems,
     find_non_positive,
+    find_right_side_problems,
     find_side_problems,
     find_source_clock_problems,
     find_timestamp_problems,
@@ -33,11 +34,14 @@ from streamer.sdk.window_buffer.fields import (
     MAX_AHEAD_FIELD,
     SOURCE_IDLE_FIELD,
     TIMESTAMP_FIELD,
+    RightSideFields,
+    make_right_side_fields,
 )
 from streamer.window.settings.window_types import TableJoin
 
 STREAM: Final = "stream"
 TABLE: Final = "table"
+RIGHT_SIDE: Final = RightSideFields("table_timestamp_mapping", "table_key_mapping")
 TYPE: Final = "type"
 HISTORY: Final = "history"
 TABLE_TTL: Final = "table_ttl"
@@ -47,6 +51,7 @@ DELETE_WHEN: Final = "delete_when"
 def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
+    yield from find_right_side_problems(parsed, RIGHT_SIDE)
     yield from find_lateness_problems(parsed)
     yield from find_non_positive(parsed, TABLE_TTL, "leave it out to keep every row")
     yield from find_non_positive(parsed, HISTORY, "leave it out to keep the newest row alone")
@@ -68,7 +73,8 @@ SPEC: Final = Spec(
     "table_join",
     "Joins each message of a stream with the row that a table has for its key.",
     description=(
-        "The two sides are inputs of a `broker`, identified by their labels. Messages of the "
+        "The two sides are inputs of a `broker`, identified by their labels; in a list of "
+        "`buffers` a side may also be another buffer. Messages of the "
         "table's input are rows: the newest row of a key replaces the one before (upsert). A row "
         "with an empty or null payload, or one for which `delete_when` is true, is a tombstone: it "
         "removes the row of its key. Rows emit nothing. The table is in the checkpoint.\n"
@@ -103,25 +109,28 @@ SPEC: Final = Spec(
         Field(
             STREAM,
             "string",
-            "The label of the input whose messages are the stream (the left side).",
+            "The label of the input whose messages are the stream (the left side), or of the "
+            "buffer whose results are.",
             examples=("orders",),
         ),
         Field(
             TABLE,
             "string",
-            "The label of the input whose messages are rows of the table (the right side).",
+            "The label of the input whose messages are rows of the table (the right side), or of "
+            "the buffer whose results are.",
             examples=("customers",),
         ),
         Field(
             KEY_MAPPING,
             "string",
-            "A Bloblang mapping that returns the key, of messages of both inputs. Keys are the "
+            "A Bloblang mapping that returns the key, of messages of both sides. Keys are the "
             'same when they are equal as JSON, so 7 is not "7". When it fails or deletes, the '
             'message is dropped, logged and counted (reason "key"). A tombstone of Kafka has no '
             "payload, but its key as metadata.",
             mapping=True,
             examples=("root = this.customer", "root = @kafka_key"),
         ),
+        *make_right_side_fields(RIGHT_SIDE, "the table", "root = @kafka_key"),
         Field(
             TYPE,
             "string",
@@ -248,4 +257,4 @@ def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
         table_ttl=parsed[TABLE_TTL],
         delete_when=(parsed[DELETE_WHEN] or "").strip(),
     )
-    return build_buffer(parsed, window)
+    return build_buffer(parsed, window, RIGHT_SIDE)

@@ -17,6 +17,7 @@ from streamer.sdk.window_buffer.event_time import (
     find_key_problems,
     find_lateness_problems,
     find_non_positive,
+    find_right_side_problems,
     find_side_problems,
     find_source_clock_problems,
     find_timestamp_problems,
@@ -33,6 +34,8 @@ from streamer.sdk.window_buffer.fields import (
     MAX_AHEAD_FIELD,
     SOURCE_IDLE_FIELD,
     TIMESTAMP_FIELD,
+    RightSideFields,
+    make_right_side_fields,
 )
 from streamer.window.settings.window_types import Join
 
@@ -41,12 +44,14 @@ RIGHT: Final = "right"
 WITHIN: Final = "within"
 BEFORE: Final = "before"
 AFTER: Final = "after"
+RIGHT_SIDE: Final = RightSideFields("right_timestamp_mapping", "right_key_mapping")
 TYPE: Final = "type"
 
 
 def _check(parsed: ParsedFields) -> FieldProblems:
     yield from find_timestamp_problems(parsed)
     yield from find_key_problems(parsed)
+    yield from find_right_side_problems(parsed, RIGHT_SIDE)
     yield from find_lateness_problems(parsed)
     yield from find_non_positive(parsed, IDLE_TIMEOUT, "leave it out to wait for the clock")
     yield from find_source_clock_problems(parsed)
@@ -81,9 +86,12 @@ SPEC: Final = Spec(
         "is the later one of both. With `type: left` or `outer`, a message that has found no "
         "partner is emitted once none can come any more, with null for the other side.\n"
         "\n"
-        "The sides are two inputs of a `broker`, identified by their labels. There is one "
-        "clock, the largest event time of both sides; a message is late when its time lies "
-        "more than `allowed_lateness` before the clock. A pair is emitted when its second "
+        "The sides are two inputs of a `broker`, identified by their labels. In a list of "
+        "`buffers` a side may also be another buffer: joins of three streams or more are joins of "
+        "joins (see [Joins](../../joins.md#three-streams-or-more)).\n"
+        "\n"
+        "There is one clock, the largest event time of both sides; a message is late when its time "
+        "lies more than `allowed_lateness` before the clock. A pair is emitted when its second "
         "message arrives, as a separate batch; messages are stored as long as a match may "
         "arrive.\n"
         "\n"
@@ -104,13 +112,15 @@ SPEC: Final = Spec(
         Field(
             LEFT,
             "string",
-            "The label of the input whose messages are the left side.",
+            "The label of the input whose messages are the left side, or of the buffer whose "
+            "results are.",
             examples=("orders",),
         ),
         Field(
             RIGHT,
             "string",
-            "The label of the input whose messages are the right side.",
+            "The label of the input whose messages are the right side, or of the buffer whose "
+            "results are.",
             examples=("shipments",),
         ),
         TIMESTAMP_FIELD,
@@ -123,6 +133,7 @@ SPEC: Final = Spec(
             mapping=True,
             examples=("root = this.order_id",),
         ),
+        *make_right_side_fields(RIGHT_SIDE, "the right side", "root = this.order.id"),
         duration_field(
             WITHIN,
             "Maximum distance of the times of a pair, in both directions. Set this, or "
@@ -254,4 +265,4 @@ def build(parsed: ParsedFields, context: BuildContext) -> WindowBuffer:
         after=(parsed[AFTER] or 0) if within is None else within,
         type=parsed[TYPE].lower(),
     )
-    return build_buffer(parsed, window)
+    return build_buffer(parsed, window, RIGHT_SIDE)

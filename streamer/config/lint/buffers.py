@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from streamer.components import catalog
 from streamer.config.findings import suggest_name
-from streamer.config.lint.join_sides import JOIN_SIDES
-from streamer.config.model import output_of
+from streamer.config.model import JOIN_SIDES, output_of, source_labels_of
 from streamer.config.nodes import Mapping, Node, Sequence
 from streamer.config.read_context import ReadContext
 from streamer.core.durations import format_duration
@@ -24,6 +23,10 @@ from streamer.window.settings.window import Window
 
 SECTION: Final = "buffers"
 _TIMESTAMP: Final = "timestamp_mapping"
+_RIGHT_TIMESTAMPS: Final = {
+    "window_join": "right_timestamp_mapping",
+    "table_join": "table_timestamp_mapping",
+}
 _CODE: Final = "bad_value"
 
 
@@ -99,7 +102,7 @@ def _check_sections(context: ReadContext, root: Mapping) -> None:
 
 
 def _check_one(context: ReadContext, one: _Listed, by_label: dict[str, _Listed]) -> None:
-    findings, component, source = context.findings, one.component, one.place.source
+    findings, component = context.findings, one.component
     if not component.label:
         message = f"{component.name} has no label; each buffer of a list needs one"
         findings.add_at(one.node, "missing_label", message, "add `label: name`")
@@ -111,9 +114,19 @@ def _check_one(context: ReadContext, one: _Listed, by_label: dict[str, _Listed])
     if retention is not None:
         message = "results can be kept for queries only where a config has one buffer"
         findings.add_at(one.field(component.name, "retention"), _CODE, message, "remove it")
-    if not source:
+    _check_way(context, one, by_label)
+
+
+def _check_way(context: ReadContext, one: _Listed, by_label: dict[str, _Listed]) -> None:
+    """Check that the buffers that one takes results of are there, and stand before it."""
+    findings, component, source = context.findings, one.component, one.place.source
+    if source and component.name in JOIN_SIDES:
+        first, second = JOIN_SIDES[component.name]
+        message = f"a {component.name} names what it takes by its sides, {first} and {second}"
+        hint = f"remove from, and name the buffer by {first} or {second}"
+        findings.add_at(one.field("from"), _CODE, message, hint)
         return
-    if source not in by_label:
+    if source and source not in by_label:
         hint = suggest_name(source, by_label) or (
             f"the buffers' labels are {', '.join(by_label) or 'missing'}; leave it out to take the "
             "input's messages"
@@ -121,18 +134,26 @@ def _check_one(context: ReadContext, one: _Listed, by_label: dict[str, _Listed])
         message = f"field from is {source!r}, but no buffer has this label"
         findings.add_at(one.field("from"), _CODE, message, hint)
         return
-    way = [component.label]
-    while source and source in by_label and source not in way:
-        way.append(source)
-        source = by_label[source].place.source
-    if source in way:
-        shown = " → ".join([*way[way.index(source) :], source])
+    circle = _find_circle([component.label], by_label)
+    if circle:
+        shown = " → ".join(circle)
         message = f"the buffer takes its own results: {shown}"
-        findings.add_at(one.field("from"), _CODE, message, "let one of them take the input")
-    if component.name in JOIN_SIDES:
-        message = f"a {component.name} joins two inputs, and takes no results of a buffer"
-        hint = "leave `from` out, and let other buffers take from it"
-        findings.add_at(one.field("from"), _CODE, message, hint)
+        sides = JOIN_SIDES.get(component.name, ())
+        at = next((side for side in sides if component.config[side] == circle[1]), None)
+        node = one.field("from") if at is None else one.field(component.name, at)
+        findings.add_at(node, _CODE, message, "let one of them take the input")
+
+
+def _find_circle(way: list[str], by_label: dict[str, _Listed]) -> list[str]:
+    """Return the labels of a way that ends where it has been before; empty without one."""
+    if way[-1] in way[:-1]:
+        return way[way.index(way[-1]) :]
+    if way[-1] not in by_label:
+        return []
+    for source in source_labels_of(by_label[way[-1]].component):
+        if source and (circle := _find_circle([*way, source], by_label)):
+            return circle
+    return []
 
 
 def _get_field(component: ParsedComponent, name: str) -> Any:
@@ -146,21 +167,61 @@ def _check_clocks(
     """Check that each buffer behind another one can tell time by its results."""
     build = catalog.build_context(resources).build
     for one in listed:
-        source = by_label.get(one.place.source)
-        if source is None:
-            continue
         window: Window = build(one.component).settings
-        before: Window = build(source.component).settings
-        if obstacle := find_obstacle(before):
-            emits = isinstance(before, EventWindow) and before.time.emit != "final"
-            if emits or not window.count_based:
+        labels = source_labels_of(one.component)
+        sources = [by_label[label] for label in labels if label in by_label]
+        takes_input = len(sources) < len(labels)
+        for source in sources:
+            before: Window = build(source.component).settings
+            if obstacle := _find_source_obstacle(window, before):
                 message = f"{source.component.label} {obstacle}"
-                context.findings.add_at(one.field("from"), _CODE, message, _hint_for(before))
-            continue
-        if isinstance(window, EventWindow):
-            _check_event_time(context, one, window, before)
-        elif isinstance(window, SystemWindow):
-            _check_system_time(context, one, window, before)
+                node = _find_source_node(one, source.component.label)
+                context.findings.add_at(node, _CODE, message, _hint_for(before))
+            elif find_obstacle(before):
+                continue
+            elif isinstance(window, EventWindow):
+                _check_event_time(context, one, window, before, takes_input)
+            elif isinstance(window, SystemWindow):
+                _check_system_time(context, one, window, before)
+        if sources and window.join is not None:
+            results = {source.component.label for source in sources}
+            _check_joined_times(context, one, results)
+
+
+def _find_source_obstacle(window: Window, before: Window) -> str:
+    """Return why windows cannot take the results of others; empty where they can."""
+    if obstacle := find_obstacle(before):
+        emits = isinstance(before, EventWindow) and before.time.emit != "final"
+        return obstacle if emits or not window.count_based else ""
+    if window.join is not None and before.passes_messages:
+        return "gives messages that are in no window, and so have no time by which to join them"
+    return ""
+
+
+def _find_source_node(one: _Listed, label: str) -> Node:
+    """Return the node by which a buffer names another one."""
+    for side in JOIN_SIDES.get(one.component.name, ()):
+        if one.component.config[side] == label:
+            return one.field(one.component.name, side)
+    return one.field("from")
+
+
+def _check_joined_times(context: ReadContext, one: _Listed, results: set[str]) -> None:
+    """Check that mappings of times are given for messages of the input alone.
+
+    Args:
+        context: gets the findings.
+        one: a join.
+        results: the labels of its sides that are buffers.
+    """
+    component = one.component
+    left, right = (component.config[side] in results for side in JOIN_SIDES[component.name])
+    # The left side's mapping is the default of the right one's.
+    fields = {_TIMESTAMP: left and right, _RIGHT_TIMESTAMPS[component.name]: right}
+    for name in (name for name, is_useless in fields.items() if is_useless):
+        if component.config.is_given(name):
+            message = "the results of buffers have times of their own, which no mapping replaces"
+            context.findings.add_at(one.field(component.name, name), _CODE, message, "remove it")
 
 
 def _hint_for(before: Window) -> str:
@@ -174,18 +235,20 @@ def _hint_for(before: Window) -> str:
 
 
 def _check_event_time(
-    context: ReadContext, one: _Listed, window: EventWindow, before: Window
+    context: ReadContext, one: _Listed, window: EventWindow, before: Window, takes_input: bool
 ) -> None:
     name = one.component.name
     if window.count_based:
         return
-    if window.time.clock_scope != "stream":
+    if window.time.clock_scope != "stream" and not takes_input:
         message = (
             f"field clock_scope is {window.time.clock_scope!r}, but behind another buffer the "
             "clock is how early that one's results may yet be, for all keys"
         )
         place = one.field(name, "clock_scope")
         context.findings.add_at(place, _CODE, message, "remove it")
+    if window.join is not None:
+        return
     own = one.component.config.is_given(_TIMESTAMP)
     if not own and before.passes_messages:
         message = (

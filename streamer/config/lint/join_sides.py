@@ -1,4 +1,4 @@
-"""The two inputs that a join names: that they are there, and that nothing else is."""
+"""The two sides that a join names: that they are there, and that no input is left over."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from streamer.config.findings import suggest_name
+from streamer.config.model import JOIN_SIDES, source_labels_of
 from streamer.config.nodes import Mapping, Node
 from streamer.config.read_context import ReadContext
 from streamer.sdk.spec import Kind, ParsedComponent, ParsedFields
 from streamer.sdk.spec.component import Resources
 
-JOIN_SIDES: Final = {"window_join": ("left", "right"), "table_join": ("stream", "table")}
-"""By buffer that joins two inputs, the fields with their labels."""
 _BROKER_INPUT: Final = "broker"
 
 
@@ -30,32 +29,38 @@ def check_join_sides(
     buffer, source = parsed["buffer"], parsed["input"]
     if buffer is None or buffer.name not in JOIN_SIDES or source is None or buffer.config is None:
         return
-    labels = list(_find_labels(source, resources, set()))
+    inputs = list(_find_labels(source, resources, set()))
+    buffers = [one for one in parsed["buffers"] or () if one is not None]
+    labels = [*inputs, *(one.label for one in buffers if one.label != buffer.label)]
     fields = JOIN_SIDES[buffer.name]
     sides = [buffer.config[side] for side in fields]
     for side, label in zip(fields, sides, strict=True):
         if label and label not in labels:
-            _report_missing(
-                context, _find_node(root, "buffer", buffer.name, side), side, label, labels
-            )
-    beyond = [label for label in labels if label not in sides]
-    # Where a side is missing, that is what is wrong.
-    if beyond and all(side in labels for side in sides):
+            node = _find_node(root, "buffer", buffer.name, side)
+            _report_missing(context, node, side, label, inputs, labels)
+    used = [label for one in buffers or [buffer] for label in source_labels_of(one)]
+    beyond = [label for label in inputs if label not in used]
+    # Where a side is missing, that is what is wrong. A buffer without sides takes every input.
+    if beyond and "" not in used and all(side in labels for side in sides):
         shown = ", ".join(repr(label) if label else "one without a label" for label in beyond)
         message = f"{buffer.name} joins {' and '.join(sides)}, and there is another input: {shown}"
-        context.findings.add_at(_find_node(root, "input"), "bad_value", message, "remove it")
+        hint = "remove it, or join it too, by another buffer in a list of `buffers`"
+        context.findings.add_at(_find_node(root, "input"), "bad_value", message, hint)
 
 
 def _report_missing(
-    context: ReadContext, node: Node, side: str, label: str, labels: list[str]
+    context: ReadContext, node: Node, side: str, label: str, inputs: list[str], labels: list[str]
 ) -> None:
     known = [one for one in labels if one]
     hint = suggest_name(label, known)
     if not hint and len(labels) < 2:
         hint = "read two inputs with `input: {broker: {inputs: […]}}`, each with a label"
     elif not hint:
-        hint = f"the inputs' labels are {', '.join(known) or 'missing'}"
+        what = "inputs' labels" if len(inputs) == len(labels) else "labels of inputs and buffers"
+        hint = f"the {what} are {', '.join(known) or 'missing'}"
     message = f"field {side} is {label!r}, but no input has this label"
+    if len(inputs) < len(labels):
+        message = f"field {side} is {label!r}, but no input and no other buffer has this label"
     context.findings.add_at(node, "bad_value", message, hint)
 
 

@@ -21,7 +21,7 @@ from streamer.engine.driver.delivery_setup import DeliveredStream
 from streamer.engine.report.metric_labels import EndpointLabels
 from streamer.engine.report.result_frame import Frame, Payload
 from streamer.engine.report.stream_metrics import Snapshot
-from streamer.engine.stage.clock_sources import name_clock_source
+from streamer.engine.stage.clock_sources import name_clock_source, takes_label
 from streamer.engine.stage.output_stage import reject_failed
 from streamer.engine.stage.pack_stage import PackStage, make_clock_rows, split_task_plan
 from streamer.engine.stage.shard_stage import ShardStages
@@ -129,7 +129,9 @@ class ScriptedStream:
         ]
         sources = {}
         for number, task_plan in split_task_plan(self._task_plan).items():
-            names = (name_clock_source(task_plan, piece) for piece in pieces)
+            window = task_plan.plan.window
+            taken = [one for one in pieces if window is None or takes_label(window, one.label)]
+            names = (name_clock_source(task_plan, piece) for piece in taken)
             sources[number] = tuple(dict.fromkeys(name for name in names if name))
         return sources
 

@@ -58,23 +58,22 @@ def truncate_after_buffer(
         number: the buffer's.
         last_processors: what the results that it takes go through besides.
     """
-    chain, at = [number], plan.buffers[number].source
-    while at is not None:
-        chain.insert(0, at)
-        at = plan.buffers[at].source
+    numbers = {number}
+    while more := {at for one in numbers for at in plan.buffers[one].sources} - numbers:
+        numbers |= more
+    chain = sorted(numbers, key=lambda at: (plan.buffers[at].level, at))
     bare, whole = ParsedComponent(Kind.OUTPUT, "drop"), Aggregation(None)
     buffers = []
-    for level, place in enumerate(chain):
+    for place in chain:
         one = plan.buffers[place]
         is_last = place == number
         processors = () if is_last else one.processors
-        if level == len(chain) - 2:
+        if place in plan.buffers[number].sources:
             processors = (*processors, *last_processors)
         buffers.append(
             replace(
                 one,
-                source=level - 1 if level else None,
-                level=level,
+                sources=tuple(chain.index(at) for at in one.sources),
                 processors=processors,
                 output=bare if is_last else None,
                 late_output=bare if is_last else None,
@@ -100,7 +99,7 @@ def find_buffer(plan: Plan, label: str) -> int | None:
     if label and label not in by_label:
         known = f"its buffers are {', '.join(by_label)}" if by_label else "it has one"
         raise StreamerError(f"{plan.name} has no buffer {label!r}; {known}")
-    return by_label[label] if label else min(find_readers(plan, None))
+    return by_label[label] if label else find_readers(plan, None)[0]
 
 
 class EventTimeReader:

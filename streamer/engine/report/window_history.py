@@ -117,7 +117,8 @@ class WindowHistory:
                 start = one.get("start")
                 start = self._starts.get(end) if start is None else start
                 place = status.get("buffer", ""), end, start, one.get("key"), one["reason"]
-                counts[place] = counts.get(place, 0) + one["messages"]
+                # Taken out first: the last one comes last, which a retraction may be or not.
+                counts[place] = counts.pop(place, 0) + one["messages"]
         for place, messages in sorted(counts.items(), key=lambda entry: entry[0][1]):
             buffer, end, start, key, reason = place
             self._closed.append(ClosedWindow(start, end, messages, reason, now, key, buffer))

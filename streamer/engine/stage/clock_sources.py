@@ -13,6 +13,7 @@ from streamer.engine.stage.task_input import PieceInput, SourcePiece, TaskPlan
 from streamer.plan import Plan
 from streamer.sdk.input.replayable import ReplayableSource
 from streamer.window.settings.event_time_window import EventWindow
+from streamer.window.settings.window import Window
 
 
 def _scope_of(plan: Plan) -> str:
@@ -61,9 +62,24 @@ def list_clock_sources(
     if scope == "input":
         paths = task_plan.inputs
         inner = {path[:length] for path in paths for length in range(len(path))}
-        return tuple(_name_input(paths[path]) for path in paths if path not in inner)
+        leaves = [paths[path] for path in paths if path not in inner]
+        return tuple(_name_input(one) for one in leaves if _takes_input(task_plan, one))
     numbers = count()
     return tuple(dict.fromkeys(_walk(task_plan, source, (), (), numbers, ends)))
+
+
+def _takes_input(task_plan: TaskPlan, piece_input: PieceInput) -> bool:
+    window = task_plan.plan.window
+    return window is None or takes_label(window, piece_input.component.label)
+
+
+def takes_label(window: Window, label: str) -> bool:
+    """Return whether windows take the messages of the input of a label.
+
+    A join takes those of its two sides alone.
+    """
+    join = window.join
+    return join is None or label in (join.left, join.right)
 
 
 def _walk(
@@ -76,13 +92,15 @@ def _walk(
 ) -> Iterator[str]:
     if is_range_source(source):
         number = next(numbers)
+        if not _takes_input(task_plan, task_plan.input_at(path)):
+            return
         for topic, partitions in (ends[number] if number < len(ends) else {}).items():
             yield from (":".join((*names, f"{topic}/{partition}")) for partition in partitions)
     elif isinstance(source, MergedSource):
         for number, (name, child) in enumerate(source.sources.items()):
             way = (*path, number), (*names, name)
             yield from _walk(task_plan, child, *way, numbers, ends)
-    else:
+    elif _takes_input(task_plan, task_plan.input_at(path)):
         yield _name_input(task_plan.input_at(path))
 
 

@@ -23,7 +23,7 @@ from streamer.engine.report.component_errors import attribute_iteration_errors
 from streamer.engine.report.result_frame import FrameKind
 from streamer.engine.report.running_clock import RunningClock
 from streamer.engine.report.stream_metrics import EVENT_TIME
-from streamer.engine.stage.clock_sources import name_clock_source
+from streamer.engine.stage.clock_sources import name_clock_source, takes_label
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.task_input import (
     PieceReader,
@@ -91,7 +91,7 @@ def make_packer(
         task_plan: the plan of one buffer.
         origin: of the piece.
         aggregates_from: which windows aggregate, as the micro-batch's offset says.
-        timestamp: gives the event times where no mapping of the config does.
+        timestamp: gives the event times in the place of the config's mapping.
     """
     plan, window = task_plan.plan, task_plan.plan.window
     assert window is not None
@@ -99,7 +99,7 @@ def make_packer(
     text = task_plan.packed_aggregation
     if text is not None and aggregates_from.identity in (None, task_plan.aggregation_identity):
         aggregation = aggregation_for(text)
-    mappings = make_buffer_mappings(plan, timestamp)
+    mappings = make_buffer_mappings(plan, timestamp, origin.kind == RowKind.RIGHT)
     keep_dropped, after = plan.late_output is not None, aggregates_from.after
     return Packer(
         *(window, plan.shards, mappings, origin, keep_dropped, aggregation, after),
@@ -108,10 +108,14 @@ def make_packer(
 
 
 class _Target(NamedTuple):
-    """A buffer behind the input: the plan of it, and its first shard."""
+    """A buffer behind the input: the plan of it, its first shard, and whether it follows others.
+
+    A join may have one side behind the input, and another one behind windows.
+    """
 
     task_plan: TaskPlan
     first_shard: int
+    follows_windows: bool = False
 
 
 class _TargetPacker(NamedTuple):
@@ -143,7 +147,12 @@ class PackStage:
         self._plan = plan = task_plan.plan
         self._reader = PieceReader(task_plan, plan.context())
         self._targets = [
-            _Target(one, plan.shards * number) for number, one in split_task_plan(task_plan).items()
+            _Target(
+                one,
+                plan.shards * number,
+                bool(plan.buffers and plan.buffers[number].sources),
+            )
+            for number, one in split_task_plan(task_plan).items()
         ]
         self._report_shard = self._targets[0].first_shard
 
@@ -176,6 +185,7 @@ class PackStage:
         packers = [
             self._make_packer(one, piece, opened.label, ex, aggregates_from)
             for one in self._targets
+            if _takes_input(one, opened.label, bool(plan.buffers))
         ]
         packing = _Packing(
             [one.packer for one in packers], processors, ex, batch_time, piece.first_arrival
@@ -216,7 +226,7 @@ class PackStage:
         partition = piece.partition.encode()
         if clock_source := name_clock_source(target.task_plan, piece):
             partition += SOURCE_SEPARATOR + clock_source.encode()
-        origin = PieceOrigin(piece.first_arrival, partition, row_kind)
+        origin = PieceOrigin(piece.first_arrival, partition, row_kind, target.follows_windows)
         packer = make_packer(target.task_plan, origin, aggregates_from)
         return _TargetPacker(packer, ex.stats_of(ComponentRef(plan.buffer).key), target.first_shard)
 
@@ -225,6 +235,15 @@ def _may_expire(targets: Iterable[_Target]) -> bool:
     """Return whether windows of a buffer may expire."""
     windows = [one.task_plan.plan.window for one in targets]
     return any(window is not None and window.expire_delay is not None for window in windows)
+
+
+def _takes_input(target: _Target, label: str, is_one_of_several: bool) -> bool:
+    """Return whether a buffer takes the messages of the input of a label.
+
+    A join alone takes both of its inputs, and refuses others.
+    """
+    window = target.task_plan.plan.window
+    return not is_one_of_several or window is None or takes_label(window, label)
 
 
 def _row_kind_of(label: str, window: Window) -> RowKind:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from streamer.core.json.bulk import payloads_of
 from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.message import Batch, Message
+from streamer.core.value import INT64_MAX, INT64_MIN
 from streamer.engine.report.result_frame import RESULTS_OUTPUT, Payload
 from streamer.engine.results.rows import encode_rows
 from streamer.engine.stage.window_strategies import (
@@ -111,7 +112,7 @@ class ResultCapture:
         self._part += count
         self._keys += [emission.key] * count
         self._starts += [self._start(emission)] * count
-        self._ends += [emission.end] * count
+        self._ends += [min(emission.end, INT64_MAX)] * count
         self._emits += [emission.reason] * count
         self._ordinals += [self._ordinal] * count
         self._parts += range(part, self._part)
@@ -129,7 +130,7 @@ class ResultCapture:
         self._ordinal += len(emissions)
         self._keys += [emission.key for emission in some]
         self._starts += [self._start(emission) for emission in some]
-        self._ends += [emission.end or 0 for emission in some]
+        self._ends += [min(emission.end or 0, INT64_MAX) for emission in some]
         self._emits += [emission.reason for emission in some]
         self._ordinals += [first + place for place in kept]
         self._parts += [0] * len(kept)
@@ -159,10 +160,12 @@ class ResultCapture:
         yield Payload(0, RESULTS_OUTPUT, "", body, joins=False)
 
     def _start(self, emission: Emission) -> int:
-        if emission.start is not None:
-            return emission.start
-        assert emission.end is not None
-        return max(emission.end - self._size, -(2**63))
+        start = emission.start
+        if start is None:
+            assert emission.end is not None
+            start = emission.end - self._size
+        # A window may begin before the least time, and end after the largest.
+        return max(start, INT64_MIN)
 
     def _key_columns(self) -> tuple[list[str | None], list[str | None], list[int | None]]:
         """Return keys as texts and as JSON, and which check of a `group_by` they stand for."""

@@ -21,15 +21,17 @@ from streamer.engine.stage.output_stage import Stage
 from streamer.engine.stage.pack_stage import make_packer
 from streamer.engine.stage.task_input import TaskPlan
 from streamer.plan import Plan
-from streamer.plan.buffer_chain import find_readers, upstream_time
+from streamer.plan.buffer_chain import find_readers, times_of_results, upstream_time
 from streamer.sdk.component_ref import ComponentRef
-from streamer.window import MicroBatchInfo, Packer, ShuffleRow, Status
+from streamer.window import MicroBatchInfo, Packer, RowKind, ShuffleRow, Status
 from streamer.window.contract import PIECE_BITS, UpstreamInfo
 from streamer.window.evaluate.message_slots import PieceOrigin
-from streamer.window.pack.window_metadata import WINDOW_END
+from streamer.window.pack.window_metadata import WINDOW_END, WINDOW_MAX_TIME
 from streamer.window.settings.result_times import shift_of_results
 
 _MESSAGES_AT_ONCE: Final = 4096
+_FIRST_RESULT_PIECE: Final = 1 << 21
+"""Numbers of pieces of the input are smaller: a micro-batch has a few for each partition."""
 
 
 class _NoInputs(NamedTuple):
@@ -39,37 +41,46 @@ class _NoInputs(NamedTuple):
 
 
 class WindowTimeMapping:
-    """The time of a result by its window: its last instant (`CompiledMapping`)."""
+    """The time of a result by its window: its last instant (`CompiledMapping`).
+
+    That of a joined message may be its event time instead.
+    """
 
     text = "the time of its window"
     doc_fn = None
     uses = _NoInputs()
 
-    def __init__(self, shift: int) -> None:
-        """Take what is added to the window's end, ns."""
+    def __init__(self, shift: int, name: str = WINDOW_END) -> None:
+        """Take what is added to the time, ns, and the metadata that it stands in."""
         self._shift = shift
+        self._name = name
 
     def query(self, batch: Batch, index: int, ex: Execution) -> Any:
         """Return the time; raises ValueError where the result does not know its window."""
-        end = batch[index].meta.get(WINDOW_END)
-        if not isinstance(end, str):
+        time = batch[index].meta.get(self._name)
+        if not isinstance(time, str):
             raise ValueError(
-                f"it has no metadata {WINDOW_END}: keep them in the pipeline of the buffer before, "
+                f"it has no metadata {self._name}: keep them in the pipeline of the buffer before, "
                 "or write a timestamp_mapping"
             )
-        return Timestamp(parse_rfc3339(end).ns + self._shift)
+        return Timestamp(parse_rfc3339(time).ns + self._shift)
 
 
 class _Reader:
     """One buffer that takes the results, and the packer of this task's for it."""
 
-    def __init__(self, stream: TaskPlan, number: int, piece: int, ex: Execution) -> None:
+    def __init__(
+        self, stream: TaskPlan, number: int, source: int, shard: int, ex: Execution
+    ) -> None:
         plan = stream.plan
         one = plan.buffers[number]
-        assert one.source is not None
-        window = plan.buffers[one.source].windows.window
-        assert window is not None
         self.number = number
+        piece, kind = shard, RowKind.PACK
+        if one.windows.window is not None and (join := one.windows.window.join) is not None:
+            # Results come after the messages of the input, those of each side by themselves.
+            is_right = plan.buffers[source].label == join.right
+            kind = RowKind.RIGHT if is_right else RowKind.PACK
+            piece += _FIRST_RESULT_PIECE + plan.shards * is_right
         self._task_plan = stream.of_buffer(number)
         self._first_shard = plan.shards * number
         self._tally: ComponentStats = ex.stats_of(ComponentRef(one.component).key)
@@ -78,8 +89,8 @@ class _Reader:
         self._is_joinable = not any(text and compile_mapping(text).uses.batch for text in texts)
         self._packer: Packer = make_packer(
             self._task_plan,
-            PieceOrigin(piece << PIECE_BITS, str(piece).encode(), is_results=True),
-            timestamp=None if one.has_own_times else WindowTimeMapping(shift_of_results(window)),
+            PieceOrigin(piece << PIECE_BITS, str(piece).encode(), kind, follows_windows=True),
+            timestamp=_make_time_mapping(plan, number, source),
         )
         self._arrival = piece << PIECE_BITS
         self._waiting: list[Message] = []
@@ -110,6 +121,18 @@ class _Reader:
             yield info.to_row(shard)
 
 
+def _make_time_mapping(plan: Plan, number: int, source: int) -> WindowTimeMapping | None:
+    """Return what gives results their times; None where a mapping of the config does."""
+    window = plan.buffers[source].windows.window
+    assert window is not None
+    times = times_of_results(plan, number, source)
+    if times == "mapped":
+        return None
+    if times == "event":
+        return WindowTimeMapping(0, WINDOW_MAX_TIME)
+    return WindowTimeMapping(shift_of_results(window))
+
+
 class ResultRows:
     """Takes the results that one shard of a buffer gives in a micro-batch."""
 
@@ -126,11 +149,13 @@ class ResultRows:
             ex: the run of the task.
         """
         self._plan: Plan = stream.plan
+        self._number = number
         self._info = info
         # In the mappings of a buffer, now() is the micro-batch's time.
         self._ex = Execution(lambda: info.batch_time, ex.log, ex.count)
         self._readers = [
-            _Reader(stream, reader, shard, ex) for reader in find_readers(self._plan, number)
+            _Reader(stream, reader, number, shard, ex)
+            for reader in find_readers(self._plan, number)
         ]
 
     def take_from(self, stage: Stage | None) -> Stage:
@@ -160,10 +185,10 @@ class ResultRows:
         is_done = info.ended and (ends_with_input or not status.held)
         for reader in self._readers:
             yield from reader.take_rows(info.batch_time, self._ex)
-            time = upstream_time(self._plan, reader.number, status.next_end)
+            time = upstream_time(self._plan, reader.number, self._number, status.next_end)
             upstream = UpstreamInfo(time, info.input_ended)
             yield from reader.clock_rows(
-                replace(info, ended=is_done, upstream=upstream), self._plan.shards
+                replace(info, ended=is_done, upstream=upstream, sources=()), self._plan.shards
             )
 
 

@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
-import orjson
-
 from streamer.bloblang import compile_mapping
 from streamer.core.durations import MILLISECOND, SECOND
 from streamer.core.execution import Execution, MicroBatch
@@ -18,6 +16,7 @@ from streamer.engine.report.batch_work import split_work
 from streamer.engine.report.component_errors import attribute_errors, attribute_iteration_errors
 from streamer.engine.report.result_frame import Frame, FrameKind, Payload, TaskReport, make_frames
 from streamer.engine.report.running_clock import RunningClock, Stopwatch
+from streamer.engine.report.status_json import encode_status
 from streamer.engine.stage.crash_search import make_crash_search
 from streamer.engine.stage.output_stage import OutputStage, Stage
 from streamer.engine.stage.pack_stage import REPORT_ROWS
@@ -166,7 +165,7 @@ class ShardStage:
         for line in status.log:
             ex.log(line.level, line.text, line.fields)
         windows = report_windows(plan.window, store, status, ex)
-        body = orjson.dumps({**self._make_status(status, info), **kept, **windows})
+        body = encode_status({**self._make_status(status, info), **kept, **windows})
         yield Frame(FrameKind.STATUS, 0, shard, 0, 0, "", body)
         yield from self._result_rows(status)
         if watch is not None:

@@ -44,6 +44,10 @@ _AT_CLOSE: Final = Ruling(Effect.MIGRATE, "holds for windows that close from now
 RULINGS: Final[dict[str, Ruling]] = {
     f.TIMESTAMP_MAPPING: _TIME,
     f.KEY_MAPPING: _KEY,
+    "right_timestamp_mapping": _TIME,
+    "right_key_mapping": _KEY,
+    "table_timestamp_mapping": _TIME,
+    "table_key_mapping": _KEY,
     f.SIZE: _OTHER,
     f.EVERY: _OTHER,
     "slide": _OTHER,
@@ -61,6 +65,7 @@ RULINGS: Final[dict[str, Ruling]] = {
     f.BEGIN_WHEN: _FROM_NOW,
     f.EMIT_WHEN: _FROM_NOW,
     "emit_every": _AT_CLOSE,
+    "closed": _AT_CLOSE,
     "count": _OTHER,
     "min_count": _OTHER,
     "align": _OTHER,

@@ -36,6 +36,9 @@ class WindowBuffer:
         gap: gives the gap of a message's session; None without.
         begin_when: is true for messages that begin a window; None without.
         emit_when: is true for messages that emit a window; None without.
+        right_timestamp: gives the event time of a message of the right side of a join, where that
+            has a mapping of its own; else None.
+        right_key: gives the key of such a message, where that has a mapping of its own; else None.
     """
 
     window: WindowType
@@ -48,6 +51,8 @@ class WindowBuffer:
     gap: Mapping | None = None
     begin_when: Mapping | None = None
     emit_when: Mapping | None = None
+    right_timestamp: Mapping | None = None
+    right_key: Mapping | None = None
 
     @property
     def settings(self) -> EventWindow:
@@ -55,13 +60,20 @@ class WindowBuffer:
         return EventWindow(self.window, self.time or EventTimeSettings(), self.key is not None)
 
 
-def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
+def build_buffer(
+    parsed: ParsedFields, window: WindowType, right_side: f.RightSideFields | None = None
+) -> WindowBuffer:
     """Take the fields that a kind shares with others; its check has found them to be right.
 
     Args:
         parsed: the component's body, which may lack fields that the kind does not have.
         window: the settings of the kind.
+        right_side: the fields with the mappings of a join's right side alone; None for other kinds.
     """
+    right_timestamp = right_key = None
+    if right_side is not None:
+        right_timestamp = _compile_optional_mapping(parsed, right_side.timestamp)
+        right_key = _compile_optional_mapping(parsed, right_side.key)
     timestamp = _compile_optional_mapping(parsed, f.TIMESTAMP_MAPPING)
     return WindowBuffer(
         window=window,
@@ -74,6 +86,8 @@ def build_buffer(parsed: ParsedFields, window: WindowType) -> WindowBuffer:
         gap=_compile_optional_mapping(parsed, f.GAP_MAPPING),
         begin_when=_compile_optional_mapping(parsed, f.BEGIN_WHEN),
         emit_when=_compile_optional_mapping(parsed, f.EMIT_WHEN),
+        right_timestamp=right_timestamp,
+        right_key=right_key,
     )
 
 
@@ -158,6 +172,20 @@ def find_side_problems(
             yield name, "is empty; expected the label of one of the inputs"
     if parsed[first] and parsed[first] == parsed[second]:
         yield second, f"is {parsed[second]!r}, which is {first_side} already; name another input"
+
+
+def find_right_side_problems(parsed: ParsedFields, right_side: f.RightSideFields) -> FieldProblems:
+    """Return what is wrong with the mappings of a join's right side alone.
+
+    Args:
+        parsed: the fields.
+        right_side: the fields with these mappings.
+    """
+    yield from find_repeat_problems(parsed, right_side.key, "key")
+    has_own_key = _compile_optional_mapping(parsed, right_side.key) is not None
+    if has_own_key and _compile_optional_mapping(parsed, f.KEY_MAPPING) is None:
+        text = f"has no meaning without {f.KEY_MAPPING}, which gives the keys of the left side"
+        yield right_side.key, f"{text}; add it, or remove this one"
 
 
 def find_key_problems(parsed: ParsedFields) -> FieldProblems:

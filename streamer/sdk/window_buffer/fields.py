@@ -6,7 +6,7 @@ clause, as far as they have the like.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from streamer.sdk.spec import Field, Kind, Package, duration_field
 
@@ -40,6 +40,19 @@ RETENTION: Final = "retention"
 END_OF_INPUT: Final = "end_of_input"
 STATE_TTL: Final = "state_ttl"
 
+
+class RightSideFields(NamedTuple):
+    """The fields of a join with the mappings of its right side alone.
+
+    Attributes:
+        timestamp: the name of the field with the mapping of event times.
+        key: the name of the field with the mapping of keys.
+    """
+
+    timestamp: str
+    key: str
+
+
 TIMESTAMP_FIELD: Final = Field(
     TIMESTAMP_MAPPING,
     "string",
@@ -51,6 +64,40 @@ TIMESTAMP_FIELD: Final = Field(
     mapping=True,
     examples=("root = this.created_at", 'root = meta("kafka_timestamp_unix").number()'),
 )
+
+
+def make_right_side_fields(names: RightSideFields, side: str, key: str) -> tuple[Field, Field]:
+    """Return the fields with the mappings of a join's right side alone.
+
+    Args:
+        names: their names.
+        side: the right side in words.
+        key: an example of a key mapping.
+    """
+    return (
+        Field(
+            names.timestamp,
+            "string",
+            f"A mapping as `{TIMESTAMP_MAPPING}`, for messages of {side} alone. Without it, that "
+            "mapping is for both sides.",
+            optional=True,
+            mapping=True,
+            advanced=True,
+            examples=("root = this.updated_at",),
+        ),
+        Field(
+            names.key,
+            "string",
+            f"A mapping as `{KEY_MAPPING}`, for messages of {side} alone. Without it, that mapping "
+            "is for both sides.",
+            optional=True,
+            mapping=True,
+            advanced=True,
+            examples=(key,),
+        ),
+    )
+
+
 KEY_FIELD: Final = Field(
     KEY_MAPPING,
     "string",

@@ -23,6 +23,7 @@ _CLOSE_TEXTS: Final = {
     "each": "a message had come into it (emit: each)",
     "event": "an event has triggered it",
     "deleted": "its last message was deleted",
+    "retracted": "its result was taken back: it was merged, got other bounds, or having refuses it",
     "empty": "the clock passed its end, and no message was in it",
 }
 _OPEN_TEXTS: Final = {

@@ -45,6 +45,8 @@ class DriverRequest:
         memory: as Spark writes it, `1g` for example.
         cores: how many.
         supervise: whether the worker starts it again when it fails.
+        variables: what its environment has beside the worker's. Who can talk to the master can read
+            them, unless Spark authenticates.
     """
 
     jar: str
@@ -53,6 +55,7 @@ class DriverRequest:
     memory: str
     cores: int
     supervise: bool
+    variables: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,7 @@ class StandaloneMaster(QuietJvm):
         wrapped = ["{{WORKER_URL}}", "{{USER_JAR}}", _PYTHON_RUNNER_CLASS, driver.file, ""]
         # Nothing of this machine's environment: Spark's client would send all of it.
         environ = {"PYSPARK_PYTHON": driver.python, "PYSPARK_PIN_THREAD": "false"}
+        environ.update(driver.variables)
         deploy = jvm.org.apache.spark.deploy
         command = deploy.Command(
             *(

@@ -59,6 +59,7 @@ from streamer.spark.jvm.lean_batches import make_batches_lean
 from streamer.spark.jvm.local_files import use_unforked_files
 from streamer.spark.session.class_archive import ClassArchive, draft_path, is_enabled
 from streamer.spark.session.jvm_log import JvmLog
+from streamer.spark.session.memory_transfers import FUNCTION_FILE_SETTINGS, transfer_in_memory
 
 _STREAMING_PACKAGE = "org.apache.spark.sql.execution.streaming"
 
@@ -113,6 +114,7 @@ SETTINGS: Mapping[str, str] = {
     # Spark asks for each half hour by itself: it takes 0.3 to 0.7 s.
     "spark.cleaner.periodicGC.interval": "5min",
     "spark.log.structuredLogging.enabled": "false",
+    **FUNCTION_FILE_SETTINGS,
     # The default forks a process for every look at a file in a directory (100 forks a micro-batch
     # against 37, a commit in 26 ms against 7); a rename within a file system is atomic with both.
     "spark.sql.streaming.checkpointFileManagerClass": (
@@ -321,6 +323,7 @@ class SessionStart:
             use_unforked_files(gateway.jvm, self._settings, self._application.master)
             context = SparkContext(conf=self._settings, gateway=gateway)
             context.environment.update(_WORKER_VARIABLES)
+            transfer_in_memory(context)
             # Spark takes PySpark for a shell, whose level it sets to WARN.
             context.setLogLevel(SPARK_LEVELS.get(self._application.level, "off").upper())
             if self._draft is not None and self._process is not None:

@@ -45,28 +45,25 @@ from streamer.plan import Plan
 from streamer.plan.buffer_chain import level_count
 from streamer.sdk.input.replayable import ReplayableSource, announce_pieces
 from streamer.sdk.worker_resources import resources_of_run
-from streamer.spark.tasks.shard_labels import shard_labels
+from streamer.spark.tasks.level_rows import (
+    LEVEL_ARROW_SCHEMA,
+    LEVEL_SCHEMA,
+    PASSED_FRAME,
+    PASSED_ROW,
+    ROW_ARROW_SCHEMA,
+    ROW_SCHEMA,
+    STAGE_LEVEL_SCHEMA,
+    address_row,
+    labels_of,
+    passes_levels,
+    passing_shard,
+)
 from streamer.spark.tasks.state_mark import add_mark, read_checked_head
 from streamer.window import ShuffleRow as PackRow
 from streamer.window.inspect.window_query import WINDOW_QUERIES, WindowQuery
 from streamer.window.state.layout import HEAD_KEY
 
-ROW_SCHEMA = "shard int, kind int, pane long, arrival long, body binary"
 FRAME_SCHEMA = "kind int, `order` long, shard int, seq int, output int, route string, body binary"
-LEVEL_SCHEMA = f"{ROW_SCHEMA}, origin int, seq int, output int, route string"
-"""Of rows from one level of buffers to the next, and of frames that pass it: `pane` is the order of
-these, and `origin` their shard."""
-PASSED_FRAME = 1000
-"""Is added to the kind of a frame that passes a level; the kinds of rows are below it."""
-ROW_ARROW_SCHEMA = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("kind", pa.int32()),
-        ("pane", pa.int64()),
-        ("arrival", pa.int64()),
-        ("body", pa.binary()),
-    ]
-)
 FRAME_ARROW_SCHEMA = pa.schema(
     [
         ("kind", pa.int32()),
@@ -168,16 +165,16 @@ def make_arrow_stage(
     return stage
 
 
-def labels_of(plan: Plan) -> tuple[int, ...]:
-    """Return the labels of a plan's shards, of all its buffers."""
-    return shard_labels(plan.shards, max(len(plan.buffers), 1))
-
-
 def make_pack_stage(
     plan: Plan, source: ReplayableSource
 ) -> Callable[[_Batches], Iterator[pa.RecordBatch]]:
     """Return stage 1 of a stream with windows, for `mapInArrow`."""
     task_plan = TaskPlan.of(plan)
+
+    def level_rows(batches: _Batches) -> Iterator[tuple[Any, ...]]:
+        names = labels_of(plan)
+        for row in rows(batches):
+            yield address_row(plan, row, names.index(row.shard), 0)
 
     def rows(batches: _Batches) -> Iterator[PackRow]:
         names = labels_of(plan)
@@ -201,6 +198,8 @@ def make_pack_stage(
                 for row in make_clock_rows(plan, offset.batch_info(ends), sources):
                     yield row._replace(shard=names[row.shard])
 
+    if passes_levels(plan):
+        return make_arrow_stage(plan, level_rows, LEVEL_ARROW_SCHEMA)
     return make_arrow_stage(plan, rows, ROW_ARROW_SCHEMA)
 
 
@@ -307,21 +306,23 @@ class LevelProcessor(ShardProcessor):
     def __init__(self, plan: Plan, level: int) -> None:
         """Take the plan, and the number of the level."""
         super().__init__(plan)
+        self._level = level
         self._is_last = level == level_count(plan) - 1
-        self._next_buffer = next(
-            (number for number, one in enumerate(plan.buffers) if one.level == level + 1), 0
-        )
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         """Keep what came in and release what is due; pass on what earlier levels have made."""
-        shards, labels = self._plan.shards, labels_of(self._plan)
+        labels = labels_of(self._plan)
         shard = labels.index(key[0])
-        # Where frames pass the next level: it is there in every micro-batch.
-        way = labels[self._next_buffer * shards + shard % shards]
+        way = 0 if self._is_last else passing_shard(self._plan, shard, self._level + 1)
         incoming: list[PackRow] = []
         for r in rows:
             if r.kind < PASSED_FRAME:
                 incoming.append(PackRow(shard, r.kind, r.pane, r.arrival, bytes(r.body)))
+                continue
+            if r.kind >= PASSED_ROW:
+                kind, target = r.kind - PASSED_ROW, r.origin
+                passed = PackRow(labels[target], kind, r.pane, r.arrival, bytes(r.body))
+                yield self._make_level_row(passed, target)
                 continue
             frame = Frame(
                 r.kind - PASSED_FRAME, r.pane, r.origin, r.seq, r.output, r.route, bytes(r.body)
@@ -330,9 +331,26 @@ class LevelProcessor(ShardProcessor):
         for made in encode_errors(self._run_shard(shard, iter(incoming))):
             if isinstance(made, PackRow):
                 row = made._replace(shard=labels[made.shard])
-                yield Row(**row._asdict(), origin=0, seq=0, output=0, route="")
+                yield self._make_level_row(row, made.shard)
             else:
                 yield self._make_row(made, way)
+
+    def _make_level_row(self, row: PackRow, shard: int) -> Row:
+        """Return a row as it leaves the level, for a shard of a later one."""
+        label, kind, pane, arrival, origin, *_, body = address_row(
+            self._plan, row, shard, self._level + 1
+        )
+        return Row(
+            shard=label,
+            kind=kind,
+            pane=pane,
+            arrival=arrival,
+            body=body,
+            origin=origin,
+            seq=0,
+            output=0,
+            route="",
+        )
 
     def _make_row(self, frame: Frame, way: int) -> Row:
         """Return a frame as it leaves the level."""
@@ -365,7 +383,8 @@ def build_frames(
     """
     if plan.window is None:
         return stream.mapInArrow(make_direct_stage(plan, source), FRAME_SCHEMA)
-    rows = stream.mapInArrow(make_pack_stage(plan, source), ROW_SCHEMA)
+    stage_schema = STAGE_LEVEL_SCHEMA if passes_levels(plan) else ROW_SCHEMA
+    rows = stream.mapInArrow(make_pack_stage(plan, source), stage_schema)
     levels = level_count(plan)
     for level in range(levels):
         is_last = level == levels - 1

@@ -143,6 +143,7 @@ def _run_timeline(request: TrialRequest, directory: str, emit: Emit) -> None:
             "closed": _format_time(span.closed),
             "messages": len(span.numbers),
             "numbers": shorten(format_numbers(span.numbers)),
+            **({} if span.retracted is None else {"retracted": _format_time(span.retracted)}),
         }
 
     for event in timeline.events:

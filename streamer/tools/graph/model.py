@@ -166,8 +166,9 @@ class _GraphBuilder:
         one = self._plan.buffers[number]
         window = one.windows.window
         text = "" if window is None else f"{window.describe()}; each one batch"
-        if one.source is not None:
-            text = f"from {self._plan.buffers[one.source].label}: {text}"
+        if one.sources:
+            names = " and ".join(self._plan.buffers[source].label for source in one.sources)
+            text = f"from {names}: {text}"
         yield self._make_buffer_node(number, text)
         yield from map(self._make_node, one.processors)
         for output in (one.output, one.late_output):

@@ -106,7 +106,7 @@ class _StreamSimulation:
         self._plan, self._now, self._log = plan, now, log
         self._outcome = SimulatedStream()
         self._batches = 0
-        first = plan_of_buffer(plan, min(find_readers(plan, None))) if plan.buffers else plan
+        first = plan_of_buffer(plan, find_readers(plan, None)[0]) if plan.buffers else plan
         self._clock = ArrivalClock(EventTimeReader(first), arrivals, now)
         self._processors = plan.context().build_all(plan.input.processors)
         self._simulator = WindowSimulator(

@@ -43,6 +43,7 @@ def _window_to_json(span: WindowSpan) -> dict[str, Any]:
         "closed": _format_time(span.closed),
         "messages": span.numbers,
         **({"cut": True} if span.is_cut else {}),
+        **({} if span.retracted is None else {"retracted": _format_time(span.retracted)}),
     }
 
 

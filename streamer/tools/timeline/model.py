@@ -47,6 +47,7 @@ class WindowSpan:
         numbers: its messages, in order of arrival.
         key: its key, as metadata has it; None without keys.
         is_cut: whether it closed only since the sample was cut, and so may lack messages.
+        retracted: the clock when its newest result was taken back, ns; None when that holds.
     """
 
     start: int | None
@@ -56,6 +57,7 @@ class WindowSpan:
     numbers: list[int] = field(default_factory=list)
     key: str | None = None
     is_cut: bool = False
+    retracted: int | None = None
 
 
 @dataclass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_event_time
@@ -21,7 +22,7 @@ from streamer.engine.offline.window_simulator import (
 )
 from streamer.engine.stage.result_rows import WindowTimeMapping
 from streamer.plan import Plan
-from streamer.plan.buffer_chain import plan_of_buffer
+from streamer.plan.buffer_chain import find_readers, plan_of_buffer
 from streamer.sdk.spec import Kind, ParsedComponent
 from streamer.tools.timeline.model import Event, Timeline
 from streamer.tools.timeline.simulate import Simulation, run_simulation, simulate
@@ -56,8 +57,14 @@ def simulate_buffer(
     number = find_buffer(plan, label)
     if number is None:
         return simulate(plan, sample, arrivals, now)
-    if plan.buffers[number].source is None:
+    one = plan.buffers[number]
+    if not one.sources:
         return simulate(plan_of_buffer(plan, number), sample, arrivals, now)
+    if one.windows.window is not None and one.windows.window.join is not None:
+        raise StreamerError(
+            f"{label} joins results of {plan.buffers[one.sources[0]].label}, and a timeline shows "
+            "joins of inputs only; write a test with `target: stream` instead"
+        )
     return run_simulation(_ResultSimulation(plan, number, arrivals, now), plan, sample)
 
 
@@ -66,17 +73,17 @@ class _ResultSimulation(Simulation):
         self, plan: Plan, number: int, arrivals: ArrivalTimes, now: Callable[[], int]
     ) -> None:
         one, own = plan.buffers[number], plan_of_buffer(plan, number)
-        assert one.source is not None
+        (source,) = one.sources
         marked = truncate_after_buffer(plan, number, (_MARK_PROCESSOR,))
         super().__init__(own, arrivals, now, marked)
-        first = next(at for at, other in enumerate(plan.buffers) if other.source is None)
+        first = find_readers(plan, None)[0]
         self._times = EventTimeReader(plan_of_buffer(plan, first))
         self._arrival_clock = ArrivalClock(self._times, arrivals, now)
-        before = plan.buffers[one.source].windows.window
+        before = plan.buffers[source].windows.window
         assert before is not None
         self._result_times = EventTimeReader(own) if one.has_own_times else None
         self._window_times = WindowTimeMapping(shift_of_results(before))
-        self._source, self._label = plan.buffers[one.source].label, one.label
+        self._source, self._label = plan.buffers[source].label, one.label
         self._results: dict[str, Event] = {}
 
     def add_batch(self, batch: Batch) -> None:

@@ -156,7 +156,7 @@ class _TimelineRenderer:
         drawing.draw_rect(
             left + 1, y + 2, wide, _TRACK_HEIGHT - 6, "blue tint", 4, self._describe_window(span)
         )
-        edge = "dashed" if span.is_cut else "edge-blue"
+        edge = "dashed" if span.is_cut or span.retracted is not None else "edge-blue"
         drawing.draw_rect(left + 1, y + 2, wide, _TRACK_HEIGHT - 6, edge, 4)
         many = len(span.numbers)
         count = f"{many} message{'' if many == 1 else 's'}"
@@ -165,6 +165,11 @@ class _TimelineRenderer:
         fits = (text for text in texts if measure_width(text, 11.5) <= right - left - 8)
         text = next(fits, "" if left == right else str(many))
         drawing.draw_text((left + right) / 2, y + 15, text, "small blue", "middle")
+        if span.retracted is not None:
+            middle = y + _TRACK_HEIGHT / 2 - 1
+            drawing.draw_line(left + 1, middle, max(right - 1, left + 3), middle, "edge-red")
+            drawing.draw_text(right + 4, y + 15, "taken back", "small muted")
+            return
         if span.closed is None or span.is_cut:
             drawing.draw_text(right + 4, y + 15, "cut" if span.is_cut else "open", "small muted")
             return
@@ -178,6 +183,8 @@ class _TimelineRenderer:
         closed = (
             "open" if span.closed is None else f"closed at {short_times.format_short(span.closed)}"
         )
+        if span.retracted is not None:
+            closed = f"result taken back at {short_times.format_short(span.retracted)}"
         if span.is_cut:
             closed = "cut: it may get more messages than the sample has"
         text = f"{format_interval(span, self._timeline.window, short_times)}, {closed}"

@@ -24,6 +24,7 @@ _EMIT_TEXTS: Final = {
     "forward": "passes on",
     "count": "is full",
     "idle": "closes as nothing comes any more",
+    "retracted": "is taken back",
 }
 
 
@@ -79,6 +80,8 @@ def _format_emission(emission: Emission, timeline: Timeline, short_times: ShortT
     span, many = emission.span, len(emission.numbers)
     count = f"{many} message{'' if many == 1 else 's'}"
     interval = format_interval(span, timeline.window, short_times)
+    if emission.reason == "retracted":
+        return f"☒ {interval} {_EMIT_TEXTS[emission.reason]}"
     text = f"▣ {interval} {_describe_emission(emission)}"
     return f"{text}, {count}: {format_numbers(emission.numbers)}" if many else f"{text}, {count}"
 
@@ -115,7 +118,10 @@ def describe_outcome(event: Event, window: Window, short_times: ShortTimes) -> s
         return f"{at}✗ {event.dropped}: {why}"
     if window.passes_messages:
         return f"{at}→ goes on"
-    return f"{at}→ {_describe_windows([*event.windows, *event.waiting], window, short_times)}"
+    spans = [*event.windows, *event.waiting]
+    # Of a window whose result was taken back, the message is not; but it may be in no other.
+    spans = [span for span in spans if span.retracted is None] or spans
+    return f"{at}→ {_describe_windows(spans, window, short_times)}"
 
 
 def _describe_windows(spans: list[WindowSpan], window: Window, short_times: ShortTimes) -> str:
@@ -162,7 +168,9 @@ def format_summary(timeline: Timeline) -> str:
     parts = [f"{many} message{'' if many == 1 else 's'}"]
     if timeline.is_cut:
         parts = [f"only the first {parts[0]}: windows at the end would hold more"]
-    parts.append(f"{windows} window{'' if windows == 1 else 's'}")
+    retracted = sum(span.retracted is not None for span in timeline.spans)
+    taken_back = f", {retracted} taken back" if retracted else ""
+    parts.append(f"{windows} window{'' if windows == 1 else 's'}{taken_back}")
     reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(dropped.items()))
     parts.append(f"dropped: {reasons}" if reasons else "none dropped")
     return " · ".join(parts)

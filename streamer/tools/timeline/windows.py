@@ -42,6 +42,7 @@ class WindowIndex:
         else:
             return None
         span.closed = at
+        span.retracted = at if reason == "retracted" else None
         span.numbers = [*dict.fromkeys((*span.numbers, *numbers))]
         return Emission(at, span, numbers, reason)
 

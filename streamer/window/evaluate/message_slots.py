@@ -234,13 +234,13 @@ class PieceOrigin(NamedTuple):
         first_arrival: its smallest arrival number.
         partition: names the source's partition that it is from.
         kind: of its rows: of which side of a join it is.
-        is_results: it holds results of other windows, which move the clock by themselves.
+        follows_windows: it is for windows behind others, whose clock says what is late.
     """
 
     first_arrival: int = 0
     partition: bytes = b""
     kind: RowKind = RowKind.PACK
-    is_results: bool = False
+    follows_windows: bool = False
 
 
 class SlotAssigner(ABC):
@@ -343,7 +343,7 @@ class EventTimeSlots(SlotAssigner):
         self._tracks_watermark = (
             window.uses_event_time
             and window.time.clock_scope != "key"
-            and not origin.is_results
+            and not origin.follows_windows
             and self._moves_clock
         )
         self._watermark = _MIN_TIME_NS

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamer.window.contract import PIECE_BITS, ClockHolder, MicroBatchInfo
+from streamer.window.contract import PIECE_BITS, ClockHolder, MicroBatchInfo, UpstreamInfo
 from streamer.window.fire.partition_watermarks import PartitionWatermarks
 from streamer.window.fire.running_time import RunningTime
 from streamer.window.fire.step_io import Piece
@@ -183,6 +183,34 @@ class SourceWatermarks(PartitionWatermarks):
         return ClockHolder(name, time, ahead, "" if part == name else part)
 
 
+class _JoinedWatermarks(PartitionWatermarks):
+    """The watermarks of a join with one side behind windows, and one behind sources.
+
+    The clock waits for both: for what the windows have yet to give, and for the sources.
+    """
+
+    def __init__(
+        self,
+        pieces: Iterable[Piece],
+        clock: int | None,
+        upstream: UpstreamInfo,
+        sources: SourceWatermarks,
+    ) -> None:
+        super().__init__(pieces, clock, upstream)
+        self._sources = sources
+        times = (upstream.time, sources.watermark_after)
+        known = [time for time in times if time is not None]
+        self.watermark_after = clock if len(known) < len(times) else _later(clock, min(known))
+        self.holder = sources.holder
+
+    def next_idle(self) -> int | None:
+        """Return the batch time at which a source that holds the clock will be left out, or None.
+
+        None where there is none, or none ever will be.
+        """
+        return self._sources.next_idle()
+
+
 def name_partition(partition: bytes) -> str:
     """Return the name of a partition as its input gave it: `orders/1`, or the path of a file."""
     return partition.partition(SOURCE_SEPARATOR)[0].decode("utf-8", "replace")
@@ -245,9 +273,14 @@ def follow_pieces(
         clocks: those of the sources; None where there were none.
         info: the facts about the micro-batch.
     """
-    if not settings.waits_for_sources or info.upstream is not None:
+    if not settings.waits_for_sources or (info.upstream is not None and not info.sources):
         return PartitionWatermarks(pieces, clock, info.upstream), None
     clocks = clocks or SourceClocks()
     clocks.start_batch(info)
     timeout = settings.source_idle_timeout
-    return SourceWatermarks(pieces, clock, clocks, timeout, info.sources), clocks
+    if info.upstream is None:
+        return SourceWatermarks(pieces, clock, clocks, timeout, info.sources), clocks
+    pieces = list(pieces)
+    read = [piece for piece in pieces if SOURCE_SEPARATOR in piece.partition]
+    sources = SourceWatermarks(read, clock, clocks, timeout, info.sources)
+    return _JoinedWatermarks(pieces, clock, info.upstream, sources), clocks

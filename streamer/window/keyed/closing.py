@@ -238,7 +238,8 @@ class KeyCloser:
                     reason = "on_time"
                 order: tuple[int, ...] = (ON_CLOSE, window.end, window.first, window.start)
                 if window.full_at is not None:
-                    order = (PER_EVENT, window.full_at, window.end, window.first, window.start)
+                    # After the batch that the same event makes of it.
+                    order = (PER_EVENT, window.full_at, window.end, window.first, window.start, 1)
                 queue.queue_emit(
                     *(key, window, reason, order),
                     since=window.first,

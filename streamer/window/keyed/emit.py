@@ -288,7 +288,11 @@ def emit_batches(
             count = 0  # what stands in for messages is none
         is_emitted = having is None or having.should_emit(messages)
         if retractor is not None:
-            yield from retractor.retract(emission, is_emitted)
+            for retraction, (start, end) in retractor.retract(emission, is_emitted):
+                if len(closed) < _MAX_CLOSED_SHOWN:
+                    shown_key = format_shown_key(retraction.key)
+                    closed.append(ClosedWindow(end, 0, "retracted", start, shown_key))
+                yield retraction
         if not is_emitted:
             counters.suppressed += count
             continue

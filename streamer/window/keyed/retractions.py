@@ -25,8 +25,8 @@ class Retractor:
         # Results of this micro-batch for which `having` was not true, by key and bounds.
         self._hidden: dict[tuple[bytes, Bounds], None] = {}
 
-    def retract(self, emission: Emission, is_emitted: bool) -> Iterator[Emission]:
-        """Give the retractions that go ahead of a window's result.
+    def retract(self, emission: Emission, is_emitted: bool) -> Iterator[tuple[Emission, Bounds]]:
+        """Give the retractions that go ahead of a window's result, with the bounds of what goes.
 
         Args:
             emission: the result.
@@ -39,7 +39,7 @@ class Retractor:
         for earlier in sorted(emission.replaced):
             stays = earlier == bounds and is_emitted
             if not stays and (key, earlier) not in self._hidden:
-                yield self._make_retraction(emission, earlier)
+                yield self._make_retraction(emission, earlier), earlier
         if is_emitted:
             self._hidden.pop((key, bounds), None)
         else:

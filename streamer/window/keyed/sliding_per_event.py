@@ -39,6 +39,9 @@ class PerEventSlidingRules:
     def __init__(self, settings: Sliding, lateness: int) -> None:
         self._size = settings.size
         self._every = settings.emit_every
+        # Times are whole nanoseconds: what lies inside of an open bound is one of them further in.
+        self._inset_left = int(settings.is_open_left)
+        self._inset_right = int(settings.is_open_right)
         self.is_conditional = settings.conditional
         self._lateness = lateness
 
@@ -58,8 +61,8 @@ class PerEventSlidingRules:
         return window.end + self._size + self._lateness + 1
 
     def message_bounds(self, window: Window) -> tuple[int, int]:
-        """Return the bounds, which are inclusive."""
-        return window.start, window.end
+        """Return the first and the last instant that belong to a window."""
+        return window.start + self._inset_left, window.end - self._inset_right
 
     def needed_from(self, clock: int) -> int | None:
         """Return the least time in the window of an event that is not late."""
@@ -98,7 +101,7 @@ class PerEventSlidingRules:
 
 
 class WaitingSlidingRules(PerEventSlidingRules):
-    """Rules of windows [t - size, t + delay], which wait for the clock; see `WindowRules`.
+    """Rules of windows from t - size to t + delay, which wait for the clock; see `WindowRules`.
 
     The window of an event at t closes when the clock reaches t + delay + lateness. It holds what
     came before the event, and what came after it until the clock was there. Without a delay, it

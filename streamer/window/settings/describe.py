@@ -189,8 +189,10 @@ def describe_bounds(kind: WindowType) -> str:
             return f"gap {gap}{cut}, [first, last]"
         case Sliding():
             bounds = {"event": "[t - size, t]", "forward": "[t, t + size]"}
-            if kind.delay:
-                bounds["event"] = "[t - size, t + delay]"
+            if kind.mode == "event":
+                end = "t + delay" if kind.delay else "t"
+                left, right = "(" if kind.is_open_left else "[", ")" if kind.is_open_right else "]"
+                bounds["event"] = f"{left}t - size, {end}{right}"
             bound = bounds.get(kind.mode, "[t - size, t] and [t + 1ms, t + 1ms + size]")
             return f"size {format_duration(kind.size)}, {kind.mode}: {bound}"
         case Count():

@@ -157,12 +157,15 @@ class EventWindow:
             return "keyed_state gives messages on as they come, and keeps none"
         if isinstance(self.kind, Global) and self.kind.latest_by:
             return "a later one replaces it"
+        if isinstance(self.kind, State):
+            return "a state window that does not end drops its messages, and so keeps them"
+        if isinstance(self.kind, Sliding | Count):
+            name = "sliding" if isinstance(self.kind, Sliding) else "count"
+            return f"messages of {name} windows are in several windows, or leave them again"
         if not isinstance(self.kind, Tumbling | Session | Global):
-            return "messages leave sliding and count windows again, and joins pair them one by one"
+            return "joins pair messages one by one"
         if self.time.emit == "forward":
             return "emit: forward gives messages on as they come, and keeps none"
-        if isinstance(self.kind, Session) and self.kind.max_count and self.time.emit == "each":
-            return "max_count closes a session with the message that emit: each emits"
         if self.sorts_by_time:
             return "order: event_time sorts a window's messages when it closes, and so keeps them"
         return None

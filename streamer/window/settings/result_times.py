@@ -8,7 +8,7 @@ nothing is late for them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from streamer.core.durations import HOUR, MILLISECOND
 from streamer.window.settings.event_time_window import EventWindow
@@ -23,6 +23,10 @@ from streamer.window.settings.window_types import (
     TableJoin,
     Tumbling,
 )
+
+ResultTimes = Literal["end", "event", "mapped"]
+"""Which times results have: that of the last instant of their window; of joins, the event time of
+the message or the later one of the pair; or one by a mapping, anywhere in their window."""
 
 _NO_CLOCK: Final = -(2**62)
 """No clock is as early as this: one that stands for that there is none is."""
@@ -65,19 +69,21 @@ def shift_of_results(window: Window) -> int:
     return 0 if is_closed else -1
 
 
-def least_result_time(window: Window, next_end: int, from_start: bool) -> int | None:
+def least_result_time(window: Window, next_end: int, times: ResultTimes) -> int | None:
     """Return the least event time of the results that windows have yet to give.
 
     Args:
         window: the windows.
         next_end: the least end of those that come out later, ns.
-        from_start: results have times of their own, anywhere in their windows.
+        times: which times results have.
 
     Returns:
         ns; None when a window may be of any length.
     """
-    if not from_start:
+    if times == "end":
         return next_end + shift_of_results(window)
+    if times == "event":
+        return next_end - _unmatched_reach(window)
     if isinstance(window, SystemWindow):
         return next_end - window.size
     assert isinstance(window, EventWindow)
@@ -87,7 +93,7 @@ def least_result_time(window: Window, next_end: int, from_start: bool) -> int | 
     return None if length is None else next_end - length
 
 
-def clock_that_reaches(window: Window, time: int, from_start: bool) -> int | None:
+def clock_that_reaches(window: Window, time: int, times: ResultTimes) -> int | None:
     """Return the clock at which the results that windows have yet to give are not before a time.
 
     It is the inverse of `least_result_time`.
@@ -95,12 +101,14 @@ def clock_that_reaches(window: Window, time: int, from_start: bool) -> int | Non
     Args:
         window: the windows.
         time: ns.
-        from_start: as there.
+        times: as there.
 
     Returns:
         The clock of the windows, ns; None where no clock does that.
     """
-    length = _max_length(window) if from_start else -shift_of_results(window)
+    length = -shift_of_results(window) if times == "end" else _max_length(window)
+    if times == "event":
+        length = _unmatched_reach(window)
     if length is None:
         return None
     next_end = time + length
@@ -153,6 +161,21 @@ def find_obstacle(window: Window) -> str:
 def has_bounded_length(window: Window) -> bool:
     """Return whether no window is longer than its settings say."""
     return _max_length(window) is not None
+
+
+def _unmatched_reach(window: Window) -> int:
+    """Return how far the event time of a join's result may be before the end of its window, ns.
+
+    The window of a pair ends with the later one of both. That of a message without a partner ends
+    with the last time at which one might have come.
+    """
+    assert isinstance(window, EventWindow)
+    match window.kind:
+        case Join(type="left", after=after):
+            return max(after, 0)
+        case Join(type="outer", before=before, after=after):
+            return max(before, after, 0)
+    return 0
 
 
 def _max_length(window: Window) -> int | None:

@@ -21,6 +21,7 @@ CountEndOfInput = Literal["drop", "flush", "keep"]
 CountAlign = Literal["end", "start"]
 DurationOrigin = Literal["epoch", "start"]
 SlidingMode = Literal["event", "forward", "kafka"]
+ClosedBounds = Literal["both", "left", "right", "neither"]
 Fill = Literal["none", "previous", "linear"]
 JoinType = Literal["inner", "left", "outer"]
 TableJoinType = Literal["inner", "left"]
@@ -145,6 +146,7 @@ class Sliding:
             window.
         emit_every: with mode `event`, how much later than the event of the last window, or than
             the first one, the next event with a window is at least; None for any.
+        closed: with mode `event`, the bounds that belong to a window.
     """
 
     size: int
@@ -153,6 +155,17 @@ class Sliding:
     waits: bool = False
     conditional: bool = False
     emit_every: int | None = None
+    closed: ClosedBounds = "both"
+
+    @property
+    def is_open_left(self) -> bool:
+        """Whether a message at the start is in no window of its own."""
+        return self.closed in ("right", "neither")
+
+    @property
+    def is_open_right(self) -> bool:
+        """Whether a message at the end is in no window of its own."""
+        return self.closed in ("left", "neither")
 
     @property
     def fingerprint(self) -> str:

@@ -61,11 +61,11 @@ def test_what_cannot_be_is_refused(fields: str, said: str) -> None:
         window_of(fields)
 
 
-def test_other_buffers_read_its_results_and_it_reads_none() -> None:
+def test_other_buffers_read_its_results_and_its_sides_name_what_it_reads() -> None:
     join = f"{{ label: joined, table_join: {{ {SIDES} }} }}"
     totals = "{ label: totals, from: joined, tumbling_window: { size: 1h } }"
     parse_config(f"{INPUT}\nbuffers: [ {join}, {totals} ]")
     behind = join.replace("joined,", "joined, from: totals,")
     totals = totals.replace("from: joined, ", "")
-    with pytest.raises(ConfigError, match="a table_join joins two inputs, and takes no results"):
+    with pytest.raises(ConfigError, match="a table_join names what it takes by its sides"):
         parse_config(f"{INPUT}\nbuffers: [ {behind}, {totals} ]")

@@ -64,6 +64,10 @@ def buffer(yaml: str, more: str = "") -> Any:
             "sliding_window: {size: 1s, mode: event, emit_at: event_time, emit_when: this.a}",
             Sliding(SECOND, "event", waits=True, conditional=True),
         ),
+        (
+            "sliding_window: {size: 1s, mode: event, closed: Right}",
+            Sliding(SECOND, "event", closed="right"),
+        ),
         ("count_window: {count: 5, emit_when: this.a}", Count(5, 5, conditional=True)),
         ("state_window: {begin_when: this.a}", State(single=True)),
         (
@@ -240,6 +244,9 @@ def test_empty_mappings_are_none() -> None:
         ("sliding_window: {size: 1m, mode: kafka, emit: forward}", "emit cannot be forward"),
         ("sliding_window: {size: 1m, mode: event, emit: each}", "leave it out"),
         ("sliding_window: {size: 1m, mode: event, delay: -1s}", "cannot end in the past"),
+        ("sliding_window: {size: 1m, mode: event, closed: left}", "use right or both"),
+        ("sliding_window: {size: 1m, mode: event, closed: neither}", "its own message"),
+        ("sliding_window: {size: 1m, mode: kafka, closed: right}", "both bounds belong to windows"),
         ("sliding_window: {size: 1m, mode: event, emit_every: 0s}", "must be longer than 0s"),
         ("sliding_window: {size: 1m, mode: event, idle_timeout: 5s}", "where no window waits"),
         (

@@ -64,7 +64,7 @@ def test_what_goes_together_is_right(text: str) -> None:
         ),
         (
             behind(SESSIONS, "window_join: {left: a, right: b, within: 1s}"),
-            "a window_join joins two inputs",
+            "a window_join names what it takes by its sides",
         ),
         (
             behind("tumbling_window: {size: 1h, emit: changes}", "count_window: {count: 2}"),
@@ -111,3 +111,67 @@ def test_each_buffer_is_looked_at_as_if_it_were_alone() -> None:
         )
     found = {lint.code for lint in caught.value.lints}
     assert found == {"bad_value", "unknown_component", "unknown_field", "missing_field"}
+
+
+SIDES = "".join(
+    f"{{ label: {name}, generate: {{ mapping: 'root = {{}}' }} }}, " for name in ("a", "b", "c")
+)
+THREE_INPUTS = f"input: {{ broker: {{ inputs: [ {SIDES[:-2]} ] }} }}\n"
+
+
+def join(label: str, left: str, right: str, more: str = "") -> str:
+    fields = f"left: {left}, right: {right}, within: 1s{more}"
+    return f"{{ label: {label}, window_join: {{ {fields} }} }}"
+
+
+def test_a_join_takes_the_results_of_another_one() -> None:
+    first, second = join("first", "a", "b"), join("second", "first", "c")
+    parse_config(f"{THREE_INPUTS}buffers: [ {first}, {second} ]")
+    parse_config(f"{THREE_INPUTS}buffers: [ {second}, {first} ]")
+
+
+@pytest.mark.parametrize(
+    ("buffers", "said"),
+    [
+        ([join("one", "a", "b")], "joins a and b, and there is another input: 'c'"),
+        ([join("one", "a", "b"), join("two", "on", "c")], r"field left is 'on'.*did you mean one"),
+        ([join("one", "two", "a"), join("two", "one", "b")], "takes its own results: one → two"),
+        ([join("one", "one", "a")], "takes its own results: one → one"),
+        (
+            [join("one", "a", "b"), join("two", "one", "c", ", clock_scope: key")],
+            "clock_scope",
+        ),
+        (
+            [
+                join("one", "a", "b"),
+                join("two", "one", "c", ", right_key_mapping: root = this.k"),
+            ],
+            "right_key_mapping has no meaning without key_mapping",
+        ),
+        (
+            [
+                join("one", "a", "b"),
+                join("two", "c", "one", ", right_timestamp_mapping: root = this.at"),
+            ],
+            "results of buffers have times of their own",
+        ),
+        (
+            [
+                "{ label: rows, count_window: { count: 2 } }",
+                join("two", "rows", "c"),
+            ],
+            "rows has windows without a time",
+        ),
+        (
+            [
+                "{ label: rows, keyed_state: { key_mapping: root = this.k, order: event_time, "
+                "timestamp_mapping: root = this.at } }",
+                join("two", "rows", "c"),
+            ],
+            "rows gives messages that are in no window",
+        ),
+    ],
+)
+def test_sides_that_cannot_be_joined_are_refused(buffers: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=f"(?s){said}"):
+        parse_config(f"{THREE_INPUTS}buffers: [ {', '.join(buffers)} ]")

@@ -198,6 +198,17 @@ def test_windows_parted_by_checks_keep_all_their_parts(cars, tmp_path):
     assert sorted(one["n"] for one in kept.run.printed()) == [1, 5]
 
 
+def test_a_window_that_begins_before_all_times_is_kept_from_the_first_one_on(cars, tmp_path):
+    first = -9_223_372_036  # s: the least time is 0.85 s before
+    event = EVENT.replace("tumbling_window", "sliding_window") % ", mode: event"
+    kept = Keeping(config(event, "- mapping: root.n = this.n"), tmp_path)
+    frames = delivered(kept.run)
+    write_lines(cars, [car(first)])
+    kept.run.step((T + 5) * SECOND)
+    assert kept.run.printed() == [{"n": 1}]
+    assert FrameKind.RESULT in {frame.kind for frame in frames}
+
+
 def test_what_the_mapping_deletes_is_no_result(cars, tmp_path):
     few = "- mapping: 'root = if batch_size() > 1 { this } else { deleted() }'"
     kept = Keeping(config(EVENT % KEYED, few), tmp_path)

@@ -148,7 +148,7 @@ def windows(stream_id: str, query: WindowQuery, answer: Answer | None) -> Mappin
 
 
 def list_sessions(query: WindowQuery, answer: Answer | None) -> Mapping[str, Any]:
-    """Sessions of some users, two that closed, and late messages with a sample."""
+    """Sessions of some users, two that closed, one retracted, late messages with a sample."""
     at = time.time_ns() // SECOND * SECOND
     spans = [("ada", 50, 5, 31), ("bob", 44, 20, 7), ("carol", 21, 21, 1), ("dan", 12, 2, 104)]
     rows = [
@@ -157,15 +157,22 @@ def list_sessions(query: WindowQuery, answer: Answer | None) -> Mapping[str, Any
     ]
     recent = WindowHistory(lambda: at)
     closed = [
-        {"end": at - age * SECOND, "start": at - (age + size) * SECOND, "messages": 3, "key": user}
-        for user, age, size in (("eve", 40, 12), ("fay", 36, 0))
+        {
+            **{"end": at - age * SECOND, "start": at - (age + size) * SECOND, "key": user},
+            **{"messages": count, "reason": reason},
+        }
+        for user, age, size, count, reason in (
+            ("eve", 40, 12, 3, "final"),
+            ("fay", 36, 0, 3, "final"),
+            ("ivo", 34, 6, 0, "retracted"),
+        )
     ]
     sample = {"payload": '{"user":"gus","page":"/cart"}', "key": "gus", "event_time": at - 2 * GAP}
     late = {"fields": {"reason": "late"}, "sample": sample}
     for number, dropped in enumerate((0, 60)):
         status: dict[str, Any] = {"now": at, "counters": {"dropped": {"late": dropped}}}
         status["log"] = [late]
-        status["closed"] = [{**one, "reason": "final"} for one in closed] if number else []
+        status["closed"] = closed if number else []
         recent.record(number, [status], lag=1.0)
     listing = WindowListing(rows, len(rows)).to_dict()
     status = {"held": 143, "held_bytes": 9_100, "open_windows": len(rows), "listing": listing}

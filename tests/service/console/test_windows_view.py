@@ -71,7 +71,18 @@ def test_sessions_are_drawn_with_their_keys_and_what_closes_them(page: Page) -> 
     widths = page.locator(".timeline .bar rect").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().width)"
     )
-    assert len(widths) == 6 and min(widths) >= 6
+    assert len(widths) == 7 and min(widths) >= 6
+
+
+def test_a_window_whose_result_was_taken_back_is_marked(page: Page) -> None:
+    bar = page.locator(".timeline .bar.retracted")
+    expect(bar).to_have_attribute(
+        "aria-label", re.compile(r"^Window of ivo .* result taken back at")
+    )
+    assert bar.locator("rect").evaluate("one => getComputedStyle(one).strokeDasharray") != "none"
+    page.get_by_text("The windows as a table").click()
+    rows = page.get_by_role("region", name="Windows").locator("tbody tr")
+    expect(rows.filter(has_text="ivo")).to_contain_text("result taken back at")
 
 
 def test_labels_of_the_line_overlap_no_other_and_are_not_cut(page: Page) -> None:
@@ -90,7 +101,7 @@ def test_labels_of_the_line_overlap_no_other_and_are_not_cut(page: Page) -> None
 def test_the_table_finds_a_key_and_shows_what_is_in_its_window(page: Page, server: Asking) -> None:
     page.get_by_text("The windows as a table").click()
     rows = page.get_by_role("region", name="Windows").locator("tbody tr")
-    expect(rows).to_have_count(6)
+    expect(rows).to_have_count(7)
     page.get_by_role("button", name="Messages").click()
     expect(rows.first).to_contain_text("dan")
     search = page.get_by_role("searchbox", name="Search keys")

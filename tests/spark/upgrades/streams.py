@@ -11,6 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tests.spark.upgrades.several_buffers import (
+    CHAINED_BUFFERS,
+    ENDLESS_BUFFERS,
+    RESULT_BUFFERS,
+)
+
 MORE: Final = 300
 """Messages of a stream after the upgrade."""
 
@@ -96,157 +102,6 @@ _STATE: Final = """
     - throttle: {{ period: 1s, max: 2, overflow: mark }}
     - mapping: 'root = this.merge({{"meta": @}})'
 """
-
-_STATISTICS: Final = """
-                "avg": json("n").from_all().avg(), "median": json("n").from_all().median(),
-                "p95": json("n").from_all().percentile_approx(0.95),
-                "stddev": json("n").from_all().stddev_pop(),
-                "distinct": json("n").from_all().approx_count_distinct(),
-                "least": json().from_all().min_by(m -> m.n % 7),
-                "first": json("n").from_all().slice(0, 2), "last": json("n").from_all().slice(-2)
-"""
-
-_CHAINED: Final = f"""
-buffers:
-  - label: filled
-    tumbling_window:
-      timestamp_mapping: root = this.at
-      key_mapping: root = this.k
-      filter: this.n % 40 < 25
-      size: 500ms
-      allowed_lateness: 1s
-      clock_scope: input
-      source_idle_timeout: 0s
-      empty_windows: {{ emit: keys_seen, keys: [k1, k8], fill: previous, for: 4s }}
-      end_of_input: END
-    pipeline:
-      processors:
-        - mapping: |
-            root = if batch_index() == 0 {{
-              {{
-                "k": @window_key, "n": json("n").from_all().max().catch(0), "count": batch_size(),
-                "emit": @window_emit
-              }}
-            }} else {{ deleted() }}
-  - label: behind
-    from: filled
-    hopping_window:
-      key_mapping: root = this.k
-      size: 6s
-      every: 3s
-      end_of_input: END
-    pipeline:
-      processors:
-        - mapping: |
-            root = if batch_index() == 0 {{
-              {{
-                "buffer": "behind", "k": this.k, "to": @window_end_timestamp,
-                "count": json("count").from_all().sum(),
-                "emits": json("emit").from_all().count_by(e -> e == "empty"),
-                {_STATISTICS.strip()}
-              }}
-            }} else {{ deleted() }}
-  - label: visits
-    session_window:
-      timestamp_mapping: root = this.at
-      key_mapping: root = this.k
-      filter: this.n % 30 < 25
-      gap: 1s
-      gap_mapping: root = this.gap * 0.2
-      expected_keys: [k1, k9]
-      allowed_lateness: 1s
-      clock_scope: partition
-      source_idle_timeout: 0s
-      end_of_input: END
-    pipeline:
-      processors:
-        - mapping: |
-            root = if batch_index() == 0 {{
-              {{
-                "buffer": "visits", "k": @window_key, "n": json("n").from_all().sort(),
-                "to": @window_end_timestamp
-              }}
-            }} else {{ deleted() }}
-  - label: pairs
-    window_join:
-      left: left
-      right: right
-      timestamp_mapping: root = this.at
-      key_mapping: 'root = if this.side == "left" {{ this.n }} else {{ this.n * 2 }}'
-      within: {{FAR}}
-      type: outer
-      clock: system
-      idle_timeout: 1h
-      end_of_input: END
-    pipeline:
-      processors:
-        - mapping: 'root = {{ "buffer": "pairs", "n": [this.left.n, this.right.n] }}'
-"""
-"""A window behind one that is filled up, sessions with gaps of their own, a join by the wall."""
-
-_ENDLESS: Final = f"""
-buffers:
-  - label: totals
-    global_window: {{ key_mapping: root = this.k, emit: each }}
-    pipeline:
-      processors:
-        - mapping: |
-            root = if batch_index() == 0 {{
-              {{
-                "buffer": "totals", "k": this.k, "n": json("n").from(-1), "count": batch_size(),
-                {_STATISTICS.strip()}
-              }}
-            }} else {{ deleted() }}
-  - label: latest
-    global_window:
-      key_mapping: root = this.k
-      latest_by: root = this.n % 7
-      delete_when: this.n % 11 == 0
-      emit: each
-    pipeline:
-      processors:
-        - mapping: |
-            root = if batch_index() == 0 {{
-              {{ "buffer": "latest", "k": this.k, "n": json("n").from_all(), "emit": @window_emit }}
-            }} else {{ deleted() }}
-  - label: sorted
-    keyed_state:
-      key_mapping: root = this.k
-      timestamp_mapping: root = this.at
-      allowed_lateness: 1s
-      order: event_time
-      end_of_input: END
-    pipeline:
-      processors:
-        - label: before
-          mapping: |
-            root = this
-            root.before = lag(this.n)
-            root.level = table("levels").get(this.k).level
-  - label: marked
-    from: sorted
-    tumbling_window:
-      timestamp_mapping: root = this.at
-      key_mapping: root = this.k
-      size: 3s
-      order: event_time
-      emit: each
-      emit_also: [close]
-      end_of_input: END
-    pipeline:
-      processors:
-        - mapping: |
-            root = if batch_index() == 0 {{
-              {{
-                "buffer": "marked", "k": this.k, "n": json("n").from_all(), "emit": @window_emit,
-                "before": json("before").from_all(), "level": this.level
-              }}
-            }} else {{ deleted() }}
-table_resources:
-  - label: levels
-    inline: {{ key: k, rows: [{{ k: k0, level: 1 }}, {{ k: k1, level: 2 }}] }}
-"""
-"""Windows without end, and windows behind messages that are sorted and looked up."""
 
 _TABLE: Final = """
 buffer:
@@ -374,7 +229,8 @@ KINDS: Mapping[str, Mapping[str, str]] = {
             f"pipeline:\n  processors:{_STATE.format()}"
         ),
     },
-    "buffers": {"chained": _CHAINED.replace("{FAR}", _FAR), ENDLESS: _ENDLESS},
+    "buffers": {"chained": CHAINED_BUFFERS.replace("{FAR}", _FAR), ENDLESS: ENDLESS_BUFFERS},
+    "results": {"results": RESULT_BUFFERS},
     "table": {"table_join": _TABLE},
     "none": {"none": _EACH},
 }
@@ -382,7 +238,11 @@ KINDS: Mapping[str, Mapping[str, str]] = {
 
 
 FIRST_VERSION: Final = dict.fromkeys(
-    [*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"], *KINDS["table"]], "0.2"
+    [
+        *(*KINDS["state"], *KINDS["buffers"], *KINDS["conditions"]),
+        *(*KINDS["results"], *KINDS["table"]),
+    ],
+    "0.2",
 )
 """The first version that has checkpoints of a stream; of all others there are some of 0.1."""
 

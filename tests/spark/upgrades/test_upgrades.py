@@ -42,8 +42,8 @@ def test_there_are_checkpoints_of_all_versions_and_streams() -> None:
         assert [path.name for path in archives] == [
             f"{name}.tar.gz" for name in sorted(streams_of(version))
         ]
-        # Every clone has them. 520 kB hold one buffer each; `buffers` are two more with eight.
-        assert sum(path.stat().st_size for path in archives) < 600_000
+        # Every clone has them. 530 kB hold one buffer each; three more have thirteen.
+        assert sum(path.stat().st_size for path in archives) < 650_000
 
 
 @pytest.mark.spark

@@ -89,6 +89,28 @@ SESSIONS = timeline(
     ],
     EventTimeSettings(emit="changes"),
 )
+RETRACTED = timeline(
+    Session(2 * SECOND),
+    [
+        (0, bounds(0, 0, "each"), [1]),
+        (4, bounds(4, 4, "each"), [5]),
+        (5, bounds(0, 0, "retracted"), []),
+        (5, bounds(4, 4, "retracted"), []),
+        (5, bounds(0, 4, "each"), [1, 3, 5]),
+    ],
+    EventTimeSettings(emit="each", emit_also=frozenset(["retractions"])),
+)
+HIDDEN = timeline(
+    Tumbling(3 * SECOND, 3 * SECOND),
+    [
+        (1, bounds(0, 3, "each"), [1]),
+        (2, bounds(0, 3, "retracted"), []),
+        (3, bounds(0, 3, "each"), [1, 2, 3]),
+        (4, bounds(3, 6, "each"), [4]),
+        (5, bounds(3, 6, "retracted"), []),
+    ],
+    EventTimeSettings(emit="each", emit_also=frozenset(["retractions"])),
+)
 COUNTED = timeline(
     Count(2, 2),
     [
@@ -98,6 +120,28 @@ COUNTED = timeline(
 )
 
 TEXTS = [
+    (
+        RETRACTED,
+        """\
+x: sessions, ended by 2s without a message, emitted at every message, and retracted when they no \
+longer hold
+2026-11-21, UTC
+
+10:00:00  #1 m1        at 10:00:00 → window [10:00:00, 10:00:04]
+10:00:00  ▣ [10:00:00, 10:00:00] grows, 1 message: #1
+10:00:01  #2 m2        at 10:00:01 → no window that was emitted
+10:00:02  #3 m3        at 10:00:02 → window [10:00:00, 10:00:04]
+10:00:03  #4 m4        at 10:00:03 → no window that was emitted
+10:00:04  #5 m5        at 10:00:04 → window [10:00:00, 10:00:04]
+10:00:04  ▣ [10:00:04, 10:00:04] grows, 1 message: #5
+10:00:05  #6 m6        at 10:00:05 → no window that was emitted
+10:00:05  ☒ [10:00:00, 10:00:00] is taken back
+10:00:05  ☒ [10:00:04, 10:00:04] is taken back
+10:00:05  ▣ [10:00:00, 10:00:04] grows, 3 messages: #1, #3, #5
+
+6 messages · 3 windows, 2 taken back · none dropped
+""",
+    ),
     (
         TUMBLING,
         """\
@@ -158,7 +202,7 @@ x: windows of 2 messages
 ]
 
 
-@pytest.mark.parametrize(("made", "text"), TEXTS, ids=["tumbling", "session", "count"])
+@pytest.mark.parametrize(("made", "text"), TEXTS, ids=["retracted", "tumbling", "session", "count"])
 def test_the_text_tells_bounds_keys_and_why_batches_come(made: Timeline, text: str) -> None:
     assert format_timeline(made) == text
 
@@ -170,6 +214,18 @@ def test_the_drawing_has_a_bar_for_each_window(made: Timeline) -> None:
     root = ElementTree.fromstring(draw_timeline(made))
     bars = [one for one in root.iter(f"{SVG}rect") if one.attrib.get("class") == "edge-blue"]
     assert len(bars) == len(made.spans)
+
+
+def test_results_that_were_taken_back_are_struck_out() -> None:
+    for made, gone in ((RETRACTED, 2), (HIDDEN, 1)):
+        root = ElementTree.fromstring(draw_timeline(made))
+        for element, style in (("rect", "dashed"), ("line", "edge-red")):
+            drawn = [one for one in root.iter(SVG + element) if one.get("class") == style]
+            assert len(drawn) == gone
+        windows = to_json_document(made)["windows"]
+        assert sum("retracted" in one for one in windows) == gone
+    # A result that comes again holds.
+    assert [span.retracted for span in HIDDEN.spans] == [None, START + 5 * SECOND]
 
 
 def test_windows_that_last_no_time_have_lanes_too() -> None:

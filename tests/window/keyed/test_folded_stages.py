@@ -32,9 +32,7 @@ def cases(draw: st.DrawFn) -> tuple[Rules, list[MicroBatch]]:
     kinds = (streams.hoppings(tumbling=True), streams.sessions(), streams.limited_sessions())
     rules: Any = draw(st.one_of(*kinds))
     also = draw(st.sampled_from([("on_time",), ("close",), ("on_time", "close")]))
-    # With emit: each, sessions of a largest size keep their messages.
-    is_limited = getattr(rules, "max_count", None) is not None
-    emit = "changes" if is_limited else draw(st.sampled_from(["changes", "each"]))
+    emit = draw(st.sampled_from(["changes", "each"]))
     rules = replace(rules, emit=emit, emit_also=frozenset(also), order="arrival")
     return rules, draw(streams.streams(rules))
 

@@ -13,12 +13,13 @@ from tests.window.oracle.sliding import Sliding, SlidingOracle
 
 @dataclass(frozen=True, kw_only=True)
 class EventSliding(Sliding):
-    """With `waits`, a window waits until the clock is at its end."""
+    """With `waits`, a window waits until the clock is at its end; `closed` names its bounds."""
 
     delay: int = 0
     waits: bool = False
     conditional: bool = False
     every: int | None = None
+    closed: str = "both"
 
 
 @dataclass(eq=False)
@@ -110,6 +111,11 @@ class EventOracle(SlidingOracle):
     def _holds(self, window: EventWindow, other: Arrived) -> bool:
         opener = window.opener
         if other.key != opener.key or not window.start <= other.time <= window.end:
+            return False
+        closed = self.event_rules.closed
+        if other.time == window.start and closed not in ("both", "left"):
+            return False
+        if other.time == window.end and closed not in ("both", "right"):
             return False
         if other.number <= opener.number:
             return True

@@ -147,6 +147,7 @@ def event_slidings(draw: st.DrawFn) -> EventSliding:
         size=draw(st.integers(1, SPAN)),
         conditional=not plain and draw(st.booleans()),
         every=None if plain else draw(st.none() | st.integers(1, 2 * SPAN)),
+        closed=draw(st.sampled_from(["both", "both", "right"])),
     )
 
 
@@ -155,7 +156,9 @@ def waiting_slidings(draw: st.DrawFn) -> EventSliding:
     """Windows of events that wait for the clock, with a delay or without."""
     idle = draw(st.none() | st.sampled_from([1, 5, SPAN]))
     delay = draw(st.sampled_from([0, 0, 1, 3, SPAN]))
-    return replace(draw(event_slidings()), waits=True, delay=delay, idle_timeout=idle)
+    rules = replace(draw(event_slidings()), waits=True, delay=delay, idle_timeout=idle)
+    bounds = ["both", "right", "left", "neither"] if delay else ["both", "right"]
+    return replace(rules, closed=draw(st.sampled_from(bounds)))
 
 
 @st.composite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -296,3 +297,13 @@ def test_a_cadence_begins_with_the_first_event() -> None:
     oracle = EventOracle(EventSliding(size=5, every=3))
     outs = briefs(one_by_one(oracle, events("a10 b12 c14 d16 e18")))
     assert outs == [[], [], ["event [9, 14] abc"], [], ["event [13, 18] cde"]]
+
+
+@pytest.mark.parametrize(
+    ("closed", "ids"), [("both", "abc"), ("right", "bc"), ("left", "ab"), ("neither", "b")]
+)
+def test_a_bound_that_is_not_closed_holds_no_event(closed: str, ids: str) -> None:
+    oracle = waiting(size=5, delay=10, conditional=True, closed=closed)
+    stream = [replace(one, emits=one.id == "b") for one in events("a0 b5 c15 d20")]
+    outs = briefs(one_by_one(oracle, stream))
+    assert [text for texts in outs for text in texts] == [f"final [0, 15] {ids}"]

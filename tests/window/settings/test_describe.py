@@ -114,6 +114,14 @@ def test_a_line_says_what_the_windows_are(window: Window, word: str, text: str) 
             ],
         ),
         (
+            EventWindow(Sliding(TEN, "event", TEN, waits=True, closed="neither")),
+            [
+                "size 10s, event: (t - size, t + delay)",
+                "closes by the largest event time at its end + 0s",
+                "when the input ends: emits open windows at once",
+            ],
+        ),
+        (
             EventWindow(Count(10, 2)),
             [
                 "count 10, every 2",

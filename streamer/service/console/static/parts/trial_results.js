@@ -90,7 +90,7 @@ export function timelineView({ messages, windows, svg, problem }) {
           one.key === null ? "–" : isolated(one.key),
           one.start ?? "–",
           one.end ?? "–",
-          one.closed ?? "open",
+          one.retracted ? `result taken back: ${one.retracted}` : one.closed ?? "open",
           `${one.messages}: ${one.numbers}`,
         ]),
       ),

@@ -4,7 +4,9 @@ import { clock, number } from "./words.js";
 
 /** How much of the line lies before now, in lengths of a window. */
 const BEFORE = 5;
-const REASONS = { final: "closed", flush: "closed as the input ended", idle: "closed, since no message came", expired: "expired" };
+const REASONS = { final: "closed", flush: "closed as the input ended", idle: "closed, since no message came", expired: "expired", retracted: "result taken back" };
+/** What a window is that has not just closed. */
+const STATES = { expired: "expired", retracted: "retracted" };
 
 /** Why messages were dropped, in a few words and in a sentence. */
 export const DROP_WORDS = {
@@ -49,10 +51,13 @@ export function barsOf(listed, now) {
 /** All windows that are listed, open and closed. */
 export function rowsOf(listed) {
   const open = listed.windows.map((one) => rowOf(one, "open"));
-  const closed = (listed.closed ?? []).map((one) => rowOf(one, one.reason === "expired" ? "expired" : "closed"));
+  const closed = (listed.closed ?? []).map((one) => rowOf(one, STATES[one.reason] ?? "closed"));
   // A window that comes out again, since a late message changed it, is one row.
   const by = new Map();
-  for (const one of [...closed, ...open]) by.set(one.name, { ...by.get(one.name), ...one });
+  for (const one of [...closed, ...open]) {
+    const before = by.get(one.name);
+    by.set(one.name, { ...before, ...one, hidden: one.state === "open" && before?.state === "retracted" });
+  }
   return [...by.values()];
 }
 
@@ -81,7 +86,7 @@ export function closing(row) {
 
 /** Say what became of a window. */
 export function stateWords(row) {
-  if (row.state === "open") return `open, ${closing(row)}`;
+  if (row.state === "open") return `open, ${closing(row)}${row.hidden ? `; its result was taken back at ${clock(Date.parse(row.at))}` : ""}`;
   return `${REASONS[row.reason] ?? "closed"} at ${clock(Date.parse(row.at))}`;
 }
 

@@ -35,7 +35,7 @@ export async function timeline(root, id, api, onLeave) {
   const legend = h(
     "ul",
     { class: "legend", "aria-hidden": "true" },
-    ["open", "closed", "expired"].map((one) => h("li", { class: one }, one)),
+    ["open", "closed", "expired", "retracted"].map((one) => h("li", { class: one }, one)),
     h("li", { class: "now" }, "now"),
     h("li", { class: "event" }, "event time"),
     h("li", { class: "drop" }, "dropped"),

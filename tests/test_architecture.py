@@ -97,7 +97,7 @@ INNER_ROOMS: dict[str, tuple[str | tuple[str, ...], ...]] = {
             "child_environment",
             (
                 *("graph", "timeline", "playground", "unit_tests", "tap", "dry_run", "migration"),
-                *("component_kit", "simulation"),
+                *("component_kit", "simulation", "comparison"),
             ),
             ("cost", "doctor", "config_trial"),
         ),

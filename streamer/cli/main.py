@@ -60,6 +60,10 @@ _GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Show how a config would run on Spark, without running it.",
         ),
         "diff": ("streamer.cli.diff", "Say what a changed config means for a stream that runs."),
+        "compare": (
+            "streamer.cli.compare",
+            "Compare the rows of Benthos, or of another version, with those of this one.",
+        ),
     },
     "Run it": {
         "run": ("streamer.cli.main", "Run a config (the same as: streamer -c FILE)."),

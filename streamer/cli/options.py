@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+TEMPLATES = "streamer.templates"
+"""Where click keeps the files of templates for a command that passes them on."""
+
 LOG_LEVELS = ("off", "fatal", "error", "warn", "info", "debug", "trace", "all", "none")
 
 
@@ -103,6 +106,7 @@ def _install_templates(ctx: click.Context, _: click.Parameter, given: tuple[str,
         from streamer.config.templates.installation import install_templates
 
         chilled = any(c.params.get("chilled") for c in (ctx, ctx.find_root()))
+        ctx.meta.setdefault(TEMPLATES, []).extend(given)
         ctx.with_resource(install_templates(expand_paths(given), print_lint if chilled else None))
 
 

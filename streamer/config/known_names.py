@@ -188,3 +188,9 @@ def list_unavailable(kind: Kind) -> frozenset[str]:
     """Return the names of a kind's components that Benthos or Connect has and we have not."""
     named = _BENTHOS_NAMES[kind].split() + _CONNECT_NAMES.get(kind, "").split()
     return frozenset(named) - frozenset(catalog.component_names(kind))
+
+
+def is_addition(kind: Kind, name: str) -> bool:
+    """Return whether a component is one of ours, which neither Benthos nor Connect has."""
+    named = _BENTHOS_NAMES[kind].split() + _CONNECT_NAMES.get(kind, "").split()
+    return name in catalog.component_names(kind) and name not in named

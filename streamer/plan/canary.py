@@ -95,21 +95,37 @@ def check_calls(plan: Plan, allowed: Collection[str] = ()) -> list[str]:
         CanaryRefusedError: it would be seen; the text names the components.
     """
     _check_windows(plan)
-    problems, notes = [], []
-    for component in _used_components(plan):
-        if {component.name, component.label} & set(allowed):
-            continue
-        problem, note = _judge_component(component, plan)
-        if problem:
-            problems.append(f"{component.path or component.label}: {problem}")
-        if note:
-            notes.append(note)
+    problems, caches = list_calls(plan, allowed)
     if problems:
         raise CanaryRefusedError(
             f"a canary would repeat calls that are seen outside: {'; '.join(problems)}. Allow the "
             "calls that may be made twice with --allow-calls NAME, or deploy it without a canary"
         )
-    return list(dict.fromkeys(notes))
+    return [
+        f"The cache {label} is in memory: the canary begins with an empty one." for label in caches
+    ]
+
+
+def list_calls(plan: Plan, allowed: Collection[str] = ()) -> tuple[list[str], list[str]]:
+    """Return which of a stream's processors may change something outside in a second run.
+
+    Args:
+        plan: the stream's plan.
+        allowed: names and labels of components that may.
+
+    Returns:
+        The components with reasons, and the labels of caches in memory that are used.
+    """
+    problems, caches = [], []
+    for component in _used_components(plan):
+        if {component.name, component.label} & set(allowed):
+            continue
+        problem, cache = _judge_component(component, plan)
+        if problem:
+            problems.append(f"{component.path or component.label}: {problem}")
+        if cache:
+            caches.append(cache)
+    return problems, list(dict.fromkeys(caches))
 
 
 def _check_windows(plan: Plan) -> None:
@@ -155,7 +171,7 @@ def _used_components(plan: Plan) -> Iterator[ParsedComponent]:
 
 
 def _judge_component(component: ParsedComponent, plan: Plan) -> tuple[str, str]:
-    """Return why a component must not run twice, and what is to be known where it may."""
+    """Return why a component must not run twice, and the cache in memory that it uses."""
     name = component.name
     if component.kind == Kind.RATE_LIMIT:
         if name in _LOCAL_RATE_LIMITS:
@@ -190,8 +206,7 @@ def _judge_cache(component: ParsedComponent, plan: Plan, is_read: bool) -> tuple
     if resource is not None and resource.name in _LOCAL_CACHES:
         return "", ""
     if spec is not None and spec.in_memory:
-        note = f"The cache {label} is in memory: the canary begins with an empty one."
-        return "", note
+        return "", label
     if is_read and str(fields.get("operator")) == "get":
         return "", ""
     return f"{component.name} changes the cache {label}", ""

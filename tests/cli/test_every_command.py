@@ -76,6 +76,8 @@ CASES = (
     ),
     Case("deploy nope.yaml", 1, "", "nope.yaml(1,1) there is no such file", coloured=True),
     Case("pause a --url nowhere", 1, "", "--url is 'nowhere'", coloured=True),
+    Case("compare good.yaml", 2, "", "name the other program"),
+    Case("compare bad.yaml --benthos nope --record 1", 2, "", SAID, coloured=True),
     Case("lint good.yaml", 0),
     Case("lint bad.yaml", 1, "", f"{SAID} [unknown_field]", coloured=True),
     Case("lint --verbose good.yaml", 0, "good.yaml: OK", coloured=True),
@@ -321,7 +323,8 @@ def test_help_says_what_a_command_does(
 def test_an_option_that_does_not_exist_exits_with_1(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert invoke([*name.split(), "--no-such-option"]) == 1
+    # Of a comparison, 1 is the code of a difference.
+    assert invoke([*name.split(), "--no-such-option"]) == (2 if name == "compare" else 1)
     out, err = capsys.readouterr()
     assert out == ""
     assert f"Usage: streamer {name} " in err

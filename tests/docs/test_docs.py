@@ -185,6 +185,7 @@ def test_blocks_are_of_a_known_kind() -> None:
         "python results",
         "sh plugin",
         "sh canary",
+        "sh compare",
         "sh python",
         "python library",
         "python library-spark",

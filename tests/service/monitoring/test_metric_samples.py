@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from streamer.components.metrics.metric_names import METRICS
 from streamer.config import parse_config
+from streamer.engine.report.clock_blame import ClockBlame
 from streamer.engine.report.stream_metrics import Snapshot, StreamMetrics
 from streamer.service.fleet.lifecycle import LifecycleState
 from streamer.service.monitoring.exposition import (
@@ -143,3 +146,36 @@ def test_figures_of_several_buffers_have_the_label_of_their_buffer() -> None:
     drops = {name: value for name, value in found.items() if "window_dropped" in name}
     assert drops == {'window_dropped{label="hourly",path="root.buffers.0",reason="late"}': 3}
     assert "window_open" not in found
+
+
+def test_the_source_that_holds_the_clock_back_has_its_figures_in_seconds_and_bytes() -> None:
+    shot = Snapshot(clock_source="orders:3", clock_ahead=90_500_000_000)
+    blame = ClockBlame(
+        *("source", "orders:3", "", 5, 1_700_000_000_250_000_000, 90_500_000_000),
+        *(4, 120, 9_000, True),
+    )
+    held = held_figures(shot, blame)
+    labels = '{source="orders:3"}'
+    assert held == {
+        f"window_clock_held_seconds{labels}": 90.5,
+        f"window_clock_held_since_timestamp_seconds{labels}": 1_700_000_000.25,
+        f"window_clock_held_windows{labels}": 4,
+        f"window_clock_held_messages{labels}": 120,
+        f"window_clock_held_bytes{labels}": 9_000,
+    }
+    unknown_size = held_figures(shot, replace(blame, size=None))
+    assert unknown_size[f"window_clock_held_bytes{labels}"] == 0
+
+
+def test_a_key_is_no_label_and_without_a_holder_there_are_no_figures() -> None:
+    blame = ClockBlame("key", "customer 7", "", None, 5, 9, 4, 120, None, True)
+    assert held_figures(Snapshot(), blame) == {}
+    assert held_figures(Snapshot(), None) == {}
+
+
+def held_figures(snapshot: Snapshot, blame: ClockBlame | None) -> dict[str, object]:
+    made = StreamView(parse_config(WINDOW, env={}))
+    blames = {} if blame is None else {"": blame}
+    made.set_running(lambda: StreamState(snapshot, {}, clock_blames=blames))
+    every = metrics_by_name(made)
+    return {name: n for name, n in every.items() if name.startswith("window_clock_held")}

@@ -68,6 +68,7 @@ OWN_FILES = {
     "connectors/google/api.py": "the address of an emulator",
     "connectors/http_server/component_server.py": "its callers ask for its certificate's names",
     "connectors/hdfs/client.py": "the user's name for the library, which reads it there",
+    "connectors/iceberg/data_files.py": "a file of a table that may be written, which it has made",
     "connectors/iceberg/file_rows.py": "its reader asks for each name",
     "connectors/javascript/runtime.py": "a file that comes with the program",
     "components/processors/python.py": "the source of an installed module, which python allows",

@@ -10,12 +10,14 @@ from streamer.connectors.iceberg.catalog_fields import (
     NAME,
     NAMESPACE,
     NAMESPACE_FIELD,
+    STORAGE,
     STORAGE_FIELD,
     TABLE,
     TABLE_FIELD,
     catalog_problems,
     read_catalog,
 )
+from streamer.connectors.iceberg.gcs_token import CATALOG_PACKAGES, read_gcs_token
 from streamer.connectors.tables.input_fields import (
     METADATA_DESCRIPTION,
     ON_CHANGE,
@@ -26,7 +28,7 @@ from streamer.connectors.tables.input_fields import (
     read_selection,
     start_from_field,
 )
-from streamer.sdk.spec import BuildContext, Example, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 from streamer.sdk.spec.nacks import AUTO_REPLAY_NACKS_FIELD
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ SPEC: Final = Spec(
     runs="worker",
     delivery="exactly once: read again from the same snapshot, file and row",
     limits="no equality deletes; files in Parquet",
-    requires=(Package("pyiceberg"),),
+    requires=CATALOG_PACKAGES,
 )
 
 
@@ -102,5 +104,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> TableSource:
         read_selection(parsed),
         parsed[ON_CHANGE],
         parsed.permissions,
+        read_gcs_token(parsed[STORAGE], parsed.permissions),
     )
     return make_table_source(parsed, reader)

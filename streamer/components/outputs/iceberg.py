@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from streamer.bloblang import compile_interpolation
+from streamer.bloblang import compile_interpolation, compile_mapping
 from streamer.connectors.iceberg.catalog_fields import (
     CATALOG,
     CATALOG_FIELD,
     NAME,
     NAMESPACE,
     NAMESPACE_FIELD,
+    STORAGE,
     STORAGE_FIELD,
     TABLE,
     TABLE_FIELD,
     catalog_problems,
     read_catalog,
 )
-from streamer.connectors.iceberg.partition_spec import parse_partition_spec
+from streamer.connectors.iceberg.gcs_token import CATALOG_PACKAGES, read_gcs_token
+from streamer.connectors.iceberg.partition_spec import parse_partition_spec, parse_sort_order
+from streamer.connectors.iceberg.write_fields import (
+    CASE_FIELD,
+    CASE_SENSITIVE,
+    COMMIT,
+    COMMIT_FIELD,
+    MANIFEST_MERGE,
+    MAX_IN_FLIGHT_FIELD,
+    MAX_SNAPSHOT_AGE,
+    NEW_COLUMN_FIELDS,
+    PARQUET_FIELD,
+    SCHEMA_METADATA,
+    TYPE_MAPPING,
+    new_column_problems,
+)
 from streamer.connectors.tables.explain_output import explain_table_output
 from streamer.connectors.tables.table_fields import (
     COLUMNS,
@@ -29,10 +46,13 @@ from streamer.connectors.tables.table_fields import (
     SCHEMA_EVOLUTION,
     read_columns,
 )
-from streamer.sdk.spec import BuildContext, Example, Field, Kind, Package, ParsedFields, Spec
+from streamer.core.execution import Execution
+from streamer.sdk.processing.batching import BATCHING_FIELD, batching_problems, output_policy
+from streamer.sdk.spec import BuildContext, Example, Field, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
 if TYPE_CHECKING:
+    from streamer.connectors.tables.new_columns import ChooseType
     from streamer.connectors.tables.routed_tables import RoutedTableOutput
     from streamer.connectors.tables.table_output import TableOutput
 
@@ -41,7 +61,13 @@ IDENTIFIER_FIELDS: Final = "identifier_fields"
 PARTITION_SPEC: Final = "partition_spec"
 TABLE_LOCATION: Final = "table_location"
 BRANCH: Final = "branch"
+SORT_ORDER: Final = "sort_order"
 
+_NS_PER_MS: Final = 1_000_000
+_BATCHING_DESCRIPTION: Final = (
+    "Combines messages into batches for the processors of this field. A commit has the rows of a "
+    "whole micro-batch all the same: `spark.trigger_interval` says how long that is."
+)
 _INSERT: Final = "insert"
 _KEYED: Final = ("upsert", "delete")
 
@@ -53,6 +79,14 @@ def _check_name(text: str) -> str | None:
 def _check_partition_spec(text: str) -> str | None:
     try:
         parse_partition_spec(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _check_sort_order(text: str) -> str | None:
+    try:
+        parse_sort_order(text)
     except ValueError as error:
         return str(error)
     return None
@@ -157,6 +191,17 @@ SPEC: Final = Spec(
                     examples=("(day(window_end), light)",),
                 ),
                 Field(
+                    SORT_ORDER,
+                    "string",
+                    "The sort order of a new table: terms as those of `partition_spec`, each with "
+                    "`asc` or `desc`, and `nulls first` or `nulls last`. The rows of a file are in "
+                    "the order of its table, whoever made it. Not in Connect.",
+                    default="()",
+                    advanced=True,
+                    check=_check_sort_order,
+                    examples=("(light, window_end desc)",),
+                ),
+                Field(
                     TABLE_LOCATION,
                     "string",
                     "Where a new table lies, for catalogs that do not say it. Where messages name "
@@ -164,10 +209,21 @@ SPEC: Final = Spec(
                     default="",
                     advanced=True,
                 ),
+                *NEW_COLUMN_FIELDS,
             ),
         ),
+        CASE_FIELD,
+        COMMIT_FIELD,
+        PARQUET_FIELD,
+        replace(BATCHING_FIELD, description=_BATCHING_DESCRIPTION),
+        MAX_IN_FLIGHT_FIELD,
     ),
-    check=join_checks(catalog_problems, _key_problems),
+    check=join_checks(
+        catalog_problems,
+        _key_problems,
+        batching_problems,
+        lambda parsed: new_column_problems(parsed[SCHEMA_EVOLUTION], SCHEMA_EVOLUTION),
+    ),
     explains=lambda parsed: explain_table_output(
         parsed[COLUMNS],
         parsed[SCHEMA_EVOLUTION][PARTITION_SPEC].strip()[1:-1],
@@ -209,37 +265,44 @@ SPEC: Final = Spec(
     categories=("Tables",),
     runs="driver",
     delivery="exactly once",
-    requires=(Package("pyiceberg"),),
+    requires=CATALOG_PACKAGES,
 )
 
 
 def build(parsed: ParsedFields, context: BuildContext) -> TableOutput | RoutedTableOutput:
     """Take the table, or the names of tables; nothing is opened yet."""
-    from streamer.connectors.iceberg.iceberg_table import CatalogConnection, IcebergClient
+    from streamer.connectors.iceberg.iceberg_table import (
+        CatalogConnection,
+        IcebergClient,
+        WriteSettings,
+    )
     from streamer.connectors.iceberg.iceberg_target import IcebergTarget
     from streamer.connectors.tables.routed_tables import OpenTables, RoutedTableOutput
     from streamer.connectors.tables.row_operations import RowOperations
-    from streamer.connectors.tables.table_output import ColumnCache, TableOutput
+    from streamer.connectors.tables.table_output import ColumnCache, NewColumns, TableOutput
 
-    evolution = parsed[SCHEMA_EVOLUTION]
-    connection = CatalogConnection(parsed[CATALOG][NAME], read_catalog(parsed))
+    evolution, commit = parsed[SCHEMA_EVOLUTION], parsed[COMMIT]
+    token = read_gcs_token(parsed[STORAGE], parsed.permissions)
+    connection = CatalogConnection(parsed[CATALOG][NAME], read_catalog(parsed), token)
     namespace = compile_interpolation(parsed[NAMESPACE])
     table = compile_interpolation(parsed[TABLE])
     is_routed = namespace.static is None or table.static is None
+    policy = output_policy(parsed, context)
 
     def open_table(namespace: str, table: str, cache: ColumnCache) -> TableOutput:
         location = evolution[TABLE_LOCATION]
         if location and is_routed:
             location = f"{location.rstrip('/')}/{namespace}/{table}"
-        client = IcebergClient(
-            connection,
-            namespace,
-            table,
-            partition_by=parse_partition_spec(evolution[PARTITION_SPEC]),
-            location=location,
-            keys=parsed[IDENTIFIER_FIELDS],
-            branch=parsed[BRANCH],
+        settings = WriteSettings(
+            parse_partition_spec(evolution[PARTITION_SPEC]),
+            parse_sort_order(evolution[SORT_ORDER]),
+            location,
+            parsed[IDENTIFIER_FIELDS],
+            parsed[BRANCH],
+            commit[MANIFEST_MERGE],
+            commit[MAX_SNAPSHOT_AGE] // _NS_PER_MS,
         )
+        client = IcebergClient(connection, namespace, table, settings)
         return TableOutput(
             client,
             read_columns(parsed[COLUMNS]),
@@ -247,11 +310,32 @@ def build(parsed: ParsedFields, context: BuildContext) -> TableOutput | RoutedTa
             is_open=evolution[ENABLED],
             keys=parsed[IDENTIFIER_FIELDS],
             operations=RowOperations(compile_interpolation(parsed[ROW_OPERATION])),
+            new_columns=NewColumns(
+                not parsed[CASE_SENSITIVE],
+                evolution[SCHEMA_METADATA],
+                _read_choice(evolution[TYPE_MAPPING], namespace, table),
+                policy,
+            ),
         )
 
     if is_routed:
         target = IcebergTarget(connection, namespace, table, open_table)
         caches = context.worker_resource("caches", OpenTables[ColumnCache])
-        return RoutedTableOutput(target, caches)
+        return RoutedTableOutput(target, caches, policy)
     cache = context.worker_resource("columns", ColumnCache)
     return open_table(parsed[NAMESPACE], parsed[TABLE], cache)
+
+
+def _read_choice(
+    text: str | None, namespace: str, table: str
+) -> Callable[[ChooseType | None], ChooseType] | None:
+    """Return what makes the choice of types by a mapping; None without one."""
+    from streamer.connectors.tables.new_columns import choose_by_mapping
+
+    if not text:
+        return None
+    mapping, ex = compile_mapping(text), Execution(time.time_ns)
+    names = {"namespace": namespace, "table": table}
+    return lambda before: choose_by_mapping(
+        lambda message: mapping.query([message], 0, ex), names, before
+    )

@@ -10,12 +10,14 @@ from streamer.connectors.iceberg.catalog_fields import (
     NAME,
     NAMESPACE,
     NAMESPACE_FIELD,
+    STORAGE,
     STORAGE_FIELD,
     TABLE,
     TABLE_FIELD,
     catalog_problems,
     read_catalog,
 )
+from streamer.connectors.iceberg.gcs_token import CATALOG_PACKAGES, read_gcs_token
 from streamer.connectors.tables.input_fields import (
     COLUMNS_FIELD,
     REFRESH,
@@ -24,7 +26,7 @@ from streamer.connectors.tables.input_fields import (
     read_selection,
 )
 from streamer.sdk.lookup_table import TABLE_BEGIN, TableLoader, table_fields, table_problems
-from streamer.sdk.spec import BuildContext, Example, Kind, Package, ParsedFields, Spec
+from streamer.sdk.spec import BuildContext, Example, Kind, ParsedFields, Spec
 from streamer.sdk.spec.checks import join_checks
 
 SPEC: Final = Spec(
@@ -71,7 +73,7 @@ SPEC: Final = Spec(
     ),
     categories=("Tables",),
     limits="no equality deletes; files in Parquet",
-    requires=(Package("pyiceberg"),),
+    requires=CATALOG_PACKAGES,
 )
 
 
@@ -87,5 +89,6 @@ def build(parsed: ParsedFields, context: BuildContext) -> TableLoader:
         read_selection(parsed),
         STOP,
         parsed.permissions,
+        read_gcs_token(parsed[STORAGE], parsed.permissions),
     )
     return TableLoader(parsed, LookupRows(reader), context)

@@ -12,14 +12,16 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
+from uuid import uuid4
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from pyarrow import compute
 
+from streamer.connectors.delta.data_files import DeltaFileWriter, make_action, read_data_file
 from streamer.connectors.delta.delta_log import open_files, read_commit
 from streamer.connectors.tables.column_types import name_column_type, normalize_schema
 from streamer.connectors.tables.commit_record import CommitRecord
@@ -32,6 +34,7 @@ from streamer.connectors.tables.table_client import (
     explain_partitions,
     refuse_all,
 )
+from streamer.connectors.tables.written_files import WrittenFile
 from streamer.core.errors import StreamerError
 
 _FORBIDDEN_CHARACTERS: Final = " ,;{}()\n\t="
@@ -155,6 +158,9 @@ class DeltaClient:
             if table is not None and is_keyed:
                 self._merge(table, commit, properties)
                 return
+            if table is not None and commit.files:
+                self._add_files(table, commit, properties)
+                return
             self._append(table, commit.rows, properties)
 
     def _append(
@@ -172,6 +178,54 @@ class DeltaClient:
             storage_options=self._options or None,
             commit_properties=properties,
         )
+
+    def _add_files(
+        self, table: DeltaTable, commit: TableCommit, properties: CommitProperties
+    ) -> None:
+        """Add files that workers have written, and the rows that came without one."""
+        known = normalize_schema(pa.schema(table.schema().to_arrow()))
+        if any(
+            one.name not in known.names or known.field(one.name).type != one.type
+            for one in commit.rows.schema
+        ):
+            # A commit of files adds no columns; that they are there before loses nothing.
+            self._append(table, commit.rows.slice(0, 0), None)
+            table.update_incremental()
+        files = list(commit.files)
+        if commit.rows.num_rows:
+            writer = DeltaFileWriter(table, self._uri, self._options)
+            parts = writer.split(commit.rows, commit.rows.num_rows) or []
+            name = f"{commit.writer}-{commit.batch:010d}-driver-{uuid4().hex[:12]}"
+            files += writer.write(parts, name)
+        table.create_write_transaction(
+            [make_action(one) for one in files],
+            "append",
+            table.schema(),
+            table.metadata().partition_columns,
+            commit_properties=properties,
+        )
+
+    def open_file_writer(self) -> DeltaFileWriter | None:
+        """Return what writes data files for the table as it is now; see `TableClient`."""
+        table = self._open()
+        if table is None:
+            return None
+        with self._translate_errors():
+            writer = DeltaFileWriter(table, self._uri, self._options)
+        return writer if writer.is_plain else None
+
+    def read_file(self, file: WrittenFile) -> pa.Table:
+        """Return the rows of a file that a worker has written."""
+        with self._translate_errors():
+            columns = self.load_columns() or pa.schema([])
+            return read_data_file(open_files(self._uri, self._options), file, columns)
+
+    def delete_files(self, files: Sequence[WrittenFile]) -> None:
+        """Delete files that are in no version of the table; see `TableClient`."""
+        with suppress(OSError, DeltaError):
+            opened = open_files(self._uri, self._options)
+            for file in files:
+                opened.delete_file(file.path)
 
     def _merge(self, table: DeltaTable, commit: TableCommit, properties: CommitProperties) -> None:
         """Replace and delete rows of the same keys, and insert the others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from streamer.connectors.http_client.auth import AUTHORIZATION
@@ -47,9 +48,15 @@ CREDENTIALS_FIELD: Final = Field(
 class TokenSource:
     """Tokens for requests, which are fetched anew before they expire. Threads may share it."""
 
-    def __init__(self, parsed: ParsedFields) -> None:
-        """Take the fields of the component."""
+    def __init__(self, parsed: ParsedFields, text: str = "") -> None:
+        """Take the fields of the component.
+
+        Args:
+            parsed: the fields.
+            text: the JSON of credentials from elsewhere; empty for that of the fields.
+        """
         self._parsed = parsed
+        self._text = text
         self._lock = threading.Lock()
         self._credentials: Any = None
         self._project = ""
@@ -74,6 +81,16 @@ class TokenSource:
                 raise HttpError(f"there is no token of Google: {words}") from None
             return AUTHORIZATION, f"Bearer {self._credentials.token}"
 
+    def read_token(self) -> tuple[str, datetime | None]:
+        """Return the token of requests, and when it ends where that is known.
+
+        Raises:
+            HttpError: there are no credentials, or there is no token for them.
+        """
+        token = self.header()[1].partition(" ")[2]
+        expiry = self._credentials.expiry
+        return token, None if expiry is None else expiry.replace(tzinfo=UTC)
+
     def project(self) -> str:
         """Return the project of the credentials; empty where they name none.
 
@@ -87,7 +104,7 @@ class TokenSource:
         import google.auth
         from google.oauth2 import credentials, service_account
 
-        text = self._parsed[CREDENTIALS_JSON]
+        text = self._text or self._parsed[CREDENTIALS_JSON]
         if text:
             info = parse_json(text.encode())
             self._project = str(info.get("project_id") or "")

@@ -6,9 +6,27 @@ They become properties, as PyIceberg names them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from streamer.connectors.aws.fields import (
+    CREDENTIALS,
+    ENDPOINT,
+    ID,
+    PROFILE,
+    ROLE,
+    SECRET,
+    SESSION_FIELDS,
+    TOKEN,
+    session_problems,
+)
+from streamer.connectors.google.credentials import CREDENTIALS_FIELD, CREDENTIALS_JSON
+from streamer.connectors.iceberg.gcs_token import (
+    CREDENTIALS_FILE,
+    CREDENTIALS_TYPE,
+    CREDENTIALS_TYPES,
+)
 from streamer.core.permissions import current_permissions
 from streamer.core.urls import split_url
 from streamer.sdk.spec import Access, Field, ParsedFields
@@ -23,18 +41,21 @@ TABLE: Final = "table"
 
 _REST_SCHEMES: Final = frozenset({"http", "https"})
 _SQL_SCHEMES: Final = frozenset({"sqlite", "postgresql", "postgresql+psycopg"})
-_KNOWN_URLS: Final = "https://…, sqlite:///catalog.db, postgresql+psycopg://… or glue://"
+_HIVE: Final = "thrift"
+_KNOWN_URLS: Final = (
+    "https://…, sqlite:///catalog.db, postgresql+psycopg://…, glue:// or thrift://host:9083"
+)
 
 
 def _check_catalog_url(text: str) -> str | None:
     try:
-        scheme = split_url(text).scheme
+        url = split_url(text)
     except ValueError as error:
         return f"has {error}"
-    if scheme in _REST_SCHEMES | _SQL_SCHEMES | {"glue"}:
+    if url.scheme in _REST_SCHEMES | _SQL_SCHEMES | {"glue"}:
         return None
-    if scheme == "thrift":
-        return f"is that of a Hive catalog, which is not available; expected {_KNOWN_URLS}"
+    if url.scheme == _HIVE and url.hostname and url.port:
+        return None
     return f"is {text!r}; expected {_KNOWN_URLS}"
 
 
@@ -65,11 +86,15 @@ _OAUTH2_FIELD: Final = Field(
 _SIGV4_FIELD: Final = Field(
     "aws_sigv4",
     "object",
-    "Requests are signed as AWS wants it. Credentials come from the environment, or from the role "
-    "of the machine.",
+    "Requests are signed as AWS wants it.",
     optional=True,
     children=(
-        _text("region", "The region."),
+        *(
+            replace(one, description="Has no effect: `url` says where the catalog is.", examples=())
+            if one.name == ENDPOINT
+            else one
+            for one in SESSION_FIELDS
+        ),
         _text("service", "The name of the service, such as `glue` or `s3tables`."),
     ),
 )
@@ -84,7 +109,7 @@ CATALOG_FIELD: Final = Field(
             "string",
             "The catalog: `https://…` of a REST catalog; `sqlite:///catalog.db` or "
             "`postgresql+psycopg://…` of one in a database (with the extra `sql`); `glue://` of "
-            "AWS (with the extra `aws`). Connect has REST alone.",
+            "AWS (with the extra `aws`); `thrift://host:9083` of Hive. Connect has REST alone.",
             access=Access.DATABASE_URL,
             check=_check_catalog_url,
             examples=("http://localhost:8181", "sqlite:///catalog.db"),
@@ -184,11 +209,25 @@ _S3_FIELD: Final = Field(
 _GCS_FIELD: Final = Field(
     "gcp_cloud_storage",
     "object",
-    "Files in Google Cloud Storage; credentials come from the environment.",
+    "Files in Google Cloud Storage. Without credentials, those of the machine are used.",
     optional=True,
     children=(
         _text("bucket", "The bucket. The warehouse says it, so it may be left out."),
         _text("endpoint", "The address of another store.", advanced=True, access=Access.ADDRESS),
+        Field(
+            CREDENTIALS_TYPE,
+            "string",
+            "The type of the credentials.",
+            optional=True,
+            options=CREDENTIALS_TYPES,
+        ),
+        _text(
+            CREDENTIALS_FILE,
+            "A file with the JSON of the credentials.",
+            access=Access.FILE,
+            examples=("./key.json",),
+        ),
+        replace(CREDENTIALS_FIELD, description="The JSON of the credentials."),
     ),
 )
 
@@ -238,13 +277,31 @@ def catalog_problems(parsed: ParsedFields) -> Iterator[tuple[str, str]]:
     """Give what is wrong with the fields together."""
     catalog = parsed[CATALOG]
     scheme = urlsplit(catalog[URL]).scheme
-    if scheme in _SQL_SCHEMES and not catalog[WAREHOUSE]:
-        yield CATALOG, f"has no {WAREHOUSE}; a catalog in a database needs the place of its tables"
+    if scheme in _SQL_SCHEMES | {_HIVE} and not catalog[WAREHOUSE]:
+        yield CATALOG, f"has no {WAREHOUSE}; a catalog that is no service needs the place of tables"
     auth = [name for name, value in (catalog["auth"] or {}).items() if value]
     if auth and scheme not in _REST_SCHEMES:
         yield CATALOG, f"has auth, which only a REST catalog takes, and its URL is {scheme}://"
     if len(auth) > 1:
         yield CATALOG, f"has {' and '.join(auth)}; expected one of them"
+    if sigv4 := (catalog["auth"] or {}).get("aws_sigv4"):
+        place = f"{CATALOG}.auth.aws_sigv4"
+        yield from session_problems(sigv4, place)
+        if sigv4[CREDENTIALS][ROLE]:
+            yield (
+                f"{place}.{CREDENTIALS}.{ROLE}",
+                "is not assumed for requests to a catalog, whose library signs them with the "
+                "credentials of a profile; name a profile that has the role as its role_arn",
+            )
+    if gcs := parsed[STORAGE]["gcp_cloud_storage"]:
+        place = f"{STORAGE}.gcp_cloud_storage.{CREDENTIALS_JSON}"
+        if gcs[CREDENTIALS_JSON] and gcs[CREDENTIALS_FILE]:
+            yield place, f"cannot stand beside {CREDENTIALS_FILE}; use one of them"
+        elif gcs[CREDENTIALS_TYPE] and not (gcs[CREDENTIALS_JSON] or gcs[CREDENTIALS_FILE]):
+            yield (
+                f"{STORAGE}.gcp_cloud_storage.{CREDENTIALS_TYPE}",
+                f"has no effect without {CREDENTIALS_FILE} or {CREDENTIALS_JSON}",
+            )
 
 
 def read_catalog(parsed: ParsedFields) -> dict[str, str]:
@@ -252,7 +309,7 @@ def read_catalog(parsed: ParsedFields) -> dict[str, str]:
     catalog, permissions = parsed[CATALOG], current_permissions()
     url = catalog[URL]
     scheme = urlsplit(url).scheme
-    properties = {"type": "glue" if scheme == "glue" else "sql"}
+    properties = {"type": {"glue": "glue", _HIVE: "hive"}.get(scheme, "sql")}
     if scheme in _REST_SCHEMES:
         properties = {"type": "rest", "uri": url, **_read_auth(url, catalog["auth"] or {})}
         properties |= {f"header.{name}": text for name, text in (catalog["headers"] or {}).items()}
@@ -281,7 +338,16 @@ def _read_auth(url: str, auth: Mapping[str, Any]) -> dict[str, str]:
         return {**made, "scope": oauth2["scope"]} if oauth2["scope"] else made
     if sigv4 := auth.get("aws_sigv4"):
         made = {"rest.sigv4-enabled": "true"}
-        named = {"rest.signing-region": sigv4["region"], "rest.signing-name": sigv4["service"]}
+        credentials = sigv4[CREDENTIALS]
+        named = {
+            "rest.signing-region": sigv4["region"],
+            "rest.signing-name": sigv4["service"],
+            "client.region": sigv4["region"],
+            "client.profile-name": credentials[PROFILE],
+            "client.access-key-id": credentials[ID],
+            "client.secret-access-key": credentials[SECRET],
+            "client.session-token": credentials[TOKEN],
+        }
         return {**made, **{name: text for name, text in named.items() if text}}
     return {}
 

@@ -16,6 +16,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot, ancestors_of
 
 from streamer.connectors.iceberg.file_rows import IcebergColumns, read_file_rows
+from streamer.connectors.iceberg.gcs_token import GcsToken
 from streamer.connectors.iceberg.iceberg_table import is_catalog_missing, shorten_error
 from streamer.connectors.iceberg.snapshot_files import (
     ListedFile,
@@ -59,6 +60,7 @@ class IcebergReader:
         selection: what is read of each row.
         on_change: what is done about snapshots that change rows: `stop`, `skip`, or `rows`.
         permissions: whether files of the machine may be read, wherever the catalog says they are.
+        token: of the store of files; None where it needs none.
     """
 
     catalog: str
@@ -67,13 +69,17 @@ class IcebergReader:
     selection: RowSelection
     on_change: str
     permissions: Permissions = ALL
+    token: GcsToken | None = field(default=None, compare=False)
     _known: _Known = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_known", _Known())
 
     def __reduce__(self) -> Any:
-        settings = (self.identifier, self.selection, self.on_change, self.permissions)
+        settings = (
+            *(self.identifier, self.selection, self.on_change),
+            *(self.permissions, self.token),
+        )
         return IcebergReader, (self.catalog, dict(self.properties), *settings)
 
     def describe(self) -> str:
@@ -312,9 +318,12 @@ class IcebergReader:
         if known.catalog is None and is_catalog_missing(self.properties):
             return None
         with self._translate_errors():
+            if self.token is not None and self.token.is_stale:
+                known.table = known.catalog = None
             try:
                 if known.catalog is None:
-                    known.catalog = load_catalog(self.catalog, **self.properties)
+                    more = {} if self.token is None else self.token.read_properties()
+                    known.catalog = load_catalog(self.catalog, **self.properties, **more)
                 if known.table is None:
                     known.table = known.catalog.load_table(self.identifier)
                 else:

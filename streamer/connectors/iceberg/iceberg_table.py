@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Final
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
@@ -25,14 +28,24 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
     ValidationException,
 )
-from pyiceberg.table import Table, Transaction
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table, TableProperties, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.sorting import NullOrder
+from pyiceberg.table.update.snapshot import UpdateSnapshot
 from pyiceberg.table.upsert_util import create_match_filter
 from pyiceberg.transforms import parse_transform
+from pyiceberg.utils.properties import property_as_bool
 
+from streamer.connectors.iceberg.data_files import (
+    IcebergFileWriter,
+    read_data_file,
+    read_entry,
+)
+from streamer.connectors.iceberg.gcs_token import GcsToken
 from streamer.connectors.iceberg.null_lists import keep_null_lists
-from streamer.connectors.iceberg.partition_spec import PartitionTerm
+from streamer.connectors.iceberg.partition_spec import PartitionTerm, SortTerm
 from streamer.connectors.tables.column_types import normalize_schema
 from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.row_operations import RowOperation
@@ -45,6 +58,7 @@ from streamer.connectors.tables.table_client import (
     explain_partitions,
     refuse_all,
 )
+from streamer.connectors.tables.written_files import WrittenFile
 from streamer.core.errors import StreamerError
 
 _COMMITTED_PREFIX: Final = "streamer.committed."
@@ -53,22 +67,37 @@ _COMMITTED_PREFIX: Final = "streamer.committed."
 _BATCH_SUMMARY: Final = "streamer.micro-batch"
 _WRITER_SUMMARY: Final = "streamer.writer"
 _MAX_ERROR_CHARACTERS: Final = 500
+_EXPIRY_INTERVAL_S: Final = 3_600
 
 
 class CatalogConnection:
     """A catalog, which the clients of its tables share; it is opened when it is needed."""
 
-    def __init__(self, name: str, properties: Mapping[str, str]) -> None:
-        """Take the name of the catalog, and its properties as PyIceberg names them."""
-        self._name, self._properties = name, properties
+    def __init__(
+        self, name: str, properties: Mapping[str, str], token: GcsToken | None = None
+    ) -> None:
+        """Take a catalog.
+
+        Args:
+            name: of the catalog.
+            properties: as PyIceberg names them.
+            token: of the store of files; None where it needs none.
+        """
+        self._name, self._properties, self._token = name, properties, token
         self._catalog: Catalog | None = None
 
     def open(self) -> Catalog:
         """Return the catalog."""
         keep_null_lists()
         if self._catalog is None:
-            self._catalog = load_catalog(self._name, **self._properties)
+            more = {} if self._token is None else self._token.read_properties()
+            self._catalog = load_catalog(self._name, **self._properties, **more)
         return self._catalog
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether tables that are open have a token that ends soon."""
+        return self._token is not None and self._token.is_stale
 
     def reset(self) -> None:
         """Forget what is open: the next one who needs it opens it anew."""
@@ -94,6 +123,31 @@ class CatalogConnection:
             raise StreamerError(f"the catalog: {shorten_error(error)}") from None
 
 
+class WriteSettings(NamedTuple):
+    """Settings of a table that is made and written.
+
+    Attributes:
+        partition_by: how a new table is partitioned.
+        sort_by: the sort order of a new table.
+        location: where a new table lies; empty for the place that the catalog gives it.
+        keys: the columns that say which row is replaced or deleted; none to append.
+        branch: the branch that gets the rows; it begins with the table as it is.
+        merges_manifests: whether commits join small manifests; None for the table's property.
+        max_snapshot_age_ms: of snapshots that stay, milliseconds; 0 for all of them.
+    """
+
+    partition_by: Sequence[PartitionTerm] = ()
+    sort_by: Sequence[SortTerm] = ()
+    location: str = ""
+    keys: Sequence[str] = ()
+    branch: str = MAIN_BRANCH
+    merges_manifests: bool | None = None
+    max_snapshot_age_ms: int = 0
+
+
+_DEFAULT_SETTINGS: Final = WriteSettings()
+
+
 class IcebergClient:
     """One Iceberg table; see `TableClient`."""
 
@@ -104,11 +158,7 @@ class IcebergClient:
         connection: CatalogConnection,
         namespace: str,
         table: str,
-        *,
-        partition_by: Sequence[PartitionTerm] = (),
-        location: str = "",
-        keys: Sequence[str] = (),
-        branch: str = MAIN_BRANCH,
+        settings: WriteSettings = _DEFAULT_SETTINGS,
     ) -> None:
         """Take the table; nothing is opened yet.
 
@@ -116,19 +166,16 @@ class IcebergClient:
             connection: the catalog.
             namespace: of the table, with dots between its levels.
             table: its name.
-            partition_by: how a new table is partitioned.
-            location: where a new table lies; empty for the place that the catalog gives it.
-            keys: the columns that say which row is replaced or deleted; none to append.
-            branch: the branch that gets the rows; it begins with the table as it is.
+            settings: how it is made and written.
         """
-        self._branch = branch
+        self._settings = settings
+        self._branch = settings.branch
         self._connection = connection
         self._namespace = tuple(namespace.split("."))
         self._identifier = (*self._namespace, table)
-        self._partition_by = partition_by
-        self._location = location or None
-        self._keys = list(keys)
+        self._keys = list(settings.keys)
         self._table: Table | None = None
+        self._next_expiry = 0.0
 
     def describe(self) -> str:
         """Return where the table is."""
@@ -148,7 +195,7 @@ class IcebergClient:
         """Commit a micro-batch; see `TableClient`."""
         table = self._open()
         written = commit.select(RowOperation.INSERT, RowOperation.UPSERT)
-        if table is None and not written.num_rows:
+        if table is None and not written.num_rows and not commit.files:
             return  # There is nothing to delete.
         with self._translate_errors():
             if table is None and self._branch != MAIN_BRANCH:
@@ -168,17 +215,44 @@ class IcebergClient:
             transaction.set_properties({_COMMITTED_PREFIX + commit.writer: str(commit.batch)})
             transaction.commit_transaction()
         self._table = None
+        self._expire_snapshots()
+
+    def _expire_snapshots(self) -> None:
+        """Remove old snapshots, once in an hour; another commit does it where this one cannot."""
+        age, now = self._settings.max_snapshot_age_ms, time.time()
+        if not age or now < self._next_expiry:
+            return
+        self._next_expiry = now + _EXPIRY_INTERVAL_S
+        with suppress(TableUnavailableError), self._translate_errors():
+            table = self._open()
+            oldest = datetime.fromtimestamp(now - age / 1_000, UTC)
+            if table is not None:
+                table.maintenance.expire_snapshots().older_than(oldest).commit()
 
     def _create(self, commit: TableCommit) -> Transaction:
         """Return the transaction of a table that is not there yet."""
         catalog = self._connection.open()
         catalog.create_namespace_if_not_exists(self._namespace)
         transaction = catalog.create_table_transaction(
-            self._identifier, schema=commit.rows.schema, location=self._location
+            self._identifier, schema=commit.rows.schema, location=self._settings.location or None
         )
-        if self._partition_by:
+        if self._settings.partition_by:
             self._add_partitions(transaction, commit)
+        if self._settings.sort_by:
+            self._add_sort_order(transaction, commit)
         return transaction
+
+    def _add_sort_order(self, transaction: Transaction, commit: TableCommit) -> None:
+        try:
+            with transaction.update_sort_order() as order:
+                for (column, transform), is_descending, nulls_first in self._settings.sort_by:
+                    add = order.desc if is_descending else order.asc
+                    nulls = NullOrder.NULLS_FIRST if nulls_first else NullOrder.NULLS_LAST
+                    add(column, parse_transform(transform), nulls)
+        except ValueError as error:
+            names = ", ".join(one.term.column for one in self._settings.sort_by)
+            reason = f"the table cannot be made with a sort order by {names}: {error}"
+            raise refuse_all(commit, reason) from None
 
     def _begin_branch(self, table: Table) -> None:
         """Make the branch of the table as it is, where there is none yet."""
@@ -194,10 +268,10 @@ class IcebergClient:
     def _add_partitions(self, transaction: Transaction, commit: TableCommit) -> None:
         try:
             with transaction.update_spec() as spec:
-                for term in self._partition_by:
+                for term in self._settings.partition_by:
                     spec.add_field(term.column, parse_transform(term.transform))
         except ValueError as error:
-            names = ", ".join(term.column for term in self._partition_by)
+            names = ", ".join(term.column for term in self._settings.partition_by)
             raise refuse_all(commit, explain_partitions(names, str(error))) from None
 
     def _write(
@@ -216,8 +290,62 @@ class IcebergClient:
                     snapshot_properties=summary,
                     branch=self._branch,
                 )
-            if written.num_rows:
-                transaction.append(written, snapshot_properties=summary, branch=self._branch)
+            if entries := self._write_files(transaction, commit, written):
+                update = transaction.update_snapshot(summary, branch=self._branch)
+                with self._begin_append(transaction, update) as append:
+                    for entry in entries:
+                        append.append_data_file(entry)
+
+    def _begin_append(self, transaction: Transaction, update: UpdateSnapshot) -> Any:
+        """Return the snapshot that gets files; it joins small manifests, or it does not."""
+        merges = self._settings.merges_manifests
+        if merges is None:
+            merges = property_as_bool(
+                transaction.table_metadata.properties,
+                TableProperties.MANIFEST_MERGE_ENABLED,
+                TableProperties.MANIFEST_MERGE_ENABLED_DEFAULT,
+            )
+        if not merges:
+            return update.fast_append()
+        append = update.merge_append()
+        append._merge_enabled = True  # The config says so, whatever the table does.
+        return append
+
+    def _write_files(
+        self, transaction: Transaction, commit: TableCommit, written: pa.Table
+    ) -> list[DataFile]:
+        """Write the rows to files; return these, and those that workers have written."""
+        entries = [read_entry(one) for one in commit.files]
+        if written.num_rows:
+            writer = IcebergFileWriter(transaction.table_metadata, transaction._table.io)
+            parts = writer.split(written, written.num_rows) or []
+            name = f"{commit.writer}-{commit.batch:010d}-driver-{uuid4().hex[:12]}"
+            entries += writer.write_entries(parts, name)
+        return entries
+
+    def open_file_writer(self) -> IcebergFileWriter | None:
+        """Return what writes data files for the table as it is now; see `TableClient`."""
+        table = self._open()
+        if table is None:
+            return None
+        writer = IcebergFileWriter(table.metadata, table.io)
+        return writer if writer.is_plain else None
+
+    def read_file(self, file: WrittenFile) -> pa.Table:
+        """Return the rows of a file that a worker has written."""
+        table = self._open()
+        with self._translate_errors():
+            if table is None:
+                raise FileNotFoundError(f"{file.path} was of a table that is not there any more")
+            return read_data_file(table.io, file)
+
+    def delete_files(self, files: Sequence[WrittenFile]) -> None:
+        """Delete files that are in no version of the table; see `TableClient`."""
+        with suppress(Exception):
+            table = self._open()
+            if table is not None:
+                for file in files:
+                    table.io.delete(file.path)
 
     def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:
         """Return nothing: Iceberg has no constraints."""
@@ -270,6 +398,9 @@ class IcebergClient:
             # A check must not make the file.
             return None
         with self._translate_errors():
+            if self._connection.is_stale:
+                self._connection.reset()
+                self._table = None
             try:
                 if self._table is None:
                     self._table = self._connection.open().load_table(self._identifier)

@@ -21,6 +21,16 @@ def encode_batch(rows: pa.RecordBatch) -> bytes:
     return body
 
 
+def encode_table(rows: pa.Table) -> bytes:
+    """Return the rows of a table as bytes, as `encode_batch` does."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as out:
+        out.write_table(rows)
+    body: bytes = sink.getvalue().to_pybytes()
+    return body
+
+
 def decode_batches(body: bytes) -> Iterator[pa.Table]:
     """Give the rows that were encoded into bytes, a table for each batch."""
     source = io.BytesIO(body)

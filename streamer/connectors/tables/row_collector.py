@@ -9,6 +9,7 @@ import orjson
 import pyarrow as pa
 
 from streamer.connectors.tables.arrow_streams import decode_batches
+from streamer.connectors.tables.caseless_names import rename_columns
 from streamer.connectors.tables.column_inference import extend_type
 from streamer.connectors.tables.column_values import build_column
 from streamer.connectors.tables.row_operations import (
@@ -78,6 +79,8 @@ def collect_rows(
     sources: list[_Source] = []
     for number, body in enumerate(bodies):
         operation = RowOperation.INSERT if operations is None else operations[number]
+        if not body:
+            continue  # Its rows are in files.
         if body.startswith(_STREAM_MARK):
             for table in decode_batches(body):
                 sources.append(_Source(number, *take_operations(table, operation)))
@@ -88,6 +91,9 @@ def collect_rows(
         some = pa.Table.from_batches([made.rows])
         sources.append(_Source(number, some, repeat_operation(operation, some.num_rows)))
     schema = pa.schema([field.with_nullable(True) for field in columns.schema])
+    if columns.ignores_case:
+        names = {name.casefold(): name for name in schema.names}
+        sources = [one._replace(rows=rename_columns(one.rows, names)) for one in sources]
     if columns.is_open:
         for source in sources:
             schema = _merge_schemas(columns.schema, schema, source.rows.schema)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from streamer.connectors.tables.arrow_streams import encode_batch
+from streamer.connectors.tables.new_columns import ChooseType
 from streamer.connectors.tables.row_operations import RowOperation, attach_operations
 from streamer.connectors.tables.rows import (
     LearnedColumns,
@@ -39,6 +40,8 @@ class RowEncoder:
         operation: RowOperation = RowOperation.INSERT,
         keys: Sequence[str] = (),
         learned: LearnedColumns | None = None,
+        *,
+        ignores_case: bool = False,
     ) -> None:
         """Take the columns.
 
@@ -49,7 +52,9 @@ class RowEncoder:
             keys: the columns that tell rows apart.
             learned: the columns of messages before, where no table has columns: reading them again
                 finds the same.
+            ignores_case: whether fields belong to keys whose names differ by case alone.
         """
+        self._ignores_case = ignores_case
         self._learned = learned
         self._operation = operation
         self._keys = keys
@@ -58,20 +63,30 @@ class RowEncoder:
         self._has_refreshed = False
 
     def encode(self, batch: Batch, choose: ChooseOperation | None = None) -> bytes:
+        """Return the rows of messages as bytes; see `build`."""
+        return encode_batch(self.build(batch, choose))
+
+    def build(
+        self,
+        batch: Batch,
+        choose: ChooseOperation | None = None,
+        choose_type: ChooseType | None = None,
+    ) -> pa.RecordBatch:
         """Return the rows of messages.
 
         Args:
             batch: the messages.
             choose: returns the operation of a message; None where all have the same.
+            choose_type: chooses the types of new columns for these messages alone.
 
         Raises:
             SendError: some messages are no rows; its `errors` say which, and why.
         """
         if choose is None and self._operation != RowOperation.DELETE:
             with suppress(ValueError, MessageError):
-                made = self._build_rows(documents_of(batch, keep=True), ())
+                made = self._build_rows(documents_of(batch, keep=True), (), choose_type)
                 if not made.errors:
-                    return encode_batch(made.rows)
+                    return made.rows
         parse_batch(batch)
         errors: dict[int, str] = {}
         documents: list[Any] = []
@@ -87,7 +102,7 @@ class RowEncoder:
                 operation = self._operation
             operations.append(operation)
         deleted = {at for at, one in enumerate(operations) if one == RowOperation.DELETE}
-        made = self._build_rows(documents, deleted)
+        made = self._build_rows(documents, deleted, choose_type)
         errors |= {
             index: Rejection(f"cannot write to {self._place}: {text}", Reason.INVALID)
             for index, text in made.errors.items()
@@ -95,19 +110,28 @@ class RowEncoder:
         }
         if errors:
             raise SendError(next(iter(errors.values())), errors)
-        rows = made.rows if choose is None else attach_operations(made.rows, operations)
-        return encode_batch(rows)
+        return made.rows if choose is None else attach_operations(made.rows, operations)
 
     def _restrict(self, document: Any, operation: RowOperation) -> Any:
         """Return what a row takes of a message; one that removes a row needs its key alone."""
         if operation == RowOperation.DELETE and isinstance(document, dict):
+            if self._ignores_case:
+                keys = {name.casefold() for name in self._keys}
+                return {name: one for name, one in document.items() if name.casefold() in keys}
             return {name: document.get(name) for name in self._keys}
         return document
 
-    def _build_rows(self, documents: Sequence[Any], partial: Collection[int]) -> RowBatch:
+    def _build_rows(
+        self,
+        documents: Sequence[Any],
+        partial: Collection[int],
+        choose_type: ChooseType | None,
+    ) -> RowBatch:
         if self._learned is not None and (rows := self._learned.build_rows(documents)) is not None:
             return RowBatch(rows, {})
         columns = self._load_columns(False)
+        if choose_type is not None:
+            columns = columns._replace(choose_type=choose_type)
         made = build_rows(documents, columns, partial)
         if self._learned is not None:
             if not made.errors:
@@ -117,7 +141,10 @@ class RowEncoder:
         if is_strange and not self._has_refreshed:
             # Once for a task: another program, or the micro-batch before, may have changed it.
             self._has_refreshed = True
-            made = build_rows(documents, self._load_columns(True), partial)
+            columns = self._load_columns(True)
+            if choose_type is not None:
+                columns = columns._replace(choose_type=choose_type)
+            made = build_rows(documents, columns, partial)
         return made
 
 

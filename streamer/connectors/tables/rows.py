@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from streamer.connectors.tables.caseless_names import match_names
 from streamer.connectors.tables.column_inference import (
     drop_untyped,
     extend_type,
@@ -23,6 +24,8 @@ from streamer.connectors.tables.column_values import (
     fit_value,
     has_direct_type,
 )
+from streamer.connectors.tables.new_columns import ChooseType
+from streamer.core.errors import MessageError
 
 MAX_COLUMNS: Final = 2_000
 """Columns that a table may get from messages: one whose fields are keys would get ever more."""
@@ -47,6 +50,8 @@ class TableColumns(NamedTuple):
         explain_name: returns why a name cannot be that of a column; empty when it can.
         required: columns of which no value may be null, whatever the table says.
         widens_maps: whether objects that are values of a map may get fields too.
+        choose_type: chooses the type of a new column; None for the one that is inferred.
+        ignores_case: whether fields belong to columns whose names differ by case alone.
     """
 
     schema: pa.Schema
@@ -54,6 +59,8 @@ class TableColumns(NamedTuple):
     explain_name: Callable[[str], str] = lambda name: ""
     required: Sequence[str] = ()
     widens_maps: bool = True
+    choose_type: ChooseType | None = None
+    ignores_case: bool = False
 
 
 class RowBatch(NamedTuple):
@@ -126,6 +133,8 @@ def build_rows(
         objects = [
             _take_object(document, index, errors) for index, document in enumerate(documents)
         ]
+    if columns.ignores_case:
+        objects = match_names(objects, columns.schema, errors)
     schema = _add_new_columns(objects, columns, errors)
     arrays = []
     for field in schema:
@@ -224,7 +233,10 @@ def _add_new_columns(
             errors[index] = problem
         else:
             good.append(objects[index])
-    for name, kind in infer_columns(good, names).items():
+    inferred = infer_columns(good, names)
+    if columns.choose_type is not None:
+        inferred = _choose_types(inferred, columns.choose_type, objects, errors)
+    for name, kind in inferred.items():
         if len(schema) >= MAX_COLUMNS:
             break
         schema = schema.append(pa.field(name, kind))
@@ -234,6 +246,23 @@ def _add_new_columns(
             if not kept.issuperset(objects[index]):
                 errors.setdefault(index, f"the table would get more than {MAX_COLUMNS} columns")
     return schema
+
+
+def _choose_types(
+    inferred: Mapping[str, pa.DataType],
+    choose: ChooseType,
+    objects: Sequence[Mapping[str, Any]],
+    errors: dict[int, str],
+) -> dict[str, pa.DataType]:
+    """Return the types of new columns; messages that have one without a type are errors."""
+    types: dict[str, pa.DataType] = {}
+    for name, kind in inferred.items():
+        having = [index for index, one in enumerate(objects) if one.get(name) is not None]
+        try:
+            types[name] = choose(name, kind, objects[having[0]])
+        except MessageError as error:
+            errors |= {at: f"the field {name} cannot be a column: {error}" for at in having}
+    return types
 
 
 def _explain_fields(

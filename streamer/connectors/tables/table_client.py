@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from pyarrow import compute
 
 from streamer.connectors.tables.commit_record import CommitRecord
 from streamer.connectors.tables.row_operations import RowOperation
+from streamer.connectors.tables.written_files import FileWriter, WrittenFile
 
 
 class TableUnavailableError(OSError):
@@ -46,12 +47,14 @@ class TableCommit(NamedTuple):
         rows: the rows, with all columns of the table and those that are new.
         operations: what becomes of each row, see `RowOperation`; None to insert all of them. A key
             is in one row at most, apart from rows that are inserted.
+        files: files that workers have written, for the layout that the table has now.
     """
 
     writer: str
     batch: int
     rows: pa.Table
     operations: pa.Array | None = None
+    files: Sequence[WrittenFile] = ()
 
     @property
     def is_keyed(self) -> bool:
@@ -120,6 +123,19 @@ class TableClient(Protocol):
             RefusedRowsError: a rule of the table forbids some rows, or a new table cannot have its
                 partitions; nothing is committed.
         """
+
+    def open_file_writer(self) -> FileWriter | None:
+        """Return what writes data files for the table as it is now.
+
+        Returns:
+            None where there is no table, or rules of it that only its library knows to keep.
+        """
+
+    def read_file(self, file: WrittenFile) -> pa.Table:
+        """Return the rows of a file that a worker has written."""
+
+    def delete_files(self, files: Sequence[WrittenFile]) -> None:
+        """Delete files that are in no version of the table, as far as that can be done."""
 
     def find_forbidden(self, commit: TableCommit) -> Mapping[int, str]:
         """Return why a rule of the table forbids rows of a commit, by their indexes."""

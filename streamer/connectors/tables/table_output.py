@@ -7,32 +7,59 @@ remember the columns of the table, and look again when something does not fit, o
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from streamer.connectors.tables.arrow_streams import encode_batch
 from streamer.connectors.tables.column_types import name_column_type
 from streamer.connectors.tables.commit_record import describe_commits
-from streamer.connectors.tables.row_encoder import RowEncoder, add_declared_columns
+from streamer.connectors.tables.new_columns import (
+    ChooseType,
+    choose_by_schema,
+    read_common_schema,
+)
+from streamer.connectors.tables.row_encoder import (
+    ChooseOperation,
+    RowEncoder,
+    add_declared_columns,
+)
 from streamer.connectors.tables.row_operations import RowOperation, RowOperations
 from streamer.connectors.tables.rows import TableColumns
 from streamer.connectors.tables.table_client import TableClient, TableUnavailableError
+from streamer.connectors.tables.task_rows import TaskRows
+from streamer.connectors.tables.written_files import FileWriter
 from streamer.core.errors import MessageError
-from streamer.core.execution import Execution
+from streamer.core.execution import Execution, MicroBatch
+from streamer.core.json.parse import parse_json
 from streamer.core.message import Batch, Message
+from streamer.sdk.output.protocols import SendError
+from streamer.sdk.output.rejection import make_invalid_rejection
+from streamer.sdk.processing.batching import BatchPolicy
 
 _SHOWN_COMMITS: Final = 3
+_MAX_WRITER_AGE_S: Final = 30.0
+"""Seconds for which a worker writes files without a look at the table. Where it has changed, the
+driver reads the rows back, and nothing is lost but time."""
 
 
 class ColumnCache:
     """The columns of a table, as a worker process has last seen them. Threads may share it."""
 
-    def __init__(self) -> None:
-        """Begin without knowledge."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin without knowledge.
+
+        Args:
+            clock: seconds, which only grow.
+        """
         self._lock = threading.Lock()
+        self._clock = clock
         self._columns: pa.Schema | None = None
         self._is_loaded = False
+        self._writer: FileWriter | None = None
+        self._writer_until = 0.0
 
     def read(self, load: Callable[[], pa.Schema | None], *, refresh: bool) -> pa.Schema | None:
         """Return the columns; None where there is no table yet.
@@ -44,7 +71,44 @@ class ColumnCache:
         with self._lock:
             if refresh or not self._is_loaded:
                 self._columns, self._is_loaded = load(), True
+                self._writer = None
             return self._columns
+
+    def read_writer(self, open_writer: Callable[[], FileWriter | None]) -> FileWriter | None:
+        """Return what writes files of the table, as it was some seconds ago at most.
+
+        Args:
+            open_writer: opens one for the table as it is now.
+        """
+        with self._lock:
+            if self._writer is None or self._clock() >= self._writer_until:
+                self._writer = open_writer()
+                self._writer_until = self._clock() + _MAX_WRITER_AGE_S
+            return self._writer
+
+
+class NewColumns(NamedTuple):
+    """Rules by which fields of messages become columns.
+
+    Attributes:
+        ignores_case: whether names that differ by case alone are the same.
+        schema_metadata: the metadata of messages that has their schema; empty for none.
+        make_choice: returns what chooses types, given what chooses them before; None for nothing.
+        policy: how batches are cut and processed before; None to leave them as they are.
+    """
+
+    ignores_case: bool = False
+    schema_metadata: str = ""
+    make_choice: Callable[[ChooseType | None], ChooseType] | None = None
+    policy: BatchPolicy | None = None
+
+    @property
+    def choose_type(self) -> ChooseType | None:
+        """The choice of types for messages without a schema."""
+        return None if self.make_choice is None else self.make_choice(None)
+
+
+_NO_RULES: Final = NewColumns()
 
 
 class TableOutput:
@@ -58,6 +122,7 @@ class TableOutput:
         is_repeatable: whether rows may come again: they take their own places.
         append: bytes of several batches may stand behind one another.
         ignores_batches: rows are the same however messages are cut into batches.
+        policy: how batches are cut and processed before; None to leave them as they are.
     """
 
     append = True
@@ -72,6 +137,7 @@ class TableOutput:
         is_open: bool,
         keys: Sequence[str] = (),
         operations: RowOperations | None = None,
+        new_columns: NewColumns = _NO_RULES,
     ) -> None:
         """Take the table.
 
@@ -82,7 +148,10 @@ class TableOutput:
             is_open: see the attribute.
             keys: the columns that tell rows apart, where a row replaces another; else none.
             operations: what becomes of rows; None to replace by the keys, or else to insert.
+            new_columns: how fields become columns.
         """
+        self._new_columns = new_columns
+        self.policy = new_columns.policy
         self.client = client
         self.is_open = is_open
         self.keys = tuple(keys)
@@ -95,7 +164,10 @@ class TableOutput:
         if operations is not None:
             self.operation = operations.static or RowOperation.INSERT
         self.is_repeatable = self._by_message is None and self.operation != RowOperation.INSERT
-        self._encoder = RowEncoder(client.describe(), self._load_columns, self.operation, self.keys)
+        self._encoder = RowEncoder(
+            *(client.describe(), self._load_columns, self.operation, self.keys),
+            ignores_case=new_columns.ignores_case,
+        )
 
     def describe(self) -> str:
         """Return where the table is."""
@@ -113,7 +185,11 @@ class TableOutput:
         # Of a table that nobody could look at, the driver decides.
         is_open = self.is_open or known is None
         client = self.client
-        return TableColumns(schema, is_open, client.explain_name, self.keys, client.widens_maps)
+        return TableColumns(
+            *(schema, is_open, client.explain_name, self.keys, client.widens_maps),
+            choose_type=self._new_columns.choose_type,
+            ignores_case=self._new_columns.ignores_case,
+        )
 
     def encode(self, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Return the rows of messages.
@@ -135,7 +211,39 @@ class TableOutput:
                     )
                 return operation
 
-        return [("", self._encoder.encode(batch, choose))]
+        return [("", encode_batch(self._build(batch, choose)))]
+
+    def _build(self, batch: Batch, choose: ChooseOperation | None = None) -> pa.RecordBatch:
+        return self._encoder.build(batch, choose, self._choose_by_metadata(batch))
+
+    def _choose_by_metadata(self, batch: Batch) -> ChooseType | None:
+        """Return what chooses types by the schema of the first message; None where it has none."""
+        rules = self._new_columns
+        schema = batch[0].meta.get(rules.schema_metadata) if rules.schema_metadata else None
+        if schema is None:
+            return None
+        try:
+            if isinstance(schema, str):
+                schema = parse_json(schema.encode())
+            types = read_common_schema(schema)
+        except ValueError as error:
+            text = f"the schema in the metadata {rules.schema_metadata} {error}"
+            raise SendError(
+                text, dict.fromkeys(range(len(batch)), make_invalid_rejection(text))
+            ) from None
+        by_schema = choose_by_schema(types)
+        return by_schema if rules.make_choice is None else rules.make_choice(by_schema)
+
+    def begin_task(self, task: MicroBatch, *, shares_disk: bool) -> TaskRows | None:
+        """Return what collects the rows of a task; see `sdk.output.protocols.TaskEncoder`."""
+        if self._by_message is not None or self.operation != RowOperation.INSERT:
+            return None  # Rows that replace others are merged with the table, by the driver.
+        return TaskRows(
+            lambda batch, ex: self._build(batch),
+            lambda: self._cache.read_writer(self.client.open_file_writer),
+            task,
+            shares_disk=shares_disk,
+        )
 
     def _load_columns(self, refresh: bool) -> TableColumns:
         try:

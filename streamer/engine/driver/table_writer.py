@@ -30,6 +30,7 @@ from streamer.core.errors import StreamerError
 from streamer.engine.driver.commit_counts import CONFLICTS, RETRIES, count_records
 from streamer.engine.driver.file_routes import RefusedRoutesError
 from streamer.engine.driver.table_commits import SHOWN_COMMITS, TableCommits
+from streamer.engine.driver.task_files import TaskFiles
 from streamer.engine.report.result_frame import Frame
 
 _MAX_CONFLICTS: Final = 20
@@ -56,6 +57,7 @@ class TableWriter:
         self._client: TableClient = output.client
         self._output = output
         self._writer = writer
+        self._files = TaskFiles(output.client)
         self._is_first = True
         self._tries = 0
         self._counted_batch = -1
@@ -101,8 +103,9 @@ class TableWriter:
                 f"{self._client.describe()} is not there, and schema_evolution.enabled is false"
             )
         default = self._output.operation
+        bodies, files = self._files.take([frame.body for frame in frames])
         rows, operations, misfits = collect_rows(
-            [frame.body for frame in frames],
+            bodies,
             self._output.columns_of(known),
             [read_operation(frame.route) if frame.route else default for frame in frames],
         )
@@ -110,13 +113,16 @@ class TableWriter:
             (self._refuse(frames[one.source], one.body, one.operation), one.reason)
             for one in misfits
         ]
-        if rows.num_rows:
+        if rows.num_rows or files:
+            whole = TableCommit(self._writer(), batch, rows, operations, files)
             if self._is_committed(batch, is_first):
                 # The answer was lost; what was forbidden then is forbidden now.
-                taken = TableCommit(self._writer(), batch, rows, operations)
-                forbidden = self._take_forbidden(taken, self._client.find_forbidden(taken))
+                forbidden = self._take_forbidden(whole, self._client.find_forbidden(whole))
+                self._files.drop(files)
             else:
-                forbidden = self._commit(batch, rows, operations)
+                self._files.note_attempt(files)
+                forbidden = self._commit(whole)
+            self._files.delete_dropped()
             refused += [
                 (self._refuse(frames[0], body, operation), why)
                 for body, operation, why in forbidden
@@ -128,15 +134,14 @@ class TableWriter:
         is_usual = operation == self._output.operation
         return frame._replace(body=body, route="" if is_usual else operation.word)
 
-    def _commit(
-        self, batch: int, rows: pa.Table, operations: pa.Array
-    ) -> list[tuple[bytes, RowOperation, str]]:
+    def _commit(self, whole: TableCommit) -> list[tuple[bytes, RowOperation, str]]:
         """Commit rows; return those that a rule of the table forbids, with the reason."""
         refused: list[tuple[bytes, RowOperation, str]] = []
-        while rows.num_rows:
+        while whole.rows.num_rows or whole.files:
+            rows, operations = whole.rows, whole.operations
+            assert operations is not None
             # A row that is forbidden replaces no other.
             indexes = find_newest(rows, operations, self._output.keys)
-            whole = TableCommit(self._writer(), batch, rows, operations)
             taken = whole
             if indexes is not None:
                 taken = whole._replace(rows=rows.take(indexes), operations=operations.take(indexes))
@@ -150,7 +155,7 @@ class TableWriter:
                 }
             refused += self._take_forbidden(whole, bad)
             kept = pa.array([at for at in range(rows.num_rows) if at not in bad], pa.int64())
-            rows, operations = rows.take(kept), operations.take(kept)
+            whole = whole._replace(rows=rows.take(kept), operations=operations.take(kept))
         return refused
 
     def _take_forbidden(

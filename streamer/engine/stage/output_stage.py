@@ -22,6 +22,8 @@ from streamer.sdk.output.protocols import (
     FailedBatch,
     PlainEncoder,
     SendError,
+    TaskCollector,
+    TaskEncoder,
     TextEncoder,
     Transactional,
     encode_batch,
@@ -73,6 +75,7 @@ class OutputStage:
         output = self._sender.output
         transactional = isinstance(output, Transactional) and output.transactional
         self._transaction = TaskTransaction(output) if transactional else None
+        self._shares_disk = plan.master.startswith("local")
         self._message_numbers = count() if is_numbered(component, plan.resources) else None
 
     def payloads(self, batches: Iterable[Batch], order: int, ex: Execution) -> Iterator[Payload]:
@@ -100,13 +103,8 @@ class OutputStage:
             batches = reject_failed(batches, self._component, ex)
         if ex.sampler is not None:
             batches = ex.sampler.tap(batches, self._key, "before")
-        output = self._encoder
-        if output is not None:
-            counted = _join_batches if output.ignores_batches else _count_batches
-            for batch in counted(batches, ex.stats_of(self._key)):
-                for route, body in self._encode(output, batch, ex):
-                    yield Payload(order, self._number, route, body, output.append)
-                _forget_origins(ex)
+        if self._encoder is not None:
+            yield from self._encode_all(self._encoder, batches, order, ex)
             return
         if self._message_numbers is not None:
             batches = self._number_messages(batches, self._message_numbers)
@@ -159,6 +157,25 @@ class OutputStage:
                 self._processors, some, ex, f"output {self._number}"
             ):
                 yield from made
+
+    def _encode_all(
+        self, output: Encoder, batches: Iterable[Batch], order: int, ex: Execution
+    ) -> Iterator[Payload]:
+        """Encode batches for the driver."""
+        collector: TaskCollector | None = None
+        if isinstance(output, TaskEncoder) and ex.micro_batch is not None:
+            collector = output.begin_task(ex.micro_batch, shares_disk=self._shares_disk)
+        if (policy := getattr(output, "policy", None)) is not None:
+            batches = policy.batches(batches, ex)
+        output = collector or output
+        counted = _join_batches if output.ignores_batches else _count_batches
+        for batch in counted(batches, ex.stats_of(self._key)):
+            for route, body in self._encode(output, batch, ex):
+                yield Payload(order, self._number, route, body, output.append)
+            _forget_origins(ex)
+        if collector is not None:
+            for route, body in collector.finish():
+                yield Payload(order, self._number, route, body, False)
 
     def _encode(self, output: Encoder, batch: Batch, ex: Execution) -> list[tuple[str, bytes]]:
         """Encode a batch; the messages that have no place to go are taken out of the run."""

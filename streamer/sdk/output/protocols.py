@@ -35,7 +35,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from streamer.core.errors import StreamerError
-from streamer.core.execution import Execution
+from streamer.core.execution import Execution, MicroBatch
 from streamer.core.message import Batch
 from streamer.sdk.output.rejection import (
     RejectedBatch,
@@ -405,6 +405,29 @@ class Encoder(Protocol):
 
         Raises:
             SendError: some messages have no place to go; its `errors` say which.
+        """
+
+
+class TaskCollector(Encoder, Protocol):
+    """Encodes the messages of one task, and may keep some back until the task ends."""
+
+    def finish(self) -> list[tuple[str, bytes]]:
+        """Return routes and what is written to them, of the messages that were kept back."""
+
+
+@runtime_checkable
+class TaskEncoder(Encoder, Protocol):
+    """An output that encodes many messages of a task together, such as into a file.
+
+    It is asked only where it stands at the end of a stream, with nothing around it.
+    """
+
+    def begin_task(self, task: MicroBatch, *, shares_disk: bool) -> TaskCollector | None:
+        """Return what encodes the messages of a task; None for the output itself.
+
+        Args:
+            task: the part of the micro-batch. Several attempts of it may run at once.
+            shares_disk: whether the driver has the same directories as the worker.
         """
 
 

@@ -8,7 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamer.connectors.iceberg.iceberg_table import CatalogConnection, IcebergClient
+from streamer.connectors.iceberg.iceberg_table import (
+    CatalogConnection,
+    IcebergClient,
+    WriteSettings,
+)
 from streamer.connectors.tables.row_operations import RowOperation, repeat_operation
 from streamer.connectors.tables.table_client import TableCommit
 from tests.connectors.tables.table_kinds import open_catalog
@@ -17,7 +21,7 @@ from tests.connectors.tables.table_kinds import open_catalog
 def make_client(directory: Path, branch: str, keys: list[str] | None = None) -> IcebergClient:
     catalog = open_catalog(directory)
     connection = CatalogConnection(catalog.name, catalog.properties)
-    return IcebergClient(connection, "demo", "rows", keys=keys or [], branch=branch)
+    return IcebergClient(connection, "demo", "rows", WriteSettings(keys=keys or [], branch=branch))
 
 
 def rows_of(directory: Path, branch: str) -> list[Any]:

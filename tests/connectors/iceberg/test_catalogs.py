@@ -19,6 +19,7 @@ from streamer.connectors.tables.table_client import (
 from streamer.plan import make_plan
 from tests.connectors.tables.table_kinds import replacing
 from tests.servers.aws import KEY, REGION, SECRET, aws_server
+from tests.servers.hive_metastore import hive_metastore
 from tests.servers.iceberg_rest import iceberg_rest
 
 BUCKET = "lake"
@@ -71,8 +72,14 @@ def sql_place(postgres_dsn: str, tmp_path: Path) -> Place:
     return Place(f"{{url: '{url}', warehouse: '{tmp_path}', name: {tmp_path.name}}}")
 
 
+@pytest.fixture
+def hive_place(tmp_path: Path) -> Iterator[Place]:
+    with hive_metastore() as (url, _):
+        yield Place(f"{{url: '{url}', warehouse: '{tmp_path}/lake'}}")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["rest", "glue", "sql"])
+@pytest.mark.parametrize("kind", ["rest", "glue", "sql", "hive"])
 def test_a_table_of_each_catalog(kind: str, request: pytest.FixtureRequest) -> None:
     place = request.getfixturevalue(f"{kind}_place")
     client, rival = make_client(place), make_client(place)
@@ -106,7 +113,12 @@ def test_a_table_of_each_catalog(kind: str, request: pytest.FixtureRequest) -> N
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1", "postgresql+psycopg://a:pass-word@127.0.0.1:1/x"]
+    "url",
+    [
+        "http://127.0.0.1:1",
+        "thrift://127.0.0.1:1",
+        "postgresql+psycopg://a:pass-word@127.0.0.1:1/x",
+    ],
 )
 def test_a_catalog_that_is_away_is_waited_for_and_no_password_told(
     url: str, tmp_path: Path

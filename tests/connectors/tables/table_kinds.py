@@ -11,7 +11,11 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import Catalog, load_catalog
 
 from streamer.connectors.delta.delta_table import DeltaClient
-from streamer.connectors.iceberg.iceberg_table import CatalogConnection, IcebergClient
+from streamer.connectors.iceberg.iceberg_table import (
+    CatalogConnection,
+    IcebergClient,
+    WriteSettings,
+)
 from streamer.connectors.iceberg.partition_spec import PartitionTerm
 from streamer.connectors.tables.row_operations import RowOperation, repeat_operation
 from streamer.connectors.tables.table_client import TableClient, TableCommit
@@ -37,8 +41,7 @@ def make_iceberg(
         CatalogConnection(catalog.name, catalog.properties),
         "demo",
         "rows",
-        keys=keys,
-        partition_by=[PartitionTerm(name, "identity") for name in partition_by],
+        WriteSettings([PartitionTerm(name, "identity") for name in partition_by], keys=keys),
     )
 
 

@@ -14,8 +14,8 @@ from streamer.core.json.bulk import payloads_of
 from streamer.core.json.dump import dump_json, dump_json_texts
 from streamer.core.message import Batch, Message
 from streamer.core.timestamps import parse_rfc3339
-from streamer.engine.report.capture_request import CAPTURES_RESULTS
 from streamer.core.value import INT64_MAX, INT64_MIN
+from streamer.engine.report.capture_request import CAPTURES_RESULTS
 from streamer.engine.report.result_frame import RESULTS_OUTPUT, Payload
 from streamer.engine.results.rows import encode_rows
 from streamer.engine.stage.window_strategies import (

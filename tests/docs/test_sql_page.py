@@ -157,6 +157,27 @@ def orders_and_shipments() -> list[dict[str, Any]]:
     return [{"send": sent, "output_batches": [[{"json_equals": {"id": 1, "carrier": "ups"}}]]}]
 
 
+def orders_payments_and_shipments() -> list[dict[str, Any]]:
+    def from_input(label: str, hour: int, **fields: Any) -> dict[str, Any]:
+        document = {"at": f"2026-01-01T{hour:02d}:00:00Z", **fields}
+        return {"input": label, "json_content": document}
+
+    sent = [
+        from_input("orders", 10, order=1),
+        from_input("payments", 11, order=1, method="card"),
+        from_input("shipments", 20, order=1, carrier="ups"),
+        from_input("orders", 10, order=2),
+        from_input("payments", 11, order=2, method="cash"),
+        from_input("orders", 10, order=3),
+    ]
+    first = {"id": 1, "method": "card", "carrier": "ups"}
+    second = {"id": 2, "method": "cash", "carrier": None}
+    return [
+        {"send": sent, "output_batches": [[{"json_equals": first}]]},
+        {"end_of_input": True, "output_batches": [[{"json_equals": second}]]},
+    ]
+
+
 def payments_and_rates() -> list[dict[str, Any]]:
     def from_input(label: str, hour: int, **fields: Any) -> dict[str, Any]:
         document = {"at": f"2026-01-01T{hour:02d}:00:00Z", **fields}
@@ -180,6 +201,7 @@ def payments_and_rates() -> list[dict[str, Any]]:
 TWO_INPUTS: Final = {
     "sql_interval_join.yaml": orders_and_shipments,
     "sql_temporal_join.yaml": payments_and_rates,
+    "sql_three_streams.yaml": orders_payments_and_shipments,
 }
 
 

@@ -36,6 +36,7 @@ def test_every_endpoint_is_there_with_and_without_the_prefix() -> None:
         assert server.get("/benthos/ping")[:2] == (200, b"pong")
         assert server.json("/version") == {"version": __version__, "built": ""}
         paths = ["/endpoints", "/history", "/metrics", "/ping", "/ready", "/stats", "/version"]
+        paths += ["/why"]
         assert sorted(server.json("/endpoints")) == paths
         for path in paths:
             assert server.get(f"/benthos{path}")[0] in (200, 503)

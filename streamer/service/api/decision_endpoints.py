@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from streamer.core.timestamps import parse_rfc3339
 from streamer.engine.driver.decision_journal import read_decisions
 from streamer.plan import make_plan
 from streamer.service.api import schemas as s
@@ -18,12 +17,12 @@ from streamer.service.fleet.errors import BadRequestError
 from streamer.service.fleet.manager import Manager
 from streamer.service.monitoring.decision_answers import (
     DecisionQuery,
+    DecisionQueryError,
     answer_query,
     windows_by_label,
 )
 from streamer.window.inspect.window_query import MAX_ROWS, WindowQuery
 
-_MAX_TEXT_CHARS: Final = 2_000
 _PARAMETERS: Final = (
     Parameter("window", "The start or the end of a window, RFC 3339.", s.STRING),
     Parameter("key", "The key of a window or a message.", s.STRING),
@@ -59,7 +58,10 @@ class DecisionEndpoints:
 
     def _read(self, request: ApiRequest) -> web.Response:
         managed = self._manager.registry.get(request.path["id"])
-        query = parse_decision_query(request)
+        try:
+            query = DecisionQuery.parse(request.query)
+        except DecisionQueryError as e:
+            raise BadRequestError(str(e)) from None
         records = [*read_decisions(Path(managed.directory))]
         listed: Any = ()
         if query.lists_windows and managed.run is not None:
@@ -67,33 +69,3 @@ class DecisionEndpoints:
             listed = managed.run.list_windows(usual).get("windows", ())
         windows = windows_by_label(make_plan(managed.config, name=managed.stream_id))
         return json_response(managed.redact_value(answer_query(records, windows, query, listed)))
-
-
-def parse_decision_query(request: ApiRequest) -> DecisionQuery:
-    """Return the question that the parameters of a request ask.
-
-    Raises:
-        BadRequestError: one of them makes no sense.
-    """
-    given = request.query
-    for name in ("key", "message"):
-        if len(given.get(name, "")) > _MAX_TEXT_CHARS:
-            raise BadRequestError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters")
-    return DecisionQuery(
-        bound=_parse_time(given, "window"),
-        key=given.get("key") or None,
-        at=_parse_time(given, "at"),
-        text=given.get("message") or None,
-    )
-
-
-def _parse_time(given: Any, name: str) -> int | None:
-    if not (text := given.get(name)):
-        return None
-    try:
-        return parse_rfc3339(text).ns
-    except ValueError:
-        expected = "2026-03-01T10:15:00Z"
-        raise BadRequestError(
-            f"{name} is {text[:40]!r}; expected a time such as {expected}"
-        ) from None

@@ -5,6 +5,7 @@ Every path is served twice: as it is, and behind `root_path`.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import traceback
@@ -20,11 +21,19 @@ from streamer import __version__
 from streamer.config import Config
 from streamer.config.echo import echo_config
 from streamer.core.redaction import Redaction
+from streamer.engine.driver.decision_journal import read_decisions
+from streamer.plan import make_plan
 from streamer.service.access.middlewares import (
     PING_PATH,
     READY_PATH,
     forbid_sniffing,
     make_middlewares,
+)
+from streamer.service.monitoring.decision_answers import (
+    DecisionQuery,
+    DecisionQueryError,
+    answer_query,
+    windows_by_label,
 )
 from streamer.service.monitoring.exposition import make_exposition
 from streamer.service.monitoring.history_document import (
@@ -34,10 +43,12 @@ from streamer.service.monitoring.history_document import (
 )
 from streamer.service.monitoring.readiness import check_readiness
 from streamer.service.monitoring.stream_view import StreamView
+from streamer.window.inspect.window_query import MAX_ROWS, WindowQuery
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _HISTORY_PATH: Final = "/history"
+_WHY_PATH: Final = "/why"
 _METRICS_ABOUT: Final = "Exposes service-wide metrics in the format configured."
 
 
@@ -60,6 +71,7 @@ def make_application(view: StreamView, host: str | None) -> web.Application:
     endpoints = _make_endpoints(view, bool(http["debug_endpoints"]))
     handlers = {path: _make_handler(endpoint) for path, endpoint in endpoints.items()}
     handlers[_HISTORY_PATH] = partial(_answer_history, view)
+    handlers[_WHY_PATH] = partial(_answer_why, view)
     for path, handler in handlers.items():
         for full in dict.fromkeys((path, http["root_path"].rstrip("/") + path)):
             app.router.add_route(hdrs.METH_ANY, full, handler)
@@ -86,6 +98,10 @@ def _make_endpoints(view: StreamView, debug: bool) -> dict[str, _Endpoint]:
     endpoints[_HISTORY_PATH] = _Endpoint(
         "Returns the figures of the last hour by time: ?from=15m&figures=in,out.",
         lambda: _history_response(view, {}),
+    )
+    endpoints[_WHY_PATH] = _Endpoint(
+        "Returns who holds the clock of windows back, and the reason of a decision: ?window=TIME.",
+        lambda: _why_response(view, {}),
     )
     metrics = make_exposition(view)
     if metrics is not None:
@@ -175,6 +191,30 @@ def _history_response(view: StreamView, parameters: Mapping[str, str]) -> web.Re
     document = describe_history(view.figures, query)
     markers = Redaction(view.config.secrets).redact_value(document["markers"])
     return _json_response({**document, "markers": markers})
+
+
+async def _answer_why(view: StreamView, request: web.Request) -> web.StreamResponse:
+    route = view.endpoints.find(_WHY_PATH)  # as for the history
+    if route is not None:
+        return await route[0](request, route[1])
+    # The journal is read from files.
+    return await asyncio.to_thread(_why_response, view, dict(request.query))
+
+
+def _why_response(view: StreamView, parameters: Mapping[str, str]) -> web.Response:
+    try:
+        query = DecisionQuery.parse(parameters)
+    except DecisionQueryError as e:
+        return web.Response(status=400, text=f"Error: {e}\n")
+    directory = view.checkpoint_directory
+    records = [] if directory is None else [*read_decisions(directory)]
+    listed: Any = ()
+    if query.lists_windows and view.is_running:
+        usual = WindowQuery(limit=MAX_ROWS, key=query.key, only_key=query.key is not None)
+        listed = view.list_windows(usual).get("windows", ())
+    windows = windows_by_label(make_plan(view.config))
+    document = answer_query(records, windows, query, listed)
+    return _json_response(Redaction(view.config.secrets).redact_value(document))
 
 
 def _format_stacks() -> str:

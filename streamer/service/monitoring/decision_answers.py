@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from streamer.core.durations import SECOND
-from streamer.core.timestamps import format_rfc3339
+from streamer.core.timestamps import format_rfc3339, parse_rfc3339
 from streamer.engine.report.clock_blame import ClockBlame
 from streamer.plan import Plan
 from streamer.service.monitoring.decision_rules import (
@@ -32,8 +32,25 @@ from streamer.window.settings.window import Window
 MAX_ANSWERS: Final = 50
 """Windows, and messages, that an answer lists."""
 
+_MAX_TEXT_CHARS: Final = 2_000
+
 Record = Mapping[str, Any]
 Windows = Mapping[str, Window]
+
+
+class DecisionQueryError(ValueError):
+    """A parameter of a question has a wrong value; the text has the expected one."""
+
+
+def _parse_time(parameters: Mapping[str, str], name: str) -> int | None:
+    if not (text := parameters.get(name)):
+        return None
+    try:
+        return parse_rfc3339(text).ns
+    except ValueError:
+        raise DecisionQueryError(
+            f"{name} is {text[:40]!r}; expected a time such as 2026-03-01T10:15:00Z"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,26 @@ class DecisionQuery:
     key: str | None = None
     at: int | None = None
     text: str | None = None
+
+    @classmethod
+    def parse(cls, parameters: Mapping[str, str]) -> DecisionQuery:
+        """Return the question of an HTTP request.
+
+        Args:
+            parameters: `window`, `key`, `at` and `message`, each of which may be missing.
+
+        Raises:
+            DecisionQueryError: one of them is none.
+        """
+        for name in ("key", "message"):
+            if len(parameters.get(name, "")) > _MAX_TEXT_CHARS:
+                raise DecisionQueryError(f"{name} has more than {_MAX_TEXT_CHARS:,} characters")
+        return cls(
+            bound=_parse_time(parameters, "window"),
+            key=parameters.get("key") or None,
+            at=_parse_time(parameters, "at"),
+            text=parameters.get("message") or None,
+        )
 
     @property
     def lists_messages(self) -> bool:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from streamer.config import Config
@@ -31,6 +32,7 @@ from streamer.service.monitoring.metric_components import (
     find_metric_components,
 )
 from streamer.service.monitoring.stream_figures import StreamFigures
+from streamer.window.inspect.window_query import WindowQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ class StreamView:
             or a deploy lets its windows out; an empty text for no such reason.
         is_draining: tells whether a deploy lets its windows out.
         on_line: hears each line of the stream's log.
+        checkpoint_directory: of the run, on this machine; None before it has one.
+        list_windows: lists the open windows of the run.
     """
 
     def __init__(
@@ -160,6 +164,8 @@ class StreamView:
         self.unready_reason: Callable[[], str] = lambda: ""
         self.is_draining: Callable[[], bool] = lambda: False
         self.on_line: LogLine = ignore_line
+        self.checkpoint_directory: Path | None = None
+        self.list_windows: Callable[[WindowQuery], Mapping[str, Any]] = lambda query: {}
         self.managed_state = managed_state
         self.failed_messages = FailedMessages()
         self.mapped_names: dict[MetricKey, MetricName | None] = {}

@@ -121,6 +121,7 @@ class StreamRun:
         view.unready_reason = self._unready_reason
         view.is_draining = lambda: self._is_draining
         self.checkpoint = Checkpoint(directory)
+        view.checkpoint_directory, view.list_windows = self.checkpoint.directory, self.list_windows
         self._figures = FiguresFile(self.checkpoint.directory)
         try:
             self._check_checkpoint()

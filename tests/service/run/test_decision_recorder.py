@@ -23,6 +23,7 @@ from streamer.service.monitoring.decision_answers import (
 )
 from streamer.service.run.decision_recorder import DecisionRecorder
 from streamer.spark.checkpoint.checkpoint import Checkpoint
+from tests.service.serving import serving
 
 TUMBLING = """
 input: {generate: {mapping: root = 1}}
@@ -221,4 +222,27 @@ def test_a_journal_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
     scene.send(100, "00:01")
     scene.send(101, "00:02")
     assert len(scene.log) == 1 and "is not written any more" in scene.log[0]
+    scene.close()
+
+
+def test_the_server_of_a_single_stream_answers_from_the_journal(tmp_path: Path) -> None:
+    config = TUMBLING.replace("MORE", KEY)
+    scene = Scene(tmp_path, config)
+    scene.send(100, "00:01", "00:04", k="a")
+    scene.send(101, "00:14", k="a")
+    scene.send(102, "00:08", k="a")
+    with serving(rest=config) as server:
+        # Before the run has its checkpoint, there is no journal.
+        assert server.json("/why")["journal"]["micro_batches"] == 0
+        server.view.checkpoint_directory = scene.checkpoint.directory
+        by_text = json.loads(json.dumps(scene.ask(text="00:08")))
+        assert server.json("/why?message=00:08") == by_text
+        assert by_text["messages"]
+        bound = "2026-11-21T10:00:10Z"
+        by_bound = json.loads(json.dumps(scene.ask(bound=at("00:10"))))
+        assert server.json(f"/benthos/why?window={bound}") == by_bound
+        assert by_bound["windows"]
+        assert server.json("/why")["journal"]["micro_batches"] == 3
+        status, body, _ = server.get("/why?window=noon")
+        assert (status, b"expected a time such as" in body) == (400, True)
     scene.close()

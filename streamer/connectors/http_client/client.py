@@ -32,6 +32,7 @@ from streamer.connectors.http_client.fields import (
     SUCCESSFUL_ON,
     TIMEOUT,
 )
+from streamer.connectors.http_client.header_bytes import encode_headers
 from streamer.connectors.http_client.multipart import (
     MultipartError,
     parse_content_type,
@@ -296,7 +297,7 @@ class HttpClient:
                 request.method,
                 request.url,
                 content=request.body,
-                headers=[(k.encode(), v.encode("utf-8", "replace")) for k, v in headers],
+                headers=encode_headers(headers),
             )
             response = client.send(made, stream=True)
             if reads_body:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from streamer.connectors.http_client.header_bytes import encode_headers
 from streamer.connectors.secrets.store import (
     TIMEOUT_S,
     SecretError,
@@ -122,7 +123,9 @@ class VaultStore:
         url = f"{self._place.url}/v1/{path}"
         try:
             with httpx2.Client(timeout=TIMEOUT_S, verify=self._trust()) as client:
-                answer = client.request(method, url, headers=headers, json=document)
+                answer = client.request(
+                    method, url, headers=encode_headers(headers.items()), json=document
+                )
         except (httpx2.HTTPError, OSError) as e:
             raise SecretError(
                 f"Vault at {self._place.url} does not answer: {type(e).__name__}: {e}"

@@ -32,7 +32,6 @@ from streamer.connectors.http_client.fields import (
     SUCCESSFUL_ON,
     TIMEOUT,
 )
-from streamer.connectors.http_client.header_bytes import encode_headers
 from streamer.connectors.http_client.multipart import (
     MultipartError,
     parse_content_type,
@@ -42,6 +41,7 @@ from streamer.connectors.http_client.request import HttpRequest, PartTemplate, R
 from streamer.connectors.http_client.request_dump import dump_exchange
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
+from streamer.core.header_bytes import encode_headers
 from streamer.core.message import Batch, Message
 from streamer.core.redaction import redact_urls
 from streamer.sdk.component_ref import ComponentRef

@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpcore2
 import httpx2
 
-from streamer.connectors.http_client.header_bytes import encode_headers
+from streamer.core.header_bytes import encode_headers
 from streamer.core.permissions import ALL, NotPermittedError, Permissions
 from streamer.core.redaction import redact_urls
 

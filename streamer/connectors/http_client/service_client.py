@@ -17,10 +17,10 @@ from streamer.connectors.http_client.fields import (
     PROXY_URL,
     TIMEOUT,
 )
-from streamer.connectors.http_client.header_bytes import encode_headers
 from streamer.connectors.tls import ENABLED, TLS
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
+from streamer.core.header_bytes import encode_headers
 from streamer.core.redaction import redact_urls
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, ParsedFields

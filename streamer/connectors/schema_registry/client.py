@@ -18,10 +18,10 @@ from streamer.connectors.http_client.fields import (
     PROXY_URL,
     TIMEOUT,
 )
-from streamer.connectors.http_client.header_bytes import encode_headers
 from streamer.connectors.schema_registry.fields import URL
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
+from streamer.core.header_bytes import encode_headers
 from streamer.core.redaction import redact_urls
 from streamer.sdk.spec import ParsedFields
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from streamer.connectors.http_client.header_bytes import encode_headers
 from streamer.connectors.secrets.store import (
     TIMEOUT_S,
     SecretError,
@@ -20,6 +19,7 @@ from streamer.connectors.secrets.vault_login import (
     login_document,
     read_token,
 )
+from streamer.core.header_bytes import encode_headers
 
 _ONLY_FIELD: Final = "value"
 """The field that is the secret where a name says no field, and there are several."""

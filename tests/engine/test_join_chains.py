@@ -13,6 +13,7 @@ from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.plan import make_plan
+from streamer.spark.checkpoint.rescaling import rescale_buffers
 from tests.examples import examples
 from tests.window.oracle.join_chain import Event, JoinChainOracle, JoinRules
 
@@ -51,9 +52,12 @@ def config(rules: list[JoinRules]) -> str:
 
 
 def run_stream(
-    rules: list[JoinRules], events: list[Sent], cuts: list[int], shards: int
+    rules: list[JoinRules], events: list[Sent], cuts: list[int], shards: list[int]
 ) -> tuple[list[Counter[tuple[str | None, ...]]], int]:
-    """Run a chain to its end; give what came out of each join, and how many were late."""
+    """Run a chain to its end; give what came out of each join, and how many were late.
+
+    `shards` says by micro-batch, in turns, how many shards there are.
+    """
     sent = [
         ScriptedMessage(
             Message.from_value({"time": event.time, "key": event.key, "name": event.names[0]}),
@@ -61,11 +65,17 @@ def run_stream(
         )
         for source, event in events
     ]
-    stream = ScriptedStream(make_plan(parse_config(config(rules))), known=sent, max_shards=shards)
+    plan = make_plan(parse_config(config(rules)))
+    stream = ScriptedStream(plan, known=sent, max_shards=shards[0])
     made: list[Counter[tuple[str | None, ...]]] = [Counter() for _ in rules]
     start = 0
     for number, cut in enumerate([*cuts, len(sent)]):
         end = max(cut, start)
+        if number and len(shards) > 1:
+            former = stream
+            count = shards[number % len(shards)]
+            stream = ScriptedStream(plan, known=sent, max_shards=count)
+            rescale_buffers(plan, former.stores, stream.stores)
         outcome = stream.run_micro_batch(
             (number + 1) * SECOND, sent[start:end], ended=number == len(cuts)
         )
@@ -123,12 +133,13 @@ def events_of(draw: st.DrawFn, inputs: int) -> list[Sent]:
 
 
 CUTS = st.lists(st.integers(0, 40), max_size=8).map(sorted)
+SHARDS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
 
-@given(data=st.data(), rules=rules_of_chains(), cuts=CUTS, shards=st.integers(1, 3))
+@given(data=st.data(), rules=rules_of_chains(), cuts=CUTS, shards=SHARDS)
 @settings(max_examples=examples(30, 300), deadline=None)
 def test_each_join_gives_what_its_clock_allows(
-    data: st.DataObject, rules: list[JoinRules], cuts: list[int], shards: int
+    data: st.DataObject, rules: list[JoinRules], cuts: list[int], shards: list[int]
 ) -> None:
     events = data.draw(events_of(len(rules) + 1))
     expected, expected_late = run_oracle(rules, events, cuts)
@@ -163,10 +174,10 @@ def join_all(rules: list[JoinRules], events: list[Sent]) -> list[Counter[tuple[s
     return made
 
 
-@given(data=st.data(), rules=rules_of_chains(waits=True), cuts=CUTS, shards=st.integers(1, 3))
+@given(data=st.data(), rules=rules_of_chains(waits=True), cuts=CUTS, shards=SHARDS)
 @settings(max_examples=examples(30, 300), deadline=None)
 def test_joins_that_wait_for_all_inputs_give_what_sql_gives(
-    data: st.DataObject, rules: list[JoinRules], cuts: list[int], shards: int
+    data: st.DataObject, rules: list[JoinRules], cuts: list[int], shards: list[int]
 ) -> None:
     events = data.draw(events_of(len(rules) + 1))
     made, late = run_stream(rules, events, cuts, shards)

@@ -14,6 +14,7 @@ from streamer.window.assign.packer import Packer
 from streamer.window.contract import RowKind
 from streamer.window.evaluate.message_slots import PieceOrigin
 from streamer.window.evaluate.queries import BufferMappings
+from streamer.window.rescale.rescale_state import rescale
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.settings.window_types import Count as CountKind
 from streamer.window.settings.window_types import EventTimeSettings, Global, Tumbling
@@ -158,6 +159,13 @@ class EventStream(stages.Stages[Event, Any]):
             sources=self.sources,
         )
         return self.run(groups, self.now, reading)
+
+    def cut_anew(self, shards: int | None) -> None:
+        """Give the stream another number of shards; None for the same."""
+        if shards is not None:
+            into = [DictStore() for _ in range(shards)]
+            rescale(self.window, True, self.stores, into)
+            self.stores = into
 
     def packer(self, piece: list[Event], group: list[Event], arrival: int) -> Packer:
         kind = RowKind.RIGHT if group[0].side == "right" else RowKind.PACK

@@ -62,6 +62,30 @@ def test_every_micro_batch_gives_what_the_rules_say(
 
 @CALM
 @given(
+    case=cases(type="outer", idle_timeout=None),  # messages wait anew in other shards
+    shards=st.integers(1, 4),
+    turns=st.lists(st.sampled_from([None, 1, 2, 3, 7]), min_size=5, max_size=5),
+    seed=st.integers(0, 1000),
+)
+def test_every_micro_batch_gives_the_same_in_any_number_of_shards(
+    case: tuple[Join, list[MicroBatch]], shards: int, turns: list[int | None], seed: int
+) -> None:
+    rules, batches = case
+    oracle, stream = JoinOracle(rules), EventStream(rules, "", shards, random.Random(seed))
+    sums: Counter[str] = Counter()
+    for number, batch in enumerate(batches):
+        expected, found = oracle.step(batch), stream.step(batch)
+        assert sorted(found.dropped.items()) == sorted(expected.dropped)
+        given = [one for of_shard in found.batches.values() for one in of_shard]
+        assert Counter(map(repr, given)) == Counter(repr(told_of(one)) for one in expected.joined)
+        count(sums, batch, expected)
+        assert_counters(found, sums)
+        assert sum(status.held for status in found.statuses) == len(oracle.held())
+        stream.cut_anew(turns[number % len(turns)])
+
+
+@CALM
+@given(
     data=st.data(),
     case=cases(allowed_lateness=1000, end_of_input="flush", clock="stream", idle_timeout=None),
 )

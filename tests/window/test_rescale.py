@@ -201,13 +201,7 @@ def uncut(session: Any) -> Any:
     return reason, key, bounds, told, *rest
 
 
-def test_a_join_is_refused_by_name() -> None:
-    window = EventWindow(Join("left", "right", 1, 1), EventTimeSettings(), keyed=True)
-    with pytest.raises(StreamerError, match="window_join cannot be rescaled.*--on-reset drain"):
-        rescale(window, True, [DictStore()], [DictStore(), DictStore()])
-
-
-@pytest.mark.parametrize("kind", [Tumbling(10, 10), Session(5)])
+@pytest.mark.parametrize("kind", [Tumbling(10, 10), Session(5), Join("left", "right", 1, 1)])
 def test_shards_of_different_micro_batches_are_refused(kind: Any) -> None:
     window = EventWindow(kind, EventTimeSettings(), keyed=True)
     stores = [DictStore(), DictStore()]

@@ -10,8 +10,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamer.window import DictStore
-from streamer.window.rescale.rescale_state import rescale
 from streamer.window.settings.event_time_window import EventWindow
 from tests.examples import examples
 from tests.window.kinds_stream import EventStream, told_of
@@ -35,14 +33,6 @@ def cases(draw: st.DrawFn, **fields: Any) -> tuple[TableJoin, list[MicroBatch]]:
     return rules, draw(streams.streams(rules, sides=("left", "right")))
 
 
-def cut_anew(stream: EventStream, shards: int | None) -> None:
-    """Give the stream another number of shards."""
-    if shards is not None:
-        into = [DictStore() for _ in range(shards)]
-        rescale(stream.window, True, stream.stores, into)
-        stream.stores = into
-
-
 @CALM
 @given(case=cases(), shards=st.integers(1, 4), turns=TURNS, seed=st.integers(0, 1000))
 def test_every_micro_batch_gives_what_the_rules_say_in_any_number_of_shards(
@@ -61,7 +51,7 @@ def test_every_micro_batch_gives_what_the_rules_say_in_any_number_of_shards(
         assert_counters(found, sums)
         assert sum(status.open_windows or 0 for status in found.statuses) == len(oracle.held())
         if rules.idle_timeout is None:  # Messages wait anew in other shards.
-            cut_anew(stream, turns[number % len(turns)])
+            stream.cut_anew(turns[number % len(turns)])
 
 
 @CALM

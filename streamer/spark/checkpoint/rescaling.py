@@ -40,7 +40,7 @@ from streamer.spark.checkpoint.unfinished_batch import check_finished
 from streamer.spark.tasks.shard_labels import shard_labels
 from streamer.spark.tasks.state_mark import split_mark
 from streamer.window import StateStore
-from streamer.window.rescale.rescale_state import RescaleResult, check_rescalable, rescale
+from streamer.window.rescale.rescale_state import RescaleResult, rescale
 from streamer.window.state.layout import HEAD_KEY
 
 _DRAFT_DIRECTORY = "rescale.tmp"
@@ -94,8 +94,6 @@ def current_shards(plan: Plan, checkpoint: Checkpoint) -> int:
             f"no micro-batch of the checkpoint {checkpoint} was ever finished: start the "
             "stream once, then change its shards"
         )
-    for window in plan.windows:
-        check_rescalable(window)
     return shards
 
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from streamer.core.errors import StreamerError
+from streamer.window.rescale.join_shards import rescale_join_shards
 from streamer.window.rescale.keyed_shards import rescale_keyed_shards
 from streamer.window.rescale.pane_shards import rescale_pane_shards
 from streamer.window.rescale.table_join_shards import rescale_table_join_shards
@@ -32,20 +32,6 @@ class RescaleResult:
     sliced: bool = False
 
 
-def check_rescalable(window: Window) -> None:
-    """Check whether the state of a window can be distributed over other shards.
-
-    Raises:
-        StreamerError: it cannot.
-    """
-    if isinstance(window.join, Join):
-        raise StreamerError(
-            "the state of a window_join cannot be rescaled: matched messages are recorded by "
-            "numbers of each shard; drain the windows instead "
-            "(`streamer -w --on-reset drain`), or begin with another checkpoint"
-        )
-
-
 def rescale(
     window: Window,
     keyed: bool,
@@ -63,12 +49,13 @@ def rescale(
     Raises:
         StreamerError: this state cannot be cut anew; the text says why, and what to do.
     """
-    check_rescalable(window)
     is_spread = window.keyed or (keyed and window.spreads_groups)
     shard_of = make_shard_function(len(into)) if is_spread else _first_shard
     rescale_keyed_values(shard_of, stores, into)
     if isinstance(window, EventWindow) and isinstance(window.kind, TableJoin):
         return RescaleResult(*rescale_table_join_shards(window, shard_of, stores, into))
+    if isinstance(window, EventWindow) and isinstance(window.kind, Join):
+        return RescaleResult(*rescale_join_shards(window, shard_of, stores, into))
     if isinstance(window, EventWindow) and window.strategy == "keys":
         return RescaleResult(*rescale_keyed_shards(window, shard_of, stores, into))
     return RescaleResult(

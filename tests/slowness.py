@@ -37,6 +37,11 @@ def wall_slowness() -> float:
     return max(1.0, statistics.median(_look_at_the_clock() for _ in range(5)) / _SECONDS)
 
 
+def is_within(limit_s: float, taken_s: float) -> bool:
+    """Return whether seconds of the clock are within a limit, of this machine as it is now."""
+    return taken_s < limit_s or taken_s < limit_s * wall_slowness()
+
+
 def relative_cpu(limit_s: float, measure: Callable[[], float], tries: int = 8) -> float:
     """Return the share of a limit of CPU seconds that something takes, the least of several tries.
 

@@ -75,7 +75,7 @@ class ServiceClient:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise StreamerError(f"--url is {redact_urls(url)!r}; expected http://HOST:PORT")
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {b"Authorization": f"Bearer {token}".encode()} if token else {}
         auth = None
         if user and not token:
             name, _, password = user.partition(":")

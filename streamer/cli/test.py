@@ -19,6 +19,7 @@ from streamer.cli.paths import expand_paths
 from streamer.cli.shared_options import help_all_option
 from streamer.config.unit_tests.definitions import Case, find_definitions
 from streamer.core.errors import StreamerError
+from streamer.core.locations import is_location
 from streamer.tools.unit_tests.failure import Failure, Line
 from streamer.tools.unit_tests.junit import format_junit
 from streamer.tools.unit_tests.suite import (
@@ -36,8 +37,8 @@ Run the unit tests of configs: those under `tests:` in a config, and those of a 
 NAME_streamer_test.yaml or NAME_benthos_test.yaml beside NAME.yaml.
 
 A path is a config, a file of tests, a glob, or a directory, of which all .yaml and .yml files are
-looked at (DIR/... means the same). Exits with 1 when a test fails, when a config that is tested
-has lint findings, and when there are no tests at all.
+looked at (DIR/... means the same). A config may be the URL of an object. Exits with 1 when a test
+fails, when a config that is tested has lint findings, and when there are no tests at all.
 
 \b
   streamer test config.yaml
@@ -99,6 +100,9 @@ def _check_files_exist(paths: Iterable[str]) -> Iterator[str]:
         StreamerError: there is no such file.
     """
     for path in paths:
+        if is_location(path):
+            yield path
+            continue
         if not os.path.exists(path) and not find_definitions(path):
             kind = "file that matches" if glob.has_magic(path) else "file or directory"
             raise StreamerError(f"there is no {kind} {path!r}; name a config, or a file of tests")

@@ -13,6 +13,9 @@ import pytest
 from streamer.cli.deploy import _explain_timeout
 from streamer.cli.main import invoke
 from streamer.cli.remote_status import _format_lag
+from streamer.connectors.locations.location_files import LocationFiles
+from streamer.core.permissions import ALL
+from tests.connectors.locations.conftest import run_s3
 from tests.engine.results.kept import Row, T, keep
 from tests.service.api.asking import Asking, asking
 from tests.service.fleet.pretending import GENERATE, Stage, config_text
@@ -46,6 +49,23 @@ def test_a_config_is_deployed_and_deployed_again(
     assert "pipeline.processors.0.mapping" in said.out and '"two"' in said.out
     assert invoke(["deploy", "one.yaml", "--id", "other", "--wait", "0"]) == 0
     assert set(server.stage.on) == {"one", "other"}
+
+
+def test_a_config_in_a_store_is_deployed(
+    server: Asking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    with run_s3(tmp_path) as store:
+        for name, text in store.environ.items():
+            monkeypatch.setenv(name, text)
+        root, files = store.make_root(), LocationFiles(ALL)
+        for number in (1, 2):
+            files.put(f"{root}cars.yaml", config_text(f"text {number}").encode())
+            assert invoke(["deploy", f"{root}cars.yaml"]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith("created cars, revision 1\nupdated cars, revision 2: in place\n")
+        assert '"text 2"' in said and set(server.stage.on) == {"cars"}
+        assert invoke(["deploy", f"{root}none.yaml"]) == 1
+        assert "none.yaml" in capsys.readouterr().err
 
 
 def test_what_is_wrong_is_said_with_its_place(server: Asking, capsys: Captured) -> None:

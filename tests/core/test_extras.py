@@ -70,6 +70,8 @@ def test_every_extra_installs_what_is_imported_by_it_and_nothing_else() -> None:
         # Others are asked in SQL too: a catalog of tables may be in a database.
         asked_in_sql = ("iceberg", "mssql", "oracle", "trino")
         modules += ["sqlalchemy"] if extra in asked_in_sql else []
+        # pyiceberg talks with a catalog of Hive by it.
+        modules += ["thrift"] if extra == "iceberg" else []
         roots = {
             _normal(one) for name in modules for one in distributions.get(name.split(".")[0], ())
         }

@@ -131,6 +131,10 @@ CONDITIONS = [
         SLIDING,
         *("emit_every: 1m", "emit_every: 4s", [[2, 3, 4]]),
     ),
+    (
+        SLIDING,
+        *("closed: both", "closed: right", [[0], [0, 1], [0, 1, 2], [2, 3], [3, 4], [4, 5]]),
+    ),
 ]
 TABLE_JOIN = """
 input:

@@ -19,6 +19,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_table_reading.py",
         "faults/test_table_deploys.py",
         "faults/test_table_writers.py",
+        "faults/test_table_files.py",
         "faults/test_table_credentials.py",
         "faults/test_objects.py",
         "faults/test_deploys.py",

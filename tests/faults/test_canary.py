@@ -198,6 +198,52 @@ def test_a_service_that_is_killed_leaves_nothing_of_a_canary(tmp_path: Path) -> 
         assert [line["sum"] for line in stream.written()] == list(range(11))
 
 
+SEVERAL = """
+input: {{ http_server: {{ path: /post }} }}
+buffers:
+  - label: pairs
+    count_window: {{ count: 2 }}
+    pipeline:
+      processors:
+        - mapping: |
+            root = {{ "at": this.at, "sum": {total} }}
+            root = if batch_index() > 0 {{ deleted() }}
+    output: {{ file: {{ path: {out}, codec: lines }} }}
+  - label: visits
+    session_window: {{ timestamp_mapping: root = this.at, gap: 1500ms }}
+    pipeline:
+      processors:
+        - mapping: |
+            root = if batch_index() == 0 {{ {{ "visit": batch_size() }} }} else {{ deleted() }}
+    output: {{ drop: {{}} }}
+"""
+
+
+def test_count_windows_and_sessions_of_several_buffers_are_compared(
+    running: tuple[Service, Path],
+) -> None:
+    stream = object.__new__(Stream)
+    stream.service, stream.name = running[0], "several"
+    stream.out = running[1] / "several.jsonl"
+    stream.files = running[1] / "s" / "c" / ".service" / "canaries"
+    config = SEVERAL.format(out=stream.out, total=TOTAL)
+    answer = running[0].ask("POST", "/streams/several", config)
+    assert answer.status_code == 200, answer.text
+    stream.wait_for_batch()
+    stream.send(0, 4)
+    changed = f"if this.at == {START + 10} {{ -1 }} else {{ {TOTAL} }}"
+    stream.begin(SEVERAL.format(out=stream.out, total=changed), windows=12)
+    # Three sessions, the last of which stays open, and a dozen pairs.
+    for first in (4, 14, 24):
+        stream.send(first, first + 8)
+    canary = stream.wait_state("waiting")
+    assert canary["compared"] >= 12 and canary["different"] == 1, canary
+    [difference] = canary["differences"]
+    assert (difference["buffer"], difference["start"], difference["end"]) == ("pairs", "10", "12")
+    assert difference["fields"] == [{"path": "sum", "old": "21", "new": "-1", "row": 0}]
+    assert stream.is_clean()
+
+
 def test_the_canary_of_a_topic_reads_the_same_offsets_and_commits_none(
     running: tuple[Service, Path], kafka: Kafka
 ) -> None:

@@ -22,6 +22,7 @@ from streamer.sdk.input.input_context import open_input
 from tests.components.inputs.reading import built
 from tests.components.inputs.rooms import lodging
 from tests.servers.hostile import Serve, dripping, raw_server, silent
+from tests.slowness import is_within
 
 
 def _until(true: Callable[[], Any], patience: float = 10.0) -> None:
@@ -84,7 +85,7 @@ def test_mysql_is_given_ten_seconds_to_its_greeting(monkeypatch: pytest.MonkeyPa
         began = time.monotonic()
         with pytest.raises(Exception, match="Lost connection to MySQL server"):
             engine.connect()
-        assert time.monotonic() - began < 5
+        assert is_within(5, time.monotonic() - began)
 
 
 def _client(address: str, patience: float, more: str = "") -> Any:
@@ -154,7 +155,7 @@ def test_a_reply_of_redis_that_drips_ends_with_its_time() -> None:
         redis_errors(),
     ):
         client.execute_command("GET", "a")
-    assert time.monotonic() - began < 5
+    assert is_within(5, time.monotonic() - began)
 
 
 def test_a_redis_that_says_nothing_is_asked_once() -> None:
@@ -166,4 +167,4 @@ def test_a_redis_that_says_nothing_is_asked_once() -> None:
         redis_errors(),
     ):
         client.execute_command("GET", "a")
-    assert time.monotonic() - began < 2
+    assert is_within(2, time.monotonic() - began)

@@ -15,6 +15,7 @@ from tests.security.clients import raw_answer
 from tests.service.api.asking import asking
 from tests.service.fleet.pretending import config_text
 from tests.service.serving import serving
+from tests.slowness import is_within
 
 ANYWHERE = "0.0.0.0:0"
 
@@ -100,7 +101,7 @@ def test_an_address_tries_few_passwords_and_who_is_known_does_not_wait() -> None
         assert time.monotonic() - began >= 2.0
         began = time.monotonic()
         assert _status(server.url, "GET", "/endpoints", "localhost", right) == 200
-        assert time.monotonic() - began < 0.9
+        assert is_within(0.9, time.monotonic() - began)
 
 
 def test_those_who_wait_for_their_turn_are_few() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from streamer.config.components import read_component
 from streamer.config.env_variables import replace_variables
 from streamer.config.fields import read_fields
-from streamer.config.file import read_file
+from streamer.config.file import read_config_text
 from streamer.config.findings import Findings, TooManyFindings
 from streamer.config.lint.ignores import drop_ignored, find_ignores
 from streamer.config.nodes import Mapping, Node, Sequence, describe_node
@@ -101,7 +101,7 @@ def read_definitions(path: str) -> Definitions:
     A file that is no YAML gives its findings; one without tests gives none.
     """
     try:
-        text = read_file(path)
+        text = read_config_text(path)
     except ConfigError as e:
         return Definitions(path, (), e.lints)
     if _TESTS not in text and not is_definition(path):

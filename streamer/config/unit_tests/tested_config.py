@@ -10,7 +10,7 @@ from typing import Final
 from streamer.config.components import read_component
 from streamer.config.env_variables import replace_variables
 from streamer.config.fields import read_fields
-from streamer.config.file import read_file
+from streamer.config.file import read_config_text
 from streamer.config.findings import Findings
 from streamer.config.load import assemble_config
 from streamer.config.model import Config
@@ -150,7 +150,7 @@ def _make_context(secrets: MappingType[str, str]) -> ReadContext:
 
 
 def _read_tree(path: str, env: MappingType[str, str]) -> tuple[Mapping, str, MappingType[str, str]]:
-    text = read_file(path)
+    text = read_config_text(path)
     findings = Findings()
     source = Source(path, text)
     replace_variables(source, env, findings, check=False)

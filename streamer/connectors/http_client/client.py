@@ -41,6 +41,7 @@ from streamer.connectors.http_client.request import HttpRequest, PartTemplate, R
 from streamer.connectors.http_client.request_dump import dump_exchange
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
+from streamer.core.header_bytes import encode_headers
 from streamer.core.message import Batch, Message
 from streamer.core.redaction import redact_urls
 from streamer.sdk.component_ref import ComponentRef
@@ -296,7 +297,7 @@ class HttpClient:
                 request.method,
                 request.url,
                 content=request.body,
-                headers=[(k.encode(), v.encode("utf-8", "replace")) for k, v in headers],
+                headers=encode_headers(headers),
             )
             response = client.send(made, stream=True)
             if reads_body:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import httpcore2
 import httpx2
 
+from streamer.core.header_bytes import encode_headers
 from streamer.core.permissions import ALL, NotPermittedError, Permissions
 from streamer.core.redaction import redact_urls
 
@@ -214,7 +215,7 @@ def _exchange(
         with httpx2.Client(timeout=seconds, follow_redirects=True) as client:
             keep_deadline(client, deadline, permissions)
             deadline.start(seconds)
-            answer = client.request(method, url, headers=list(headers), content=body)
+            answer = client.request(method, url, headers=encode_headers(headers), content=body)
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         if deadline.has_expired or isinstance(error, httpx2.TimeoutException):
             raise OSError(f"{shown}: timed out: no whole answer within {seconds:g} s") from None

@@ -20,6 +20,7 @@ from streamer.connectors.http_client.fields import (
 from streamer.connectors.tls import ENABLED, TLS
 from streamer.core.durations import SECOND
 from streamer.core.execution import Execution
+from streamer.core.header_bytes import encode_headers
 from streamer.core.redaction import redact_urls
 from streamer.sdk.component_ref import ComponentRef
 from streamer.sdk.spec import BuildContext, ParsedFields
@@ -170,7 +171,7 @@ class ServiceClient:
             signed = pool.signer.header(request.method, url)
             headers += [] if signed is None else [(AUTHORIZATION, signed)]
         made = connection.client.build_request(
-            request.method, url, content=request.body, headers=headers
+            request.method, url, content=request.body, headers=encode_headers(headers)
         )
         response = connection.client.send(made, stream=True)
         try:

@@ -21,6 +21,7 @@ from streamer.connectors.http_client.fields import (
 from streamer.connectors.schema_registry.fields import URL
 from streamer.core.durations import SECOND
 from streamer.core.errors import StreamerError
+from streamer.core.header_bytes import encode_headers
 from streamer.core.redaction import redact_urls
 from streamer.sdk.spec import ParsedFields
 
@@ -262,7 +263,7 @@ class RegistryClient:
                 signed = self._pool.tokens.authorization_header(connection.client)
             if signed is not None:
                 headers[AUTHORIZATION] = signed
-            answer = connection.client.get(url, headers=headers)
+            answer = connection.client.get(url, headers=encode_headers(headers.items()))
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise HttpError(str(error) or type(error).__name__) from None
         finally:

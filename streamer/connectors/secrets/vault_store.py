@@ -19,6 +19,7 @@ from streamer.connectors.secrets.vault_login import (
     login_document,
     read_token,
 )
+from streamer.core.header_bytes import encode_headers
 
 _ONLY_FIELD: Final = "value"
 """The field that is the secret where a name says no field, and there are several."""
@@ -122,7 +123,9 @@ class VaultStore:
         url = f"{self._place.url}/v1/{path}"
         try:
             with httpx2.Client(timeout=TIMEOUT_S, verify=self._trust()) as client:
-                answer = client.request(method, url, headers=headers, json=document)
+                answer = client.request(
+                    method, url, headers=encode_headers(headers.items()), json=document
+                )
         except (httpx2.HTTPError, OSError) as e:
             raise SecretError(
                 f"Vault at {self._place.url} does not answer: {type(e).__name__}: {e}"

@@ -19,7 +19,7 @@ from streamer.tools.cost.state_model import measure_step
 JVM_BYTE_SECONDS: Final = 2.5e-9
 """CPU time of a byte of input: it is read, and cut into messages, beside the stages."""
 
-MESSAGE_SECONDS: Final = 4e-6
+MESSAGE_SECONDS: Final = 2.5e-6
 """CPU time of a message beside the stages: its share of reports, rows and the shuffle."""
 
 RESULT_BYTE_SECONDS: Final = 10e-9
@@ -28,7 +28,7 @@ RESULT_BYTE_SECONDS: Final = 10e-9
 BATCH_SECONDS: Final = 0.2
 """CPU time of a micro-batch without windows, however many messages it has."""
 
-WINDOW_BATCH_SECONDS: Final = 0.25
+WINDOW_BATCH_SECONDS: Final = 0.2
 """CPU time of a micro-batch with windows, beside its shards."""
 
 SHARD_SECONDS: Final = 0.04

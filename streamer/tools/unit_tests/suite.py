@@ -19,6 +19,7 @@ from streamer.config.unit_tests.definitions import (
 )
 from streamer.config.unit_tests.section import TARGET_STREAM
 from streamer.core.errors import ConfigError, Lint, StreamerError
+from streamer.core.locations import is_location
 from streamer.tools.unit_tests.failure import Failure, Line, make_failure
 from streamer.tools.unit_tests.processor_case import check_processors
 from streamer.tools.unit_tests.suite_environment import SuiteEnvironment, set_environment
@@ -84,10 +85,13 @@ def find_suites(files: Iterable[str]) -> list[Suite]:
     """Return the tests of configs, by config.
 
     Args:
-        files: configs, and files of tests; either stands for both.
+        files: configs, and files of tests; either stands for both. A config may be a URL, which
+            has the tests that are in it.
     """
     configs = dict.fromkeys(
-        os.path.normpath(find_tested_config(file) if is_definition(file) else file)
+        file
+        if is_location(file)
+        else os.path.normpath(find_tested_config(file) if is_definition(file) else file)
         for file in files
     )
     suites = []
@@ -131,7 +135,7 @@ _PER_TEST_CODES: Final = frozenset({"missing_variable", "missing_package", "unav
 def _collect_lints(suite: Suite, environment: SuiteEnvironment) -> tuple[Lint, ...]:
     """Return what is wrong with a config that is tested; a missing one its tests complain of."""
     lints = [lint for one in suite.definitions for lint in one.lints]
-    if os.path.exists(suite.config):
+    if is_location(suite.config) or os.path.exists(suite.config):
         lints = [*lint_config(suite.config, resources=environment.resource_files), *lints]
     # Each test has variables of its own; without them, their lines cannot be judged. Packages and
     # components may be missing for what no test runs, such as outputs; a test that needs one says

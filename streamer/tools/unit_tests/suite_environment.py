@@ -16,6 +16,7 @@ from streamer.config.unit_tests.tested_config import TestedConfig, open_tested_c
 from streamer.core.errors import StreamerError
 from streamer.core.execution import Execution
 from streamer.core.keyed_state import TransientState
+from streamer.core.locations import is_location
 from streamer.core.log_format import LogLine
 from streamer.core.permissions import current_permissions
 from streamer.tools.unit_tests.redaction import SecretRedactor
@@ -53,7 +54,7 @@ class SuiteEnvironment:
             StreamerError: there is no config, or nothing in the place of a mock.
         """
         path = self._find_file(file) if file else self.config
-        if not file and not os.path.exists(path):
+        if not file and not is_location(path) and not os.path.exists(path):
             raise StreamerError(
                 f"there is no config {path}; tests in a file of their own are about the config of "
                 "the same name beside it, or name another: `target_processors: "

@@ -53,6 +53,34 @@ FIELDS = (
 )
 
 
+TESTED = """
+pipeline:
+  processors:
+    - mapping: root = this.n * 2
+tests:
+  - name: it doubles
+    target_processors: /pipeline/processors
+    input_batch: [{ content: '{"n": 2}' }]
+    output_batches: [[{ content_equals: "%d" }]]
+"""
+
+
+def test_the_unit_tests_of_a_config_in_a_store_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with run_s3(tmp_path) as store:
+        for name, text in store.environ.items():
+            monkeypatch.setenv(name, text)
+        root, files = store.make_root(), LocationFiles(ALL)
+        for name, doubled in (("right", 4), ("wrong", 5)):
+            files.put(f"{root}{name}.yaml", (TESTED % doubled).encode())
+        assert invoke(["test", f"{root}right.yaml"]) == 0
+        assert "1 test: 1 passed" in capsys.readouterr().out
+        assert invoke(["test", f"{root}wrong.yaml", f"{root}right.yaml"]) == 1
+        assert "2 tests: 1 passed, 1 failed" in capsys.readouterr().out
+        assert invoke(["test", f"{root}missing.yaml"]) == 1
+
+
 @pytest.mark.slow
 def test_a_stream_reads_objects_and_writes_objects_by_url(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,7 @@ from streamer.service.monitoring import tracing
 from streamer.service.monitoring.tracing import BatchTracer, make_tracer
 from tests.engine.stream import Run, write_lines
 from tests.servers.hostile import Serve, dripping, raw_server, silent
+from tests.slowness import is_within
 
 SECOND = 10**9
 T = 1_700_000_000 * SECOND
@@ -226,7 +227,8 @@ def test_an_export_has_a_deadline_whatever_the_collector_sends(
         began = time.monotonic()
         # Not by `flush`, which waits for two seconds only.
         tracer._provider.force_flush()
-        assert 0.4 < time.monotonic() - began < 1.8
+        taken = time.monotonic() - began
+        assert taken > 0.4 and is_within(1.8, taken)
 
 
 @pytest.mark.parametrize("kind", ["http", "grpc"])
@@ -241,7 +243,7 @@ def test_a_silent_collector_holds_neither_stop_nor_exit(tmp_path: Path, kind: st
         "    tracer.trace_batch(BatchTrace(number, 1, 2, [], [], {}))\n"
         "began = time.monotonic()\n"
         "tracer.flush()\n"
-        "assert time.monotonic() - began < 4\n"
+        "print(time.monotonic() - began)\n"
     )
     with raw_server(silent) as address:
         where = f"{kind}: [ {{ address: '{address}' }} ]"
@@ -251,7 +253,8 @@ def test_a_silent_collector_holds_neither_stop_nor_exit(tmp_path: Path, kind: st
             [sys.executable, "-c", program, config], capture_output=True, text=True, timeout=60
         )
         assert ran.returncode == 0, ran.stderr
-        assert time.monotonic() - began < 9
+        assert is_within(4, float(ran.stdout))
+        assert is_within(9, time.monotonic() - began)
 
 
 def test_nothing_of_it_is_loaded_or_noted_without_a_tracer(source: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -58,14 +57,12 @@ def batches_cli(root: Options, /, file: str | None, **given: Any) -> int:
     """List the micro-batches whose states are in the checkpoint."""
     with _open(root, given, file) as (_, plan, checkpoint, _session):
         from streamer.core.timestamps import format_rfc3339
-        from streamer.engine.planner.offset_log import read_planned
-        from streamer.spark.checkpoint.state_history import find_batch, list_kept_batches
+        from streamer.spark.checkpoint.state_history import list_batch_times
 
-        rows = []
-        for batch in list_kept_batches(checkpoint):
-            number = find_batch(checkpoint, batch)
-            offset = read_planned(checkpoint.spark, number, has_kafka=False).offset
-            rows.append((f"{batch:,}", shorten_times(format_rfc3339(offset.batch_time))))
+        rows = [
+            (f"{batch:,}", shorten_times(format_rfc3339(time)))
+            for batch, time in list_batch_times(checkpoint)
+        ]
     print_table(("MICRO-BATCH", "TIME"), rows)
     return 0
 
@@ -196,18 +193,25 @@ def start_cli(
     The copy reads on from there, with the windows that were open then. The checkpoint of the
     stream is not changed, nor is its group of Kafka; its HTTP server is not started.
     """
+    from streamer.spark.checkpoint.state_history import (
+        copy_state,
+        delete_unfinished_copy,
+        find_batch,
+        is_unfinished_copy,
+    )
+
     options = merge_options(root, parse_options(**given), file, "state start")
     directory = Path(target)
-    if directory.exists() and any(directory.iterdir()):
+    if any(_entries(directory)) and not is_unfinished_copy(directory):
         raise StreamerError(f"--to {target} is not empty: name a new directory")
     with _open(root, given, file) as (config, plan, checkpoint, session):
         from streamer.spark.checkpoint.checkpoint import Checkpoint
-        from streamer.spark.checkpoint.state_history import copy_state, find_batch
 
         sets = list_sets_of_copy(plan, directory, outputs)
         find_batch(checkpoint, batch)  # before the directory is made
         copy = Checkpoint(directory)
         try:
+            delete_unfinished_copy(copy)
             number = copy_state(session, checkpoint, plan, batch, copy)
         finally:
             copy.close()
@@ -220,6 +224,12 @@ def start_cli(
     options = replace(options, sets=(*options.sets, *sets), checkpoint=target)
     with open_config(options, lambda _: None) as config:
         return run_command(config, options)
+
+
+def _entries(directory: Path) -> Iterator[Path]:
+    """Give what is in a directory; nothing where it is not there."""
+    if directory.is_dir():
+        yield from directory.iterdir()
 
 
 def list_sets_of_copy(plan: Plan, directory: Path, outputs: str) -> list[str]:
@@ -271,17 +281,10 @@ def _list_windows(
     plan: Plan, checkpoint: Checkpoint, session: Session, batch: int | None, key: str | None
 ) -> list[dict[str, Any]]:
     """Return the windows that were open after a micro-batch."""
-    from streamer.engine.driver.shard_state_file import ShardStateFile, shard_state_path
     from streamer.service.monitoring.state_windows import list_state_windows
-    from streamer.spark.checkpoint.state_history import read_state
+    from streamer.spark.checkpoint.state_history import open_state
 
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="streamer-state-")))
-        shards = read_state(session, checkpoint, plan, batch, directory)
-        stores = [
-            stack.enter_context(ShardStateFile(shard_state_path(directory, number)))
-            for number in range(shards * len(plan.windows))
-        ]
+    with open_state(session, checkpoint, plan, batch) as stores:
         return list_state_windows(plan, stores, key)
 
 
@@ -296,9 +299,11 @@ def print_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
 
 
 def _describe_fields(change: Mapping[str, Any]) -> str:
+    """Return what differs; of a window that is in one state only, its messages say enough."""
     texts = (
         f"{name} {_show(old) or '–'} → {_show(new) or '–'}"
         for name, (old, new) in change["fields"].items()
+        if change["change"] == "changed" or name == "messages"
     )
     return "; ".join(texts)
 

@@ -18,6 +18,9 @@ _LOCAL_SETTINGS: Final = ("spark.driver.",)
 _REMOTE_SETTINGS: Final = ("spark.driver.", "spark.hadoop.", "spark.jars")
 """Settings that reading and writing a checkpoint takes, wherever the stream runs."""
 
+_MAX_WAIT_S: Final = 1.0
+"""Seconds to wait for who holds a checkpoint; the JVM of a program that has ended gets more."""
+
 
 @contextmanager
 def open_stopped_checkpoint(
@@ -66,7 +69,7 @@ def open_stopped_checkpoint(
                 start_and_acquire(named, os.environ, start, _ignore_log, only_if_last_here=True)[0]
             )
         else:
-            checkpoint = Checkpoint(named, wait=0.0)
+            checkpoint = Checkpoint(named, wait=_MAX_WAIT_S)
         # Spark, which reaches it, ends after that.
         open_.callback(checkpoint.close)
         yield checkpoint, lambda: start(checkpoint.lock)

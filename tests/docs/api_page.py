@@ -60,7 +60,7 @@ _GROUPS: Final = (
     ("Streams", r"/streams(/\{id\})?|/streams/\{id\}/(pause|resume|rollback)|/resources/.*"),
     ("Configs and revisions", r"/streams/\{id\}/(config|judgement|revisions.*|lint)|/lint|/schema"),
     ("State of a stream", r"/streams/\{id\}/(plan|graph|components|progress|history|stats|logs)"),
-    ("Windows and results", r"/streams/\{id\}/(windows|results.*)"),
+    ("Windows and results", r"/streams/\{id\}/(windows|states.*|why|results.*)"),
     ("Messages", r"/streams/\{id\}/(tap|failed-messages)|/bloblang"),
     ("The service", r".*"),
 )

@@ -186,6 +186,7 @@ def test_blocks_are_of_a_known_kind() -> None:
         "sh plugin",
         "sh canary",
         "sh compare",
+        "sh states",
         "sh python",
         "python library",
         "python library-spark",

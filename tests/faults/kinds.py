@@ -32,6 +32,7 @@ KINDS: Mapping[str, Sequence[str]] = {
         "faults/test_back_pressure.py",
         "faults/test_clocks.py",
         "faults/test_damage.py",
+        "faults/test_state_kills.py",
     ),
     "kafka": (
         "faults/test_kafka_input.py",

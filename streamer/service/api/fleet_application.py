@@ -33,6 +33,7 @@ from streamer.service.api.authoring_endpoints import AuthoringEndpoints
 from streamer.service.api.canary_endpoints import CanaryEndpoints
 from streamer.service.api.component_routes import ComponentRoutes
 from streamer.service.api.decision_endpoints import DecisionEndpoints
+from streamer.service.api.earlier_state_endpoints import EarlierStateEndpoints
 from streamer.service.api.endpoint import ApiRequest, AsyncHandler, Endpoint, Parameter, SyncHandler
 from streamer.service.api.failed_message_endpoints import FailedMessageEndpoints
 from streamer.service.api.graph_endpoints import GraphEndpoints
@@ -118,6 +119,11 @@ class FleetApi:
         return ResultEndpoints(self.manager)
 
     @cached_property
+    def earlier_states(self) -> EarlierStateEndpoints:
+        """The endpoints of earlier states, of which there is one: it reads one at a time."""
+        return EarlierStateEndpoints(self.manager)
+
+    @cached_property
     def playground(self) -> PlaygroundEndpoints:
         """The endpoint that tries mappings, of which there is one: it has processes."""
         return PlaygroundEndpoints(self.manager)
@@ -179,6 +185,7 @@ class FleetApi:
             endpoints += LabelEndpoints(self.manager).list_endpoints()
             endpoints += WindowEndpoints(self.manager).list_endpoints()
             endpoints += DecisionEndpoints(self.manager).list_endpoints()
+            endpoints += self.earlier_states.list_endpoints()
             endpoints += self.results.list_endpoints()
             endpoints += AuthoringEndpoints(self.manager).list_endpoints()
             endpoints += self.playground.list_endpoints()

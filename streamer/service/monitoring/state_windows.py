@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from streamer.core.disk import sync_data
 from streamer.core.timestamps import parse_rfc3339
 from streamer.plan import Plan
 from streamer.service.monitoring.window_rows import merge_rows, row_document
@@ -26,7 +28,10 @@ _MAX_WINDOWS: Final = 10_000_000
 
 
 def list_state_windows(
-    plan: Plan, stores: Sequence[StateStore], key: str | None = None
+    plan: Plan,
+    stores: Sequence[StateStore],
+    key: str | None = None,
+    max_windows: int = _MAX_WINDOWS,
 ) -> list[dict[str, Any]]:
     """Return the open windows of all buffers, the oldest first.
 
@@ -34,12 +39,13 @@ def list_state_windows(
         plan: the stream's.
         stores: the states of the shards of the first buffer, then of the next one.
         key: lists only windows with just this key; None for all.
+        max_windows: of a shard, those that are listed at most, the oldest first.
     """
     query = WindowQuery(
-        limit=_MAX_WINDOWS,
+        limit=max_windows,
         key=key,
         only_key=key is not None,
-        max_keys=_MAX_WINDOWS,
+        max_keys=max_windows,
         lists_keys=True,
     )
     labels = [one.label for one in plan.buffers] or [""]
@@ -85,6 +91,9 @@ def _by_place(listed: Iterable[Mapping[str, Any]]) -> dict[tuple[Any, ...], Mapp
 def write_parquet(path: str, batch: int, listed: Sequence[Mapping[str, Any]]) -> None:
     """Write a listing to a Parquet file: times in UTC, with nanoseconds.
 
+    It is written beside and renamed when it is whole: after a crash there is the former file or
+    this one. What a crash has left beside it is replaced by the next export.
+
     Args:
         path: of the file, which is replaced.
         batch: the micro-batch of the state, which is the first column.
@@ -105,4 +114,14 @@ def write_parquet(path: str, batch: int, listed: Sequence[Mapping[str, Any]]) ->
             columns[name] = pa.array(times, pa.timestamp("ns", "UTC"))
         else:
             columns[name] = pa.array(values, pa.int64() if name in _COUNTS else pa.string())
-    parquet.write_table(pa.table(columns), path)
+    place = Path(path)
+    draft = place.with_name(f".{place.name}.draft")
+    try:
+        with draft.open("wb") as file:
+            parquet.write_table(pa.table(columns), file)
+            file.flush()
+            sync_data(file.fileno())
+        draft.replace(place)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

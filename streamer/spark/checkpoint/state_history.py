@@ -6,20 +6,32 @@ are read by its own reader of state, while nothing runs on the checkpoint, which
 
 from __future__ import annotations
 
+import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from streamer.core.errors import StreamerError
-from streamer.engine.driver.shard_state_file import write_shard_count
+from streamer.engine.driver.shard_state_file import (
+    ShardStateFile,
+    shard_state_path,
+    write_shard_count,
+)
 from streamer.engine.planner.checkpoint_path import list_batch_numbers
 from streamer.engine.planner.offset_log import read_planned
 from streamer.engine.results.layout import sync_entries
 from streamer.plan import Plan
 from streamer.spark.checkpoint.checkpoint import Checkpoint, CheckpointError
 from streamer.spark.checkpoint.rescaling import read_shards
+
+_COPY_STATE_NAME: Final = "seed-1"
+"""The directory of the state in a copy, which is written before its record."""
+_LOCK_NAMES: Final = frozenset({"lock", "jvm.lock"})
 
 
 def list_kept_batches(checkpoint: Checkpoint) -> list[int]:
@@ -58,6 +70,16 @@ def find_batch(checkpoint: Checkpoint, batch: int | None) -> int:
     return batch - checkpoint.global_batch_number(0)
 
 
+def list_batch_times(checkpoint: Checkpoint) -> list[tuple[int, int]]:
+    """Return the micro-batches of `list_kept_batches`, each with its time, Unix ns."""
+    rows = []
+    for batch in list_kept_batches(checkpoint):
+        number = batch - checkpoint.global_batch_number(0)
+        offset = read_planned(checkpoint.spark, number, has_kafka=False).offset
+        rows.append((batch, offset.batch_time))
+    return rows
+
+
 def read_state(
     session: Callable[[], SparkSession],
     checkpoint: Checkpoint,
@@ -83,6 +105,40 @@ def read_state(
     shards = int(checkpoint.check_fingerprint(plan.fingerprint)["shards"])
     read_shards(session(), checkpoint.spark, into, shards, plan, number)
     return shards
+
+
+@contextmanager
+def open_state(
+    session: Callable[[], SparkSession], checkpoint: Checkpoint, plan: Plan, batch: int | None
+) -> Iterator[list[ShardStateFile]]:
+    """Give the states of the shards after a micro-batch, those of the first buffer first.
+
+    They are read from files that are gone afterwards; the arguments and errors are those of
+    `read_state`.
+    """
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(TemporaryDirectory(prefix="streamer-state-")))
+        shards = read_state(session, checkpoint, plan, batch, directory)
+        yield [
+            stack.enter_context(ShardStateFile(shard_state_path(directory, number)))
+            for number in range(shards * len(plan.windows))
+        ]
+
+
+def is_unfinished_copy(directory: Path) -> bool:
+    """Return whether a directory has what a `copy_state` has left that was broken off."""
+    names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    return bool(names) and names <= {_COPY_STATE_NAME, *_LOCK_NAMES}
+
+
+def delete_unfinished_copy(target: Checkpoint) -> None:
+    """Delete what a `copy_state` has left that was broken off, if that is all there is.
+
+    Args:
+        target: held by this program, so that no other one copies to it.
+    """
+    if is_unfinished_copy(target.directory):
+        shutil.rmtree(target.directory / _COPY_STATE_NAME, ignore_errors=True)
 
 
 def copy_state(
@@ -124,8 +180,7 @@ def copy_state(
             "stream whose input can be read again (files, Kafka) can be copied"
         )
     planned = read_planned(checkpoint.spark, number, has_kafka=False)
-    seed = target.seed_path(1)
-    assert isinstance(seed, Path)
+    seed = target.directory / _COPY_STATE_NAME
     seed.mkdir(mode=0o700)
     shards = read_state(session, checkpoint, plan, batch, seed)
     write_shard_count(seed, shards * len(plan.windows))

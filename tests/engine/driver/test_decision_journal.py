@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import stat
 import subprocess
 import sys
+import time
 import zlib
 from pathlib import Path
 
@@ -20,7 +22,10 @@ WRITER = """
 import sys
 import zlib
 from pathlib import Path
+from streamer.engine.driver import decision_journal
 from streamer.engine.driver.decision_journal import DecisionJournal
+if len(sys.argv) > 2:
+    decision_journal.SEGMENT_BYTES, decision_journal.MAX_SEGMENTS = map(int, sys.argv[2:])
 journal = DecisionJournal(Path(sys.argv[1]), "this-checkpoint")
 first = max(journal.last_batch - 3, 0)
 for batch in range(first, first + 200_000):
@@ -129,3 +134,27 @@ def test_killed_again_and_again_it_has_each_micro_batch_once(tmp_path: Path) -> 
         writer.stdout.close()
         known = batches(tmp_path)
         assert known == [*range(len(known))] and len(known) > 50
+
+
+def test_killed_again_and_again_it_stays_bounded(tmp_path: Path) -> None:
+    segment_bytes, max_segments = 2_000, 3
+    newest = -1
+    for _ in range(5):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), str(segment_bytes), str(max_segments)],
+            stdout=subprocess.PIPE,
+        )
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"going\n"
+        time.sleep(random.uniform(0, 0.1))  # noqa: S311
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        # One file more may be there: a packed one beside that which it was packed from.
+        files = [*(tmp_path / "decisions").iterdir()]
+        assert len(files) <= max_segments + 2
+        assert sum(path.stat().st_size for path in files) < (max_segments + 2) * segment_bytes
+        known = batches(tmp_path)
+        assert known == [*range(known[0], known[-1] + 1)] and known[-1] >= newest
+        newest = known[-1]
+    assert known[0] > 0

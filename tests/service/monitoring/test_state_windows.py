@@ -26,7 +26,7 @@ def test_the_listing_is_that_of_the_page(capsys: Any) -> None:
     stream.run_micro_batch(SECOND, [ScriptedMessage(Message(line.encode())) for line in lines])
     before = list_state_windows(plan, stream.stores)
     print_rows(before, SHOWN_COLUMNS)
-    shown = next(one for one in page if one.info == "sh spark").prints
+    shown = next(one for one in page if one.info == "sh states").prints
     assert capsys.readouterr().out == shown
 
     later = {"light": "a", "at": "2026-11-21T10:00:12Z"}

@@ -9,6 +9,7 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", {
 });
 
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const SECOND = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 /** @param {number | null} value @returns {string} such as `12,345`; `–` where it is not known */
 export function whole(value) {
@@ -63,6 +64,11 @@ export function size(bytes) {
 /** @param {number} at Unix ms @returns {string} such as `10:20:05`, or `24 Nov, 10:20` of another day */
 export function moment(at) {
   return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : DAY.format(at);
+}
+
+/** @param {number} at Unix ms @returns {string} the day, unless it is today, and the time to the second */
+export function momentToSecond(at) {
+  return new Date(at).toDateString() === new Date().toDateString() ? clock(at) : SECOND.format(at);
 }
 
 /** @param {number} at Unix ms @returns {string} the time of day here, such as `10:20:05` */

@@ -7,6 +7,7 @@ import { lanes, marks, placeLabels, places } from "../parts/time_axis.js";
 import { barsOf, clockOf, DROP_WORDS, ofBuffer, rowsOf, sentence } from "../parts/window_bars.js";
 import { clock, number, short, size } from "../parts/words.js";
 import { droppedMessages } from "./dropped_messages.js";
+import { earlierStates } from "./earlier_states.js";
 import { windowTable } from "./window_table.js";
 
 const INTERVAL = 1_000;
@@ -48,7 +49,7 @@ export async function timeline(root, id, api, onLeave) {
     "section",
     { class: "card", "aria-labelledby": "timeline-title", hidden: true },
     h("header", null, h("h2", { id: "timeline-title" }, "Windows"), about, buffers, legend),
-    h("div", { class: "card-body" }, picture, note, dropped.element, asTable.element),
+    h("div", { class: "card-body" }, picture, note, dropped.element, asTable.element, earlierStates(id, api)),
   );
   const drawing = drawingOn(picture);
   let requested = 0;

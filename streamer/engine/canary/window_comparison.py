@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from streamer.core.timestamps import format_rfc3339
 from streamer.engine.canary.emissions import EmissionsByWindow, WindowEmission, WindowIdentity
@@ -35,6 +35,18 @@ class DifferenceKind(StrEnum):
     ADDED = "added"
 
 
+class ComparedBuffer(NamedTuple):
+    """A buffer whose windows are compared.
+
+    Attributes:
+        label: its label; empty where the stream has a single buffer.
+        has_times: whether bounds of its windows are times, and not numbers of messages.
+    """
+
+    label: str
+    has_times: bool
+
+
 @dataclass(frozen=True, slots=True)
 class WindowDifference:
     """A window that two revisions do not emit alike.
@@ -51,18 +63,19 @@ class WindowDifference:
     fields: tuple[FieldDifference, ...] = ()
     field_count: int = 0
 
-    def to_document(self, buffers: Sequence[str]) -> dict[str, Any]:
+    def to_document(self, buffers: Sequence[ComparedBuffer]) -> dict[str, Any]:
         """Return the difference for JSON.
 
         Args:
-            buffers: the labels of the stream's buffers; none where it has a single one.
+            buffers: the stream's buffers.
         """
         window = self.window
+        buffer = buffers[window.buffer]
         return {
-            "buffer": buffers[window.buffer] if window.buffer < len(buffers) else "",
+            "buffer": buffer.label,
             "key": window.key,
-            "start": _format_bound(window.start),
-            "end": _format_bound(window.end),
+            "start": _format_bound(window.start, buffer.has_times),
+            "end": _format_bound(window.end, buffer.has_times),
             "emit": window.emit,
             "kind": str(self.kind),
             "fields": [
@@ -215,13 +228,8 @@ class WindowComparison:
                 self._note(WindowDifference(window, kind))
 
 
-_MAX_MESSAGE_NUMBER: Final = 10**12
-"""Bounds up to it are numbers of messages: as times, they are of the first minutes of 1970."""
-
-
-def _format_bound(bound: int) -> str:
-    """Format a bound of a window: a time, or the number of a message of a count window."""
-    return str(bound) if 0 <= bound < _MAX_MESSAGE_NUMBER else format_rfc3339(bound)
+def _format_bound(bound: int, has_times: bool) -> str:
+    return format_rfc3339(bound) if has_times else str(bound)
 
 
 def _note_ends(side: _Side, emissions: EmissionsByWindow) -> None:

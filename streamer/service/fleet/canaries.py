@@ -12,8 +12,8 @@ from typing import Any, Final
 from streamer.core.durations import format_duration
 from streamer.core.errors import StreamerError
 from streamer.core.timestamps import format_rfc3339
-from streamer.engine.canary.window_comparison import MAX_SHOWN_DIFFERENCES
-from streamer.plan import make_plan
+from streamer.engine.canary.window_comparison import MAX_SHOWN_DIFFERENCES, ComparedBuffer
+from streamer.plan import Plan, make_plan
 from streamer.plan.canary import check_calls, check_change, list_output_changes
 from streamer.plan.change_impact import ChangeImpact, Effect, judge
 from streamer.service.fleet import redacted_text
@@ -72,7 +72,7 @@ class Canary:
         began_at: when it began, Unix ns.
         notes: what is to be known of the comparison, in sentences.
         run: its run, which may have ended.
-        buffers: the labels of the stream's buffers; none where it has a single one.
+        buffers: the stream's buffers.
         state: its state.
         reason: why it is in that state, in words.
     """
@@ -86,7 +86,7 @@ class Canary:
     began_at: int
     notes: tuple[str, ...]
     run: CanaryRun
-    buffers: tuple[str, ...] = ()
+    buffers: tuple[ComparedBuffer, ...] = ()
     state: CanaryState = CanaryState.STARTING
     reason: str = ""
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
@@ -125,6 +125,14 @@ class Canary:
             }
         redacted: dict[str, Any] = self.managed.redact_value(document)
         return redacted
+
+
+def _list_buffers(plan: Plan) -> tuple[ComparedBuffer, ...]:
+    labels = [one.label for one in plan.buffers] or [""]
+    return tuple(
+        ComparedBuffer(label, not window.count_based)
+        for label, window in zip(labels, plan.windows, strict=True)
+    )
 
 
 class Canaries:
@@ -191,7 +199,7 @@ class Canaries:
                 began_at=registry.clock(),
                 notes=tuple(notes),
                 run=canary_run,
-                buffers=tuple(one.label for one in plan.buffers),
+                buffers=_list_buffers(plan),
             )
             canary_run.on_end = lambda run: self._finish(canary)
             with self._lock:

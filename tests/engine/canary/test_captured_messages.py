@@ -15,7 +15,11 @@ from streamer.config.load import parse_config
 from streamer.core.durations import SECOND
 from streamer.core.message import Message
 from streamer.engine.canary.emissions import EmissionsByWindow, read_emissions
-from streamer.engine.canary.window_comparison import DifferenceKind, WindowComparison
+from streamer.engine.canary.window_comparison import (
+    ComparedBuffer,
+    DifferenceKind,
+    WindowComparison,
+)
 from streamer.engine.offline.scripted import ScriptedMessage, ScriptedStream
 from streamer.engine.report.capture_request import CAPTURES_RESULTS
 from streamer.engine.report.result_frame import Frame, FrameKind
@@ -128,14 +132,16 @@ def test_each_result_is_compared_and_the_changed_one_differs(buffer: str) -> Non
 
 def test_count_windows_are_named_by_the_numbers_of_their_messages() -> None:
     old, new = (run("count_window", value) for value in "12")
-    document = compare(old, new).differences[0].to_document(())
+    document = compare(old, new).differences[0].to_document([ComparedBuffer("", False)])
     assert document["start"].isdigit() and int(document["end"]) - int(document["start"]) == 5
     assert document["key"] in "xyz" and document["emit"] == "count"
 
 
 def test_pairs_are_named_by_their_times_and_their_key() -> None:
     old, new = (run("window_join", value) for value in "12")
-    documents = [one.to_document(()) for one in compare(old, new).differences]
+    documents = [
+        one.to_document([ComparedBuffer("", True)]) for one in compare(old, new).differences
+    ]
     assert {one["emit"] for one in documents} >= {"event", "final"}
     assert all(one["start"].startswith("2023-11-14T22:") for one in documents)
     assert {one["key"] for one in documents} == {"x", "y", "z"}

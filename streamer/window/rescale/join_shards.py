@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from streamer.core.errors import StreamerError
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.join_matching import SIDES, Side
 from streamer.window.keyed.matched_bits import MatchedBits
 from streamer.window.keyed.message_store import MessageStore
-from streamer.window.pack.merge_packs import select_rows
 from streamer.window.pack.pack_codec import encode_pack
-from streamer.window.rescale.split_packs import ShardOf, find_shards
-from streamer.window.rescale.sum_counters import CLOCKS_DISAGREE_TEXT, sum_counters
+from streamer.window.rescale.keyed_shards import part_messages, read_heads
+from streamer.window.rescale.split_packs import ShardOf
+from streamer.window.rescale.sum_counters import sum_counters
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.state.layout import FIRST_RIGHT_PACK_SEQ
 from streamer.window.state_store import StateStore
@@ -31,9 +29,7 @@ def rescale_join_shards(
     Returns:
         How many messages wait, twice: each has a window of its own.
     """
-    heads = [KeyedHead.read(store, window.fingerprint) for store in stores]
-    if any(head.clocks != heads[0].clocks for head in heads[1:]):
-        raise StreamerError(CLOCKS_DISAGREE_TEXT)
+    heads = read_heads(window, stores)
     targets = [_NewShard(store) for store in into]
     before = next_arrival = 0
     for store, head in zip(stores, heads, strict=True):
@@ -41,7 +37,11 @@ def rescale_join_shards(
         for side in SIDES:
             waiting = MessageStore(store, False, _select_packs(head, side), 0)
             before += waiting.held_count
-            _move_messages(waiting, side, matched, next_arrival, targets, shard_of)
+            for shard, columns in part_messages(waiting, shard_of):
+                is_matched = matched.pop(columns.arrivals)
+                columns.arrivals = columns.arrivals + next_arrival
+                targets[shard].matched.add(columns.arrivals[is_matched])
+                targets[shard].sides[side].insert_pack(encode_pack(columns))
         next_arrival += head.next_arrival
     counters = sum_counters([head.counters for head in heads])
     for number, target in enumerate(targets):
@@ -89,26 +89,3 @@ def _select_packs(head: KeyedHead, side: Side) -> list[list[int]]:
     """Return the entries of a side's packs."""
     is_right = side == "right"
     return [entry for entry in head.packs if (entry[0] >= FIRST_RIGHT_PACK_SEQ) == is_right]
-
-
-def _move_messages(
-    waiting: MessageStore,
-    side: Side,
-    matched: MatchedBits,
-    shift: int,
-    targets: Sequence[_NewShard],
-    shard_of: ShardOf,
-) -> None:
-    """Add the messages of a side of a shard to other shards, `shift` added to their numbers."""
-    for loaded in waiting.iterate_stored():
-        pack = loaded.pack
-        of_message = np.repeat(
-            find_shards(pack.keys, shard_of, pack.header.key_id), np.diff(pack.starts)
-        )
-        for shard in np.unique(of_message[~loaded.freed]).tolist():
-            rows = np.flatnonzero(~loaded.freed & (of_message == shard))
-            columns = select_rows(pack, rows)
-            is_matched = matched.pop(columns.arrivals)
-            columns.arrivals = columns.arrivals + shift
-            targets[shard].matched.add(columns.arrivals[is_matched])
-            targets[shard].sides[side].insert_pack(encode_pack(columns))

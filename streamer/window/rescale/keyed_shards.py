@@ -17,7 +17,7 @@ from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.state import KeyState
 from streamer.window.keyed.window_rules import make_rules
 from streamer.window.pack.merge_packs import select_rows
-from streamer.window.pack.pack_codec import encode_pack
+from streamer.window.pack.pack_codec import PackColumns, encode_pack
 from streamer.window.rescale.split_packs import ShardOf, find_shards
 from streamer.window.rescale.sum_counters import CLOCKS_DISAGREE_TEXT, sum_counters
 from streamer.window.settings.event_time_window import EventWindow
@@ -34,10 +34,7 @@ def rescale_keyed_shards(
     Returns:
         How many messages are held, in how many open windows.
     """
-    heads = [KeyedHead.read(store, window.fingerprint) for store in stores]
-    for head in heads[1:]:
-        if head.clocks != heads[0].clocks:
-            raise StreamerError(CLOCKS_DISAGREE_TEXT)
+    heads = read_heads(window, stores)
     arrival = max(head.next_arrival for head in heads)
     after = [_NewShard(window, store) for store in into]
     for one in after:
@@ -62,6 +59,18 @@ def rescale_keyed_shards(
             f"have {messages_after} in {open_after}: this is a bug; the checkpoint stays as it is"
         )
     return messages_after, open_after
+
+
+def read_heads(window: EventWindow, stores: Sequence[StateStore]) -> list[KeyedHead]:
+    """Return the heads of shards.
+
+    Raises:
+        StreamerError: they are not of the same micro-batch.
+    """
+    heads = [KeyedHead.read(store, window.fingerprint) for store in stores]
+    if any(head.clocks != heads[0].clocks for head in heads[1:]):
+        raise StreamerError(CLOCKS_DISAGREE_TEXT)
+    return heads
 
 
 class _NewShard:
@@ -136,13 +145,21 @@ def move_messages(
     message_store: MessageStore, after: Sequence[MessageStore], shard_of: ShardOf
 ) -> None:
     """Add the messages of a shard to those of other shards, by their keys."""
+    for shard, columns in part_messages(message_store, shard_of):
+        after[shard].insert_pack(encode_pack(columns))
+
+
+def part_messages(
+    message_store: MessageStore, shard_of: ShardOf
+) -> Iterator[tuple[int, PackColumns]]:
+    """Give the messages of a shard, pack by pack, with the shard that their keys go to."""
     for loaded in message_store.iterate_stored():
         left = ~loaded.freed
         shards = find_shards(loaded.pack.keys, shard_of, loaded.pack.header.key_id)
         of_message = np.repeat(shards, np.diff(loaded.pack.starts))
         for shard in np.unique(of_message[left]).tolist():
             rows = np.flatnonzero(left & (of_message == shard))
-            after[shard].insert_pack(encode_pack(select_rows(loaded.pack, rows)))
+            yield shard, select_rows(loaded.pack, rows)
 
 
 def _move_columns(blocks: SessionBlocks, after: Sequence[_NewShard], shard_of: ShardOf) -> None:

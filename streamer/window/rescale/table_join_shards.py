@@ -8,9 +8,9 @@ from streamer.core.errors import StreamerError
 from streamer.window.keyed.head import KeyedHead
 from streamer.window.keyed.message_store import MessageStore
 from streamer.window.keyed.table_rows import TableRow, TableRows
-from streamer.window.rescale.keyed_shards import move_messages
+from streamer.window.rescale.keyed_shards import move_messages, read_heads
 from streamer.window.rescale.split_packs import ShardOf
-from streamer.window.rescale.sum_counters import CLOCKS_DISAGREE_TEXT, sum_counters
+from streamer.window.rescale.sum_counters import sum_counters
 from streamer.window.settings.event_time_window import EventWindow
 from streamer.window.state_store import StateStore
 
@@ -23,10 +23,7 @@ def rescale_table_join_shards(
     Returns:
         How many messages and rows are held, and how many messages of them wait.
     """
-    heads = [KeyedHead.read(store, window.fingerprint) for store in stores]
-    for head in heads[1:]:
-        if head.clocks != heads[0].clocks:
-            raise StreamerError(CLOCKS_DISAGREE_TEXT)
+    heads = read_heads(window, stores)
     targets = [_NewShard(store) for store in into]
     before = 0
     for store, head in zip(stores, heads, strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -42,22 +42,38 @@ def read_file_sample(path: str, max_messages: int, stdin: BinaryIO | None = None
     """
     try:
         if path == "-":
-            return list(islice(_read_lines(stdin or sys.stdin.buffer, path), max_messages))
+            return list(islice(_read_batches(stdin or sys.stdin.buffer, path), max_messages))
         with Path(path).open("rb") as file:
-            return list(islice(_read_lines(file, path), max_messages))
+            return list(islice(_read_batches(file, path), max_messages))
     except OSError as e:
         raise StreamerError(f"--input {path}: {(e.strerror or str(e)).lower()}") from None
 
 
-def _read_lines(file: BinaryIO, path: str) -> Iterator[Batch]:
+def _read_batches(file: BinaryIO, path: str) -> Iterator[Batch]:
+    for _, line in read_lines(file, lambda _: f"--input {path}: a line"):
+        yield [Message(line)]
+
+
+def read_lines(file: BinaryIO, name_line: Callable[[int], str]) -> Iterator[tuple[int, bytes]]:
+    """Give the lines of a file of samples that are not empty, with their numbers from 1.
+
+    Args:
+        file: the file.
+        name_line: names a line in an error, by its number.
+
+    Raises:
+        StreamerError: a line is longer than `MAX_LINE_BYTES`.
+    """
+    number = 0
     while line := file.readline(MAX_LINE_BYTES + 1):
+        number += 1
         if len(line) > MAX_LINE_BYTES:
             raise StreamerError(
-                f"--input {path}: a line has more than {MAX_LINE_BYTES:,} bytes; expected a "
-                "message a line"
+                f"{name_line(number)} has more than {MAX_LINE_BYTES:,} bytes; expected a message "
+                "a line"
             )
         if line := line.rstrip(b"\r\n"):
-            yield [Message(line)]
+            yield number, line
 
 
 def read_input_sample(plan: Plan, max_messages: int, ex: Execution) -> list[Batch]:

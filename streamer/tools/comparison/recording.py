@@ -21,9 +21,7 @@ from streamer.core.errors import StreamerError
 from streamer.core.json.dump import dump_json
 from streamer.core.message import Message
 from streamer.core.timestamps import parse_rfc3339
-
-MAX_LINE_BYTES: Final = 64 << 20
-"""Bytes of a line of a recording."""
+from streamer.engine.offline.sample_input import read_lines
 
 CONTENT: Final = "c"
 METADATA: Final = "m"
@@ -99,7 +97,7 @@ def _open_files(path: str, stdin: BinaryIO | None) -> Iterator[tuple[str, Binary
 
 
 def _read_messages(name: str, file: BinaryIO, form: RecordingForm) -> Iterator[RecordedMessage]:
-    lines = _read_lines(name, file)
+    lines = read_lines(file, lambda number: f"--input {name}, line {number:,}")
     if form == RecordingForm.AUTO:
         first = list(islice(lines, _DETECTED_LINES))
         is_record = bool(first) and all(_parse_record(line) is not None for _, line in first)
@@ -124,19 +122,6 @@ def _chain(
 ) -> Iterator[tuple[int, bytes]]:
     yield from first
     yield from rest
-
-
-def _read_lines(name: str, file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    while line := file.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        if len(line) > MAX_LINE_BYTES:
-            raise StreamerError(
-                f"--input {name}, line {number:,} has more than {MAX_LINE_BYTES:,} bytes; expected "
-                "a message a line"
-            )
-        if line := line.rstrip(b"\r\n"):
-            yield number, line
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from streamer.engine.offline.sample_input import MAX_LINE_BYTES
 from streamer.tools.comparison.recording import (
     CONTENT,
     ERROR,
-    MAX_LINE_BYTES,
     METADATA,
     OUTPUT,
 )
